@@ -16,8 +16,6 @@ from vidrio.learn.state import resume
 from vidrio.look.curves import metrics, panels
 from vidrio.model.files import read_json
 from vidrio.model.folder import read_config, read_parameters, write_config
-from vidrio.translate.lexicon import WORDS, write_sorted
-from vidrio.translate.lexicon import write as write_lexicon
 
 
 @pytest.fixture(scope="module")
@@ -84,22 +82,6 @@ def test_the_mean_with_the_model_it_began_from_is_tried(learned, tmp_path, steps
     card = (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
     assert ("which it began from" in card) == wins == (about.provenance.get("mean with") == mean["from"])
     assert f"with {mean['from']}, which the training began from, was tried" in str([*panels(metrics(run))])
-
-
-def test_a_list_of_words_and_a_lexicon_go_along(learned, tmp_path):
-    model = tmp_path / "listed"
-    shutil.copytree(learned, model, ignore=shutil.ignore_patterns("run"))
-    write_sorted(model / WORDS, {"zapato"})
-    write_lexicon(model, [("shoe", "zapato", 0.5)])
-    for folder, languages in (("same", "en,es"), ("other", "es,en")):
-        (tmp_path / folder).mkdir()
-        code, said = train_on(
-            tmp_path / folder, "--from", str(model), "--steps", "1", "--threads", "1", "--languages", languages
-        )
-        assert code == 0, said
-    for name in ("words.txt", "lexicon.tsv"):
-        assert (tmp_path / "same" / "second" / name).read_bytes() == (model / name).read_bytes()
-        assert not (tmp_path / "other" / "second" / name).exists()
 
 
 def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):

@@ -8,9 +8,8 @@ from hiding import mask
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.chars import plain, similar_in
-from vidrio.text.mask import Masker
 from vidrio.text.protect import protected
-from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.text.tokens.tokenizer import read_tokenizers
 
 SYMBOLS = "①②③"
 TOKENIZER = read_tokenizers(find("en-es"), read_config(find("en-es"))[0])[0]
@@ -63,7 +62,6 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("I know Maria Przybylski well.", "I know ① well."),  # one name, though only half of it is rare
         ("Mary met Tom.", "Mary met Tom."),
         ("Ask Przybylski, {x}!", "Ask ①, ②!"),
-        ("PRZYBYLSKI IS HERE", "Przybylski is here"),
         ("It is Przybylski's bridge", "It is ①'s bridge"),
         ("Przybylski is here.", "① is here."),
         ("Home Sweet Oz", "Home Sweet Oz"),  # a title
@@ -88,8 +86,8 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
             100
             if "ä" in word
             else {
-                **{"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "ozs": 3, "época": 3, "fridays": 3},
-                **{"friday-based": 4, "oz-based": 4, "oz-friday": 4},
+                **{"helen": 2, "przybylski": 8, "o'przybylski": 9, "oz": 5, "ozs": 5, "época": 5, "fridays": 5},
+                **{"friday-based": 6, "oz-based": 6, "oz-friday": 6},
             }.get(word.lower(), 1)
         )
 
@@ -97,15 +95,6 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     assert masked.given == read
     assert masked.restore(masked.given) == sentence
     assert masked.named == ("①" in masked.given)
-
-
-def test_a_rare_word_that_the_model_translates_is_no_name() -> None:
-    """Simultáneamente llovía. → It was raining at the same time., not: Simultáneamente was raining."""
-    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
-    plain, known = (Masker(tokenizer, SYMBOLS, words) for words in ("", "simultáneamente Azerbaiyán"))
-    for sentence, read in (("Simultáneamente llovía.", "① llovía."), ("Fui a Azerbaiyán.", "Fui a ①.")):
-        assert plain.mask(protected(sentence)).given == read
-        assert known.mask(protected(sentence)).given == sentence
 
 
 @pytest.mark.parametrize(
@@ -136,37 +125,6 @@ def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
     sentence = "Click {a} or {b}."
     masked = mask(protected(sentence), SYMBOLS)
     assert masked.restore("Pulsa ② o ①.") == "Pulsa {b} o {a}."
-
-
-MASKER = Masker(TOKENIZER, SYMBOLS)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "given", "translation", "written"),
-    [
-        ("It costs €5.", "It costs $5.", "Cuesta 5 dólares.", "Cuesta 5 euros."),
-        ("It is £1.", "It is $1.", "Es 1 dólar.", "Es 1 libra."),
-        ("Son 20 £.", "Son 20 $.", "Dollars: $20, 20 dollars.", "Pounds: £20, 20 pounds."),
-        ("¥300 {x}", "$300 ①", "US$300 ①", "¥300 {x}"),
-        ("IT COSTS €5!", "It costs $5!", "¡Cuesta 5 dólares!", "¡CUESTA 5 EUROS!"),
-        ("€5 is $6", "€5 is $6", "€5 es $6", "€5 es $6"),  # nobody could tell them apart
-        ("€5 is £6", "€5 is £6", "€5 es 6 dólares", "€5 es 6 dólares"),
-        ("5 dollars, „5 €“", '5 dollars, "5 €“', "5 dólares", "5 dólares"),
-    ],
-)
-def test_money_is_read_as_the_dollars_that_a_model_knows(
-    sentence: str, given: str, translation: str, written: str
-) -> None:
-    masked = MASKER.mask(protected(sentence))
-    assert masked.given == given
-    assert masked.restore(translation) == written
-
-
-def test_a_vocabulary_that_has_a_sign_reads_it() -> None:
-    knows = Masker(Tokenizer.learn(["5 € 6 €"] * 3, "bpe", 300))
-    assert knows.mask(protected("5 €")).given == "5 €"
-    lacks_both = Masker(Tokenizer.learn(["5 a 6"] * 3, "word", 300))
-    assert lacks_both.mask(protected("5 €")).given == "5 €"
 
 
 PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from string import ascii_lowercase
 from types import SimpleNamespace
 
 import pytest
@@ -172,18 +171,6 @@ def test_tom_becomes_somebody_else_on_both_sides(lexicon):
     }
     pairs = [("Tom loves Mary.", "Tom ama a María."), ("Tom left.", "Se fue."), ("It rains.", "Llueve.")]
     assert list(lexicon.renamed(random.Random(1), pairs, fillers)) == [("Leo loves Eva.", "Leo ama a Eva.")]
-
-
-def test_a_name_that_is_the_same_on_both_sides_is_not_one_that_changes(lexicon):
-    assert lexicon.translated(PAIRS) == ["Spain"]
-
-
-def test_an_ordinary_word_is_seldom_written_with_a_capital_letter(lexicon):
-    sources = [source for source, _ in PAIRS] + ["A rose is a rose to Rose and a rose.", "Rose met Rose."]
-    found = lexicon.ordinary(sources)
-    assert found["dog"] == 6
-    assert set(found) >= {"see", "apple", "is", "red"}
-    assert not set(found) & {"spain", "ana", "number", "rose"}
 
 
 def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
@@ -440,28 +427,3 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     translator = Translator.load(folder)
     assert translator._source.has_case_tokens
     assert translator.translate("{x}").text == "{x}"
-
-
-def test_words_that_translate_each_other_are_found_among_their_neighbours(monkeypatch):
-    """A sentence has six of 676 words, in any order; one word seldom stands without another."""
-    module = imported("word_translations")
-    chance = random.Random(3)
-    words = {f"wo{a}{b}": f"pa{a}{b}" for a in ascii_lowercase for b in ascii_lowercase}
-    pairs = []
-    for _ in range(1000):
-        some = chance.sample(sorted(words), 6)
-        some += ["stone", "rolling"] if chance.random() < 0.01 else ["stone"] if chance.random() < 0.005 else []
-        there = [{**words, "stone": "Piedra", "rolling": "rodante"}[word] for word in some]
-        chance.shuffle(there)
-        pairs.append((" ".join(["The", *some]), " ".join(["El", *there]) + "."))
-    found = module.lexicon(pairs)
-    assert all(0 < probability <= 1 for *_, probability in found)
-    best = {word: translation for word, translation, _ in sorted(found, key=lambda entry: entry[2])}
-    assert best.pop("stone") == "Piedra"  # as it is mostly written
-    assert best.pop("rolling") == "rodante"
-    assert best == {word: words[word] for word in best}
-    assert len(best) > 600  # the others were seen too seldom
-    monkeypatch.setattr(module, "AT_ONCE", 7)
-    assert module.lexicon(pairs[:90])
-    assert module.lexicon([("one stone", "una piedra"), ("two birds", "dos pájaros")]) == []
-    assert module.lexicon([]) == module.lexicon([("1 + 1", "2")]) == []

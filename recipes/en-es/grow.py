@@ -31,7 +31,7 @@ def grow(model: Path, tokenizer: Path, to: Path) -> None:
     to.mkdir(parents=True, exist_ok=True)
     write_parameters(to, parameters)
     new.save(to / "tokenizer.json")
-    write_config(to, config, replace(about, scores=[], translated=""))
+    write_config(to, config, replace(about, scores=[]))
 
 
 def origin(old: Tokenizer, token: str) -> list[int]:

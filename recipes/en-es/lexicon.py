@@ -24,7 +24,6 @@ HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # what words are looked for in
 ENOUGH, ALIKE = 3, 0.25  # sentence pairs with a word; Dice's coefficient of two that mean the same
-KEPT = 0.35  # of the pairs with a name, in which it is the same on both sides; more, and it is not translated
 FREQUENT = 0.02  # of the sentences; "the" and "de" are everybody's companions
 SPANISH_ARTICLES = {
     "el": "m", "un": "m", "del": "m", "al": "m", "la": "f", "una": "f",
@@ -74,32 +73,6 @@ def links(pairs: Iterable[Pair]) -> list[Link]:
             seen = articles.get(t, Counter()).most_common(1)
             found.append(Link(s, t, together[s, t], seen[0][0] if seen and 3 * seen[0][1] >= together[s, t] else ""))
     return sorted(found, key=lambda link: (-link.count, link.source))
-
-
-def translated(pairs: Iterable[Pair]) -> list[str]:
-    """Words with a capital letter inside a sentence that seldom stand on the other side as well: Spain, not Mary."""
-    seen: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    for source, target in pairs:
-        there = set(WORD.findall(target))
-        for word in {word[0] for word in WORD.finditer(source) if word.start()}:
-            if word[0].isupper() and word[1:].islower() and word.isalpha():
-                seen[word] += 1
-                kept[word] += word in there
-    return sorted(word for word, count in seen.items() if count >= ENOUGH and kept[word] < KEPT * count)
-
-
-def ordinary(sources: Iterable[str]) -> Counter[str]:
-    """Words in small letters, with how often they stand there: no names, though a sentence may begin with one."""
-    small: Counter[str] = Counter()
-    capital: Counter[str] = Counter()
-    for source in sources:
-        for word in WORD.finditer(source):
-            if word[0].islower():
-                small[word[0]] += 1
-            elif word.start():
-                capital[word[0].lower()] += 1
-    return Counter({word: count for word, count in small.items() if count >= max(ENOUGH, 2 * capital[word])})
 
 
 def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:

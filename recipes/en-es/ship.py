@@ -1,17 +1,15 @@
-"""From a finished training to the folder in the package: eight bits, scores on three test sets, card.
+"""From a finished training to the folder in the package: seven bits, scores on three test sets, card.
 
 python ship.py WORK DIRECTION TO
 """
 
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from corpora import SYMBOLS, read
-from lexicon import PARALLEL, ordinary, translated
 from vidrio.learn.finish import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
@@ -20,24 +18,28 @@ from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import evaluate
 from vidrio.score.metrics import usual_metrics
-from vidrio.text.mask import RARE, RARE_FIRST
-from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.translator import Translator
-from word_lists import write_words
 
 TESTS = {
     "tatoeba-test-v2020-07-28": "short everyday sentences",
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
-OFTEN_ENOUGH = 10  # times that an ordinary word must stand in the pairs to be translated with a capital letter, too
 BACK = {
-    "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
-    "| | UD treebanks, schema-guided dialogues | CC BY-SA |\n"
-    "| | Taskmaster | CC BY |\n",
-    "en-es": "| back-es | Common Voice, translated by a model, as the next two | CC0 |\n"
-    "| | UD treebanks | CC BY-SA |\n"
-    "| | speeches of the presidencies of Mexico and Argentina | official texts |\n",
+    "es-en": """| back-en | Common Voice | CC0 |
+| | UD treebanks, schema-guided dialogues; topical-chat, CallHome | CC BY-SA; CDLA-Sharing 1.0 |
+| | Taskmaster; textbooks of OpenStax; Pratham's stories; Global Voices | CC BY 4.0; CC BY 3.0 |
+| | United Nations General Debate, Standard Ebooks, CIA World Factbook, ELTeC | CC0, public domain |
+| | committees of Canada and Wales (QMSum) | open parliament licences |
+| | Wikipedia (WikiNEuRal) | CC BY-SA |
+""",
+    "en-es": """| back-es | Common Voice | CC0 |
+| | UD treebanks | CC BY-SA |
+| | speeches of the presidencies of Mexico and Argentina; laws of Uruguay and Argentina | official texts |
+| | Congreso de los Diputados; OpenStax; gazettes and news of Valencia and Catalonia (PILAR) | CC BY 4.0, CC0 |
+| | Global Voices; NUBes health records; Wikipedia (WikiNEuRal) | CC BY 3.0; CC BY-SA |
+| | novels and plays 1830 to 1940 (textbox, ELTeC, CONHA19, DraCor) | public domain |
+""",
 }
 
 
@@ -49,9 +51,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
-    write_words(work, direction, to)
-    known = known_words(work, direction, read_tokenizers(run, config)[0])
-    about = replace(about, name=direction, symbols=SYMBOLS, translated=known, scores=[])
+    about = replace(about, name=direction, symbols=SYMBOLS, scores=[])
     write_config(to, config, about)
     translator = Translator.load(to)
     scores = [score for test in TESTS for score in scored(translator, work, test, direction)]
@@ -59,28 +59,6 @@ def ship(work: Path, direction: str, to: Path) -> None:
     write_config(to, config, about)
     held_out = len(sides(work / "dev.tsv", direction)[0])
     write_atomically(to / "README.md", card(direction, about, config, held_out=held_out).encode())
-
-
-def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:
-    """Of the words that would be hidden as rare names, those that are none, and the names that the pairs translate."""
-    pairs = [pair for corpus in PARALLEL for pair in zip(*sides(work / f"clean/{corpus}.tsv", direction), strict=True)]
-    words = dict.fromkeys(translated(pairs), RARE)
-    for word, times in sorted(ordinary(source for source, _ in pairs).items()):
-        # The first word of a sentence has a capital letter anyway; within one an ordinary word seldom has.
-        words[word] = RARE if times >= OFTEN_ENOUGH else RARE_FIRST
-    return " ".join(word for word, tokens in words.items() if fewest(word.capitalize(), tokenizer.count) >= tokens)
-
-
-def fewest(word: str, tokens: Callable[[str], int]) -> int:
-    """As text/mask.py counts: with or without its capital letter, or with the s of a plural; of words that are joined
-    those of the longest."""
-    forms = word, word.lower()
-    counts = [*map(tokens, forms)]
-    if word.endswith("s") and any(tokens(form[:-1]) == 1 for form in forms):
-        counts.append(2)
-    if len(parts := [part for part in word.split("-") if part]) > 1:
-        counts.append(max(fewest(part, tokens) for part in parts))
-    return min(counts)
 
 
 def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:
@@ -124,10 +102,10 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             scores="\n".join(f"| {' | '.join(row)} |" for row in rows),
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
-            forms=", and of verbs with their regular forms" if target == "Spanish" else "",
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],
+            target_code=direction[-2:],
             times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")[len(done) - 1],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, done)),

@@ -3,7 +3,6 @@
 import os
 import platform
 import shlex
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
@@ -28,8 +27,6 @@ from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
-from vidrio.translate.lexicon import NAME as LEXICON
-from vidrio.translate.lexicon import WORDS
 from vidrio.translate.translator import Translator
 
 NO_LICENCE = "- Licence and attribution of the data: unknown; ask whoever made it before you pass the model on"
@@ -144,23 +141,12 @@ def write_model(learned: Learned) -> None:
     """What makes a folder a model, the config last."""
     folder, source, target = learned.request.folder, learned.task.source, learned.task.target
     write_parameters(folder, learned.parameters.to_arrays())
-    copy_words(learned)
     source.save(folder / "tokenizer.json")
     separate = folder / "target-tokenizer.json"
     separate.unlink(missing_ok=True)
     if target is not source:
         target.save(separate)
     write_config(folder, learned.config, describe(learned, Judgement([])))
-
-
-def copy_words(learned: Learned) -> None:
-    """The list of words and the lexicon of the model that it began from, if they are of the same languages."""
-    start, (source, target) = learned.request.start, learned.request.material.languages
-    if start is None or start.about.target_language != target:
-        return
-    for name in (WORDS, LEXICON) if start.about.source_language == source else (WORDS,):
-        if (start.folder / name).is_file():
-            shutil.copyfile(start.folder / name, learned.request.folder / name)
 
 
 def write_card(learned: Learned, judgement: Judgement) -> None:

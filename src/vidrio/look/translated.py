@@ -11,8 +11,6 @@ from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Options
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
-from vidrio.text.casing import Form
-from vidrio.text.mask import DOLLAR
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
@@ -74,10 +72,7 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
 def how_read(sentence: Sentence) -> str:
     """How a sentence is read, and how its translation is written."""
     read = sentence.masked
-    form = [] if read.form is Form.PLAIN else [read.form.value]
-    hidden = zip(read.symbols, read.places, strict=True)
-    money = [f"{read.money} is read as {DOLLAR}"] if read.money else []
-    why = [*form, *money, *(f"{symbol} is {sentence.source[place.start : place.end]}" for symbol, place in hidden)]
+    why = [f"{symbol} is {thing}" for symbol, thing in read.things.items()]
     reason = f" ({', '.join(why)})" if why else ""
     return f"read as “{sentence.given}”{reason}; its translation is written “{sentence.text}”"
 

@@ -5,8 +5,6 @@
       model.safetensors   the parameters, under the names of `parameters.py`
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
-      words.txt           the words of the language that it writes, if it has a list (translate/lexicon.py)
-      lexicon.tsv         which words translate which, where it knows none, if it has one (translate/lexicon.py)
 
 Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place, then moved
 there, `config.json` last: a kill at any moment leaves the last good model or none.
@@ -39,7 +37,6 @@ class About:
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
     symbols: str = ""  # that the model has learned to copy, each for anything (text/mask.py)
-    translated: str = ""  # rare words that it translates, with blanks between (text/mask.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
 
@@ -58,7 +55,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
         parts = ", ".join(shown(name)[1:-1] for name in list(data)[:12])
         raise ModelError(f"{path} has no part 'model'", found=f"parts: {parts}", do="use an undamaged folder")
     try:
-        about = record(About, data.get("about", {}))
+        about = record(About, {name: value for name, value in data.get("about", {}).items() if name != "translated"})
     except TypeError as error:
         raise ModelError(f"{path} has an unknown entry in its part 'about'", found=str(error)) from None
     config = ModelConfig.from_json(data["model"])

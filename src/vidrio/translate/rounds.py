@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from string import ascii_letters
 from typing import NamedTuple
 
 from vidrio.engine.engine import Engine
@@ -64,8 +63,7 @@ class Rounds:
         self, sentences: Iterable[Protected], done: dict[Protected, Pieces], *, hide_names: bool
     ) -> list[Masked]:
         """Translate sentences; those of which something was lost come back, as they were read."""
-        forms = not self.options.prefix
-        read = [self.masker.mask(source, forms=forms, hide_names=hide_names) for source in sentences]
+        read = [self.masker.mask(source, hide_names=hide_names) for source in sentences]
         lost = []
         for masked, sentence in zip(read, self._attempt(read, self.options, self.search), strict=True):
             source = masked.source
@@ -190,9 +188,7 @@ def streaming_search(engine: Engine, target: Tokenizer, masked: Masked, on_text:
     def on_token(token: int) -> bool:
         nonlocal shown
         ids.append(token)
-        text = target.decode(ids)
-        # Of money the last word may go on: dólar may become dólares.
-        text = masked.unmasked(text.rstrip(ascii_letters + "ó") if masked.money else text)
+        text = masked.unmasked(target.decode(ids))
         if GARBLED in text or not text.startswith(shown) or text == shown:
             return False
         piece, shown = text[len(shown) :], text

@@ -58,7 +58,6 @@ class Sentence(NamedTuple):
     masked: Masked  # what the model read
     options: Options  # how its translation was searched for
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
-    passed_over: str = ""  # what the search liked better, where the lexicon put in another word
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
     details: Details | None = None

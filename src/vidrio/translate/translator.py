@@ -30,7 +30,6 @@ from vidrio.text.protect import Protected, protected
 from vidrio.text.sentences import split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.lexicon import Lexicon, UnknownWords
 from vidrio.translate.rounds import Rounds, streaming_search
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
 from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
@@ -51,12 +50,11 @@ class Translator:
         self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
-        self.lexicon = Lexicon.of(folder)
         self.options = default_options(config)
         self.look: Look = without_glass  # how `Translation.look` looks; given by vidrio.load
         self._workers: int | None = None
         self._source, self._target = tokenizers
-        self._masker = Masker(self._source, about.symbols, about.translated)
+        self._masker = Masker(self._source, about.symbols)
         self._close = config.source_close
         longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
         self._splitter = Splitter(self._source, longest)
@@ -188,8 +186,6 @@ class Translator:
         pieces_of = {sentence: there for sentence in sources if (there := known.get(sentence))}
         new = [source for sentence, source in sources.items() if sentence not in pieces_of]
         found = self._rounds(options, stopped).translate(new)
-        if self.lexicon and options.beam > 1 and not options.prefix:
-            found = UnknownWords(self.lexicon, self._source, self._target, self.engine).put_right(found)
         for source, pieces in zip(new, found, strict=True):
             pieces_of[source.text] = known[source.text] = pieces
         for sentence in list(known)[:-REMEMBERED]:  # the oldest
