@@ -33,7 +33,7 @@ import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
 from shared import MULTI30K, processor  # noqa: E402
-from vidrio.data.store import Examples, in_memory  # noqa: E402
+from vidrio.learn.batches import Examples, in_memory  # noqa: E402
 from vidrio.learn.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.loop import Training, loop  # noqa: E402
 from vidrio.learn.parameters import Parameters  # noqa: E402

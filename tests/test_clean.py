@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
-from vidrio.data.hold_out import COPY, TRAIN, first_of_each, hold_out
-from vidrio.data.pairs import corpora
-from vidrio.data.prepare import CleanPair, Wishes, select
+from vidrio.data.prepare import COPY, TRAIN, CleanPair, Wishes, first_of_each, hold_out, select
 from vidrio.data.progress import Progress
+from vidrio.data.read import corpora
 from vidrio.errors import DataError
 from vidrio.text.fold import fold
 

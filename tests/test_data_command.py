@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vidrio.data.download import fetch
+from vidrio.data.sources import origin_of, origin_path
 
 from vidrio.cli import main
 from vidrio.data import download
-from vidrio.data.download import fetch
 from vidrio.data.progress import Progress
-from vidrio.data.sources import origin_of, origin_path
 from vidrio.errors import DataError
 
 PAIRS = [

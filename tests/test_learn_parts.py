@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from parity_models import make_config, make_parameters
 from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
-from vidrio.data.store import in_memory
 from vidrio.learn import batches, loss, model
-from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
-from vidrio.learn.dropout import Dropout as Drop
+from vidrio.learn.batches import IGNORE, Position, collate, in_memory, plan, stream
 from vidrio.learn.loss import objective
+from vidrio.learn.model import Dropout as Drop
 from vidrio.learn.model import attend_elsewhere, attend_on_cpu
 from vidrio.learn.optimiser import Adam, Schedule, clip, update_by_muon
 from vidrio.learn.parameters import Parameters

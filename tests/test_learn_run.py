@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from vidrio.data.sources import Origin
 
 from vidrio.cli import main
 from vidrio.data.progress import Progress
-from vidrio.data.sources import Origin
 from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass import walk
 from vidrio.glass.machine import build
@@ -35,9 +35,9 @@ from vidrio.learn.choose import (
     dropout_for,
     new_plan,
 )
-from vidrio.learn.finish import Learned, write_model
 from vidrio.learn.plan import Choices, Material, Plan, Recipe, Reporter, Request, Stop, duration
 from vidrio.learn.task import VOCABULARY_FOR, make_task
+from vidrio.learn.train import Learned, write_model
 from vidrio.learn.validate import translate
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.score.metrics import corpus_scores, usual_metrics

@@ -23,8 +23,8 @@ from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
 from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config, train
 from tolerances import FLOAT32
-from vidrio.data.store import in_memory
 from vidrio.errors import RunError
+from vidrio.learn.batches import in_memory
 from vidrio.learn.choose import for_processes
 from vidrio.learn.plan import Stop
 from vidrio.learn.processes import Processes, join

@@ -21,19 +21,18 @@ import pytest
 import torch
 
 from forked import run_python
-from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
 from vidrio.learn import loop
 from vidrio.learn import state as states
-from vidrio.learn.batches import Position
+from vidrio.learn.batches import Examples, Position, in_memory
 from vidrio.learn.choose import sized
-from vidrio.learn.halves import Halves
+from vidrio.learn.loop import Halves, Validate
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.model import Network, build
 from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import Recipe, Stop
 from vidrio.learn.state import State, resume
-from vidrio.learn.validate import Validate, translate
+from vidrio.learn.validate import translate
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.parameters import random_parameters
 

@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, SAMPLES, Tally
-from vidrio.data.lines import LONGEST_LINE, read_lines
-from vidrio.data.pairs import Pair, corpora, lines, read
 from vidrio.data.progress import Work
+from vidrio.data.read import LONGEST_LINE, Pair, corpora, lines, read, read_lines
 from vidrio.errors import DataError
 
 PAIRS = [("Hello world", "Hola mundo"), ("How are you?", "¿Qué tal?"), ("I see 2 dogs.", "Veo 2 perros.")]
@@ -317,5 +316,5 @@ def test_a_tally_can_be_written_and_read() -> None:
 
 
 def test_reading_needs_no_torch() -> None:
-    code = "import sys, vidrio.data.pairs; sys.exit('torch' in sys.modules)"
+    code = "import sys, vidrio.data.read; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from vidrio.data.clean import Limits
-from vidrio.data.once import is_made, once
-from vidrio.data.pairs import corpora
-from vidrio.data.prepare import PARTS, Prepared, Wishes, both_sides, prepare
+from vidrio.data.prepare import PARTS, Prepared, Wishes, both_sides, is_made, once, prepare
 from vidrio.data.progress import Progress, Work
-from vidrio.data.store import Examples, read, write
+from vidrio.data.read import corpora
 from vidrio.errors import DataError
+from vidrio.learn.batches import Examples, read, write
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 WISHES = Wishes(held_out=(10, 10))
@@ -214,5 +213,5 @@ def test_work_that_is_stopped_halfway_is_not_found_again(tmp_path: Path) -> None
 
 
 def test_stores_need_no_torch() -> None:
-    code = "import sys, vidrio.data.store, vidrio.data.prepare; sys.exit('torch' in sys.modules)"
+    code = "import sys, vidrio.learn.batches, vidrio.data.prepare; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,9 +19,9 @@ from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError, RunError
 from vidrio.learn.choose import sized
-from vidrio.learn.finish import interval
 from vidrio.learn.plan import Choices, Material, Plan, Recipe, Request, Stop
 from vidrio.learn.task import Task, make_task
+from vidrio.learn.validate import interval
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config

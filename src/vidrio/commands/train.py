@@ -13,9 +13,9 @@ from vidrio.commands._progress import Console
 from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
-    from vidrio.learn.finish import Judgement, Learned
     from vidrio.learn.plan import Request
     from vidrio.learn.task import Task
+    from vidrio.learn.train import Judgement, Learned
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
@@ -169,7 +169,7 @@ def try_it(folder: Path, task: "Task") -> str:
 
 def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.learn.finish import LIMITS
+    from vidrio.learn.train import LIMITS
     from vidrio.look import report
     from vidrio.look.page import blocks_page
     from vidrio.model.files import write_atomically

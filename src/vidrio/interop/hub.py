@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from vidrio.data.download import fetch
 from vidrio.data.progress import Progress
 from vidrio.errors import DataError, ModelError
+from vidrio.interop.download import fetch
 from vidrio.interop.huggingface import WEIGHTS
 
 HUB = "https://huggingface.co"

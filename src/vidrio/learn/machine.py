@@ -13,7 +13,7 @@ more pieces that fit nothing. So freed memory is kept, and all that lies unused 
 
 import ctypes
 import os
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SPINS = "1000"  # of GCC's OpenMP, before a thread goes to sleep
 SHAPES = "64"  # that oneDNN keeps something for; the layers of one step share them
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for them, from glibc's malloc.h
-SWEEP_SECONDS = 15.0  # giving memory back takes up to a fifth of one
 
 
 def settle() -> None:
@@ -44,25 +43,11 @@ def keep_memory() -> bool:
     return bool(mallopt(_TRIM_THRESHOLD, 2**31 - 1) and mallopt(_MMAP_THRESHOLD, 2**25))
 
 
-def give_back() -> bool:
-    """Give all that malloc keeps and nobody uses back to the system; whether there was any. glibc only: it gives every
-    thread an arena of its own, and arenas grow, with holes, long after what is in use has stopped growing."""
-    try:
-        return bool(ctypes.CDLL(None).malloc_trim(0))
-    except (AttributeError, OSError, TypeError):
-        return False
-
-
-class Sweeper:
-    """Gives unused memory back to the system, now and then, when it is called at the end of each step."""
-
-    def __init__(self, every: float = SWEEP_SECONDS) -> None:
-        self._every, self._last = every, time.monotonic()
-
-    def __call__(self) -> None:
-        if time.monotonic() - self._last >= self._every:
-            give_back()
-            self._last = time.monotonic()
+def give_back_memory() -> None:
+    """Give all that malloc keeps and nobody uses back to the system. glibc only: it gives every thread an arena of its
+    own, and arenas grow, with holes, long after what is in use has stopped growing."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def use(threads: int | None) -> None:

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidrio.data.once import checksum, is_made, once
-from vidrio.data.pairs import Corpus, corpora, lines
-from vidrio.data.prepare import Prepared, both_sides, key_of, prepare
+from vidrio.data.prepare import Prepared, both_sides, checksum, is_made, key_of, once, prepare
 from vidrio.data.progress import Progress, Work
-from vidrio.data.store import Encode, Examples, in_memory, read, write
+from vidrio.data.read import Corpus, corpora, texts
 from vidrio.errors import DataError
+from vidrio.learn.batches import Encode, Examples, in_memory, read, write
 from vidrio.learn.plan import Plan, Request, cannot_change
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -67,11 +66,21 @@ class Task:
         """In one pass over the data."""
         return int(self.encodings[0].source.lengths.sum() + self.encodings[0].target.lengths.sum())
 
+    def described(self) -> list[str]:
+        """What was read, and what was left out and why."""
+        tally, pairs = self.prepared.tally, self.pairs
+        return [
+            f"read {tally.read:,} {'lines' if self.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
+            *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
+            f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to judge "
+            "the finished model",
+        ]
+
     def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
         """Held-out pairs as ids."""
         encode = _encoders(self.kind, self.source, self.target, self.labels)
         sides = zip(*pairs, strict=True) if pairs else ((), ())
-        ids = [to_ids(texts) for to_ids, texts in zip(encode, sides, strict=True)]
+        ids = [to_ids(side) for to_ids, side in zip(encode, sides, strict=True)]
         return in_memory(list(zip(*ids, strict=True)))
 
 
@@ -134,17 +143,6 @@ def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
     )
 
 
-def describe(task: Task) -> list[str]:
-    """What was read, and what was left out and why."""
-    tally, pairs = task.prepared.tally, task.pairs
-    return [
-        f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
-        *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
-        f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to judge the "
-        "finished model",
-    ]
-
-
 def largest_for(table: dict[Any, int], amount: int) -> Any:
     """The last entry of a table whose threshold the amount reaches."""
     return [name for name, threshold in table.items() if amount >= threshold][-1]
@@ -154,7 +152,7 @@ def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
     if not names:
         return ()
     if request.choices.task == "generate":
-        return tuple(lines(names))
+        return tuple(texts(names))
     return tuple(corpora(names, columns=request.material.columns, languages=request.material.languages))
 
 
