@@ -124,7 +124,7 @@ def main() -> None:
     ids = [tokenizer.encode_batch(side) for side in (english, german)]
     examples = in_memory(list(zip(*ids, strict=True)))
     counts = [sum(map(len, side)) + len(side) for side in ids]  # with the end tokens
-    config = sized("small", tokenizer.size, tokenizer.special)
+    config = sized("small", tokenizer.size)
 
     given.work.mkdir(parents=True, exist_ok=True)
     python = peer.python(given.work)

@@ -25,8 +25,8 @@ from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, 
 from tolerances import FLOAT32
 from vidrio.errors import RunError
 from vidrio.learn.batches import in_memory
-from vidrio.learn.choose import for_processes
-from vidrio.learn.plan import Stop
+from vidrio.learn.choose import continued, rounded_up
+from vidrio.learn.plan import Choices, Stop
 from vidrio.learn.processes import Processes, join
 from vidrio.learn.state import TENSORS
 from vidrio.model.folder import read_config
@@ -145,7 +145,7 @@ GOING_ON = """
 (out / f"pid-{processes.rank}").write_text(str(os.getpid()))
 config, run = small_config(), out / "run"
 found = resume(run, config, torch.device("cpu")) if processes.leads else None
-state = (found[0] if found else begin(config)) if processes.leads else None
+state = (found or begin(config)) if processes.leads else None
 state = share_state(state, config, torch.device("cpu"), processes)
 train(examples, state, LONG, no_scores, run=run, processes=processes)
 """
@@ -158,7 +158,7 @@ def test_a_run_of_two_killed_goes_on_to_the_last_bit_in_two_or_alone(tmp_path: P
     run = tmp_path / "run"
     with ThreadPoolExecutor(1) as pool:
         both = pool.submit(run_two, script, tmp_path)
-        while not (run / "state.previous.safetensors").exists():
+        while not (run / "state.safetensors").exists():
             assert not both.done(), both.result()
             time.sleep(0.01)
         for rank in (1, 0):
@@ -252,14 +252,11 @@ def test_two_machines_that_share_a_folder_make_the_data_once(tmp_path: Path) -> 
 def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:
     one, _ = two_folders(tmp_path)
     learned, _ = learn(one / "model", one / "pairs.tsv", replace(QUICK, stop=Stop(steps=1)))
-
-    plan = for_processes(learned.plan, 3, begun=False)
-    assert plan.recipe.accumulate == 3
-    for size in (1, 3):
-        assert for_processes(plan, size, begun=True).recipe.accumulate == 3
-    with pytest.raises(RunError, match="2 processes cannot share out") as error:
-        for_processes(plan, 2, begun=True)
-    assert "3 batches to a step" in str(error.value)
+    assert [rounded_up(batches, 3) for batches in (1, 3, 4)] == [3, 3, 6]
+    plan = replace(learned.plan, recipe=replace(learned.plan.recipe, accumulate=3))
+    assert continued(plan, Choices(), 3) == continued(plan, Choices(), 1) == plan
+    with pytest.raises(RunError, match=r"2 processes cannot share out(.|\n)*3 batches to a step"):
+        continued(plan, Choices(), 2)
 
 
 def test_processes_that_nobody_brings_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

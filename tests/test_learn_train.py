@@ -33,7 +33,7 @@ from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import Recipe, Stop
 from vidrio.learn.state import State, resume
 from vidrio.learn.validate import translate
-from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
 torch.set_num_threads(1)
@@ -56,7 +56,7 @@ def train(examples: Examples, state: State, recipe: Recipe, validate: Validate, 
 
 def small_config(**changes: Any) -> ModelConfig:
     sizes = {"d_model": 32, "n_heads": 4, "d_head": 8, "d_ff": 64, "n_encoder_layers": 1, "n_decoder_layers": 1}
-    return sized("tiny", 14, SpecialIds(), **{**sizes, **changes})
+    return sized("tiny", 14, **{**sizes, **changes})
 
 
 def begin(config: ModelConfig, seed: int = 1) -> State:
@@ -80,7 +80,7 @@ def losses(run: Path) -> list[tuple[int, float]]:
 def go_on(run: Path, config: ModelConfig) -> State:
     found = resume(run, config, torch.device("cpu"))
     assert found is not None
-    return found[0]
+    return found
 
 
 # --- it learns --------------------------------------------------------------------------------------------------------
@@ -153,13 +153,6 @@ def test_the_halves_of_a_batch_learn_what_the_whole_batch_does(examples: Example
         assert later.submit(torch.get_num_threads).result() == torch.get_num_threads() == 2
 
 
-def test_an_odd_number_of_threads_and_a_gpu_have_no_halves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    assert Halves(torch.device("cpu")).parts == 1
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 16)
-    assert Halves(torch.device("cuda")).parts == 1
-
-
 def test_where_memory_runs_out_a_batch_is_parted(examples: Examples) -> None:
     """As if a device held so many pairs at a time: what is learned stays the same, or it is told that nothing fits."""
     recipe = replace(STEPS, dropout=0.0)
@@ -195,10 +188,6 @@ def test_with_two_threads_a_run_goes_on_to_the_last_bit_too(
     first = loop.loop(loop.Training([examples], recipe, no_scores, tmp_path / "parts"), begin(config))
     assert [next(first)["kind"] for _ in range(4)] == ["validation", "validation", "step", "validation"]
     first.close()  # after step 10, as it lies on disk since the validation at step 7
-    torch.set_num_threads(1)
-    _, said = resume(tmp_path / "parts", config, torch.device("cpu")) or (None, "")
-    assert said == "It ran with 2 threads, now 1: losses will differ a little."
-    torch.set_num_threads(2)
     resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     for name, tensor in whole.tensors().items():
@@ -264,7 +253,7 @@ from test_learn_train import *
 run = Path(sys.argv[1])
 (run / "pid").write_text(str(os.getpid()))
 state = resume(run, small_config(), torch.device("cpu"))
-state = state[0] if state else begin(small_config())
+state = state or begin(small_config())
 recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
 train(in_memory(backwards(500)), state, recipe, restless, run=run)
 """
@@ -310,28 +299,19 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
         assert torch.equal(tensor, state.tensors()[name]), name
 
 
-def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_path: Path) -> None:
+def test_a_damaged_state_is_refused(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
-    whole = train(examples, begin(config), STEPS, no_scores, run=tmp_path)
-    latest = tmp_path / states.LATEST
-    for damage in (latest.read_bytes()[:1000], latest.read_bytes()[:-5000] + bytes(5000)):  # cut short; zeros in it
-        latest.write_bytes(damage)
-        found = resume(tmp_path, config, torch.device("cpu"))
-        assert found is not None
-        state, told = found
-        assert "state.safetensors is damaged" in told
-        assert state.step == 50
-        resumed = train(examples, state, STEPS, no_scores)
-        assert torch.equal(resumed.parameters.flat, whole.parameters.flat)
-    (tmp_path / states.PREVIOUS).write_bytes(b"")
-    with pytest.raises(RunError, match="cannot go on"):
+    train(examples, begin(config), replace(STEPS, stop=Stop(steps=5)), no_scores, run=tmp_path)
+    latest = tmp_path / states.FILE
+    latest.write_bytes(latest.read_bytes()[:1000])
+    with pytest.raises(RunError, match=r"cannot go on(.|\n)*damaged(.|\n)*to begin again"):
         resume(tmp_path, config, torch.device("cpu"))
 
 
 def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
     train(examples, begin(config), STEPS, no_scores, run=tmp_path)
-    good = (tmp_path / states.LATEST).read_bytes()
+    good = (tmp_path / states.FILE).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(
         resource.RLIMIT_FSIZE, (10_000, limits[1])
@@ -341,7 +321,7 @@ def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Pa
             states.save_state(tmp_path, go_on(tmp_path, config))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (tmp_path / states.LATEST).read_bytes() == good
+    assert (tmp_path / states.FILE).read_bytes() == good
     assert not list(tmp_path.glob(".*part"))
     assert go_on(tmp_path, config).step == 60
 
@@ -360,23 +340,9 @@ def test_more_steps_than_before_go_on_and_half_a_line_of_metrics_is_dropped(exam
 # --- it stops for a reason --------------------------------------------------------------------------------------------
 
 
-def test_a_loss_that_comes_apart_or_does_not_move_is_an_error(
-    examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(RunError, match="not a number"):
-        train(examples, begin(small_config()), replace(STEPS, rate=1e30, warmup=0, clip=0.0), no_scores, run=tmp_path)
-    monkeypatch.setattr(loop, "PROOF", 40)
-    with pytest.raises(RunError, match="does not move"):
-        train(examples, begin(small_config()), replace(STEPS, rate=1e-12), no_scores)
-
-
-def test_a_model_that_knows_it_all_already_need_not_get_better(
-    examples: Examples, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learned = train(examples, begin(small_config()), STEPS, no_scores)
-    monkeypatch.setattr(loop, "PROOF", 40)
-    again = State.start(learned.parameters)
-    assert train(examples, again, replace(STEPS, rate=1e-12), no_scores).ended
+def test_a_loss_that_is_no_number_any_more_is_an_error(examples: Examples) -> None:
+    with pytest.raises(RunError, match="has diverged"):
+        train(examples, begin(small_config()), replace(STEPS, rate=1e30, warmup=0, clip=0.0), no_scores)
 
 
 def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
@@ -418,7 +384,7 @@ def test_time_is_a_budget(examples: Examples, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     state = train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)
     assert 1.5 <= next(clock) - 100 < 1.7
-    assert state.share == 1
+    assert loop.share_over(Stop(seconds=1.5), state) == 1
     assert state.step > 10
 
 
@@ -434,16 +400,13 @@ def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"dropout": 1.0}, "dropout"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
         ({"rate": 0.0}, "rate"),
-        ({"schedule": "zigzag"}, "schedule"),
-        ({"metric": "beauty"}, "metric"),
-        ({"precision": "float16"}, "precision"),
+        ({"schedule": "zigzag"}, "schedule is 'zigzag'"),
         ({"batch_tokens": 0}, "batch_tokens"),
         ({"stop": Stop(converged=True), "schedule": "linear"}, "needs an end"),
-        ({"stop": Stop()}, "exactly one way"),
         ({"stop": Stop(steps=5, seconds=3.0)}, "exactly one way"),
-        ({"stop": Stop(steps=-1)}, "before it begins"),
+        ({"stop": Stop(steps=-1)}, "exactly one way"),
     ],
 )
 def test_an_impossible_recipe_is_refused(changes: dict[str, Any], word: str) -> None:

@@ -23,7 +23,6 @@ from vidrio.learn.plan import Choices, Material, Plan, Recipe, Request, Stop
 from vidrio.learn.task import Task, make_task
 from vidrio.learn.validate import interval
 from vidrio.look.run import look, open_model
-from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
 from vidrio.translate.translator import NoTranslator, Translator
 
@@ -207,7 +206,7 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_is_held_to_its_data_before_anything_is_written(tmp_path: Path) -> None:
     parts = prepared(tmp_path, "classify", CLASSES)
-    recipe, config = Recipe(stop=Stop(steps=1)), sized("tiny", 8, SpecialIds())
+    recipe, config = Recipe(stop=Stop(steps=1)), sized("tiny")
     begun = Plan(task="classify", preset="", data=parts.data, tokens=parts.token_key, config=config, recipe=recipe)
 
     def files() -> dict[Path, bytes]:
