@@ -120,7 +120,7 @@ def main() -> None:
     keep_memory()
 
     english, german = sentences(given.data, "en"), sentences(given.data, "de")
-    tokenizer = Tokenizer.learn([*english, *german], "bpe", VOCABULARY)
+    tokenizer = Tokenizer.learn([*english, *german], VOCABULARY)
     ids = [tokenizer.encode_batch(side) for side in (english, german)]
     examples = in_memory(list(zip(*ids, strict=True)))
     counts = [sum(map(len, side)) + len(side) for side in ids]  # with the end tokens

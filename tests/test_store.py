@@ -39,7 +39,7 @@ def prepared(tmp_path: Path) -> Prepared:
 @pytest.fixture
 def bpe(prepared: Prepared) -> Tokenizer:
     text = prepared.path("train").read_text(encoding="utf-8")
-    return Tokenizer.learn(text.replace("\t", "\n").splitlines(), "bpe", 500)
+    return Tokenizer.learn(text.replace("\t", "\n").splitlines(), 500)
 
 
 def texts(prepared: Prepared, part: str) -> list[tuple[str, ...]]:

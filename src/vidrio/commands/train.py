@@ -15,7 +15,8 @@ from vidrio.data.progress import Work
 if TYPE_CHECKING:
     from vidrio.learn.plan import Request
     from vidrio.learn.task import Task
-    from vidrio.learn.train import Judgement, Learned
+    from vidrio.learn.train import Learned
+    from vidrio.learn.validate import Judgement
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),

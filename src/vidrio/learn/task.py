@@ -24,6 +24,7 @@ from vidrio.data.read import Corpus, corpora, texts
 from vidrio.errors import DataError
 from vidrio.learn.batches import Encode, Examples, in_memory, read, write
 from vidrio.learn.plan import Plan, Request, cannot_change
+from vidrio.model.config import SpecialIds
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -112,10 +113,11 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
             raise DataError(f"there is nothing to {use}", found=found, do=do)
     once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
     progress.work = None
-    return load_task(request.run, kind, data_key, token_key)
+    special = request.start.config.special if request.start else SpecialIds()
+    return load_task(request.run, kind, data_key, token_key, special)
 
 
-def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
+def load_task(run: Path, kind: str, data_key: str, token_key: str, special: SpecialIds) -> Task:
     """What lies in the run's folder."""
     folder = run / "tokens"
     if not is_made(folder, token_key):
@@ -125,9 +127,9 @@ def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
             do="give all machines the same folder with --to: one that they share",
         )
     prepared = Prepared.load(run / "data")
-    source = Tokenizer.load(folder / "tokenizer.json")
+    source = Tokenizer.load(folder / "tokenizer.json", special)
     separate = folder / "target-tokenizer.json"
-    target = Tokenizer.load(separate) if separate.exists() else source
+    target = Tokenizer.load(separate, special) if separate.exists() else source
     repeats = [(share.pairs, share.weight) for share in prepared.shares]
     return Task(
         kind=kind,
@@ -163,7 +165,7 @@ def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: fl
 
     def learn(texts: Iterable[str]) -> Tokenizer:
         progress.work = Work("learning the tokenizer")
-        return Tokenizer.learn(texts, "bpe", size)
+        return Tokenizer.learn(texts, size)
 
     sources, targets = (source for source, _ in both_sides(train)), (target for _, target in both_sides(train))
     if request.start:
