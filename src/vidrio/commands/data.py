@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def data() -> None:
     """Look at sentence pairs and clean them.
 
-    Pairs are read from tables (.tsv .csv .jsonl .parquet, or a .txt with tabs), or from two files with aligned lines,
+    Pairs are read from tables (.tsv .csv .jsonl, or a .txt with tabs), or from two files with aligned lines,
     all of them also as .gz and .xz.
     """
 

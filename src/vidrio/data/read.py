@@ -1,4 +1,4 @@
-"""Sentence pairs from files: two aligned texts, TSV, CSV, JSON lines or Parquet. And plain texts, each as a pair with
+"""Sentence pairs from files: two aligned texts, TSV, CSV or JSON lines. And plain texts, each as a pair with
 itself.
 
 `corpora` recognises what the given names are; `read` streams one of them, pair by pair, in bounded memory. A row that
@@ -27,7 +27,7 @@ _BUFFER = 1 << 20  # bytes
 _ROUND = 4096  # lines between two updates of the progress
 _SAMPLE = 300  # rows to recognise a layout from
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
-_FORMS = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+_FORMS = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 # Names that two columns may have in a header.
 _KNOWN = (
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
 class Corpus:
     """A file, or two aligned ones, that pairs are read from."""
 
-    form: str  # aligned, tsv, csv, jsonl, parquet or lines
+    form: str  # aligned, tsv, csv, jsonl or lines
     paths: tuple[Path, ...]  # two if aligned
     layout: Layout
     weight: float = 1.0  # how often each pair is seen, beside those of other corpora
@@ -102,7 +102,7 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
         raise DataError(
             "these sentence pairs cannot be read" if problems else "no sentence pairs are given",
             found="; ".join(problems),
-            do="give a table with two columns (.tsv .csv .jsonl .parquet), or two files with aligned lines",
+            do="give a table with two columns (.tsv .csv .jsonl), or two files with aligned lines",
         )
     return recognised
 
@@ -225,7 +225,6 @@ def _table(path: Path, form: str, tally: Tally, work: Work | None = None) -> Row
         "tsv": _tsv,
         "csv": _csv,
         "jsonl": _json_lines,
-        "parquet": _parquet,
     }
     return readers[form](path, tally, work)
 
@@ -289,26 +288,6 @@ def _json_lines(path: Path, tally: Tally, work: Work | None) -> Rows:
             _skip(tally, path, line if line.fault else line._replace(fault="not JSON"))
         elif line.text.strip():
             yield line.number, _flat(record)
-
-
-def _parquet(path: Path, tally: Tally, work: Work | None) -> Rows:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        do = "pip install pyarrow, or convert it to .tsv or .jsonl"
-        raise DataError(f"{path} is a Parquet file", do=do) from None
-    number = 0
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=10_000):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield number, _flat(record)
-                if work:
-                    work.done += path.stat().st_size * batch.num_rows // max(1, file.metadata.num_rows)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} is damaged, or no Parquet file", found=f"after {number:,} rows: {error}") from None
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:

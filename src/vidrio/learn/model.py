@@ -146,38 +146,36 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
     return net.dropout.add(x, sub_layer(norm(net, x, f"{name}.norm")))
 
 
-def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
-    """x W + b, where this model has that b."""
-    return linear_of_rows(net, x.flatten(0, -2), name, matrix, bias).view(*x.shape[:-1], -1)
-
-
-def linear_of_rows(net: Network, rows: Tensor, name: str, matrix: str, bias: str) -> Tensor:
-    """The same for rows that are not parted into sentences."""
-    W, b = net.parameters[f"{name}.{matrix}"], net.parameters.get(f"{name}.{bias}")
+def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
+    """x W + b, where this model has that b. As rows, since what is made of a view in place, PyTorch copies on its way
+    back."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
 def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
     """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
-    # As rows: what is made of a view in place, PyTorch copies on its way back.
-    hidden = net.activate(linear_of_rows(net, x.flatten(0, -2), name, "W1", "b1"))
-    return linear_of_rows(net, hidden, name, "W2", "b2").view_as(x)
+    p = net.parameters
+    hidden = net.activate(linear(x.flatten(0, -2), p[f"{name}.W1"], p[f"{name}.b1"]))
+    return linear(hidden, p[f"{name}.W2"], p[f"{name}.b2"]).view_as(x)
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
-    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2."""
-    B, L, _ = x.shape
-    y = linear(net, x, name, f"W{letters}", f"b{letters}").view(
-        B, L, len(letters), net.config.n_heads, net.config.d_head
-    )
+    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2.
+
+    The matrices side by side make one product, which is faster than three.
+    """
+    p, (B, L, _) = net.parameters, x.shape
+    W = torch.cat([p[f"{name}.W{letter}"] for letter in letters], dim=1)
+    b = torch.cat([p[f"{name}.b{letter}"] for letter in letters]) if net.config.attention_bias else None
+    y = linear(x.flatten(0, -2), W, b).view(B, L, len(letters), net.config.n_heads, net.config.d_head)
     return y.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
 def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
     """Concat(head_1, …, head_H) W^O. §3.2.2."""
     B, H, L, K = q.shape
-    gathered = attend(q, k, v, allowed)
-    return linear(net, gathered.transpose(1, 2).reshape(B, L, H * K), name, "WO", "bO")
+    gathered = attend(q, k, v, allowed).transpose(1, 2).reshape(B * L, H * K)
+    return linear(gathered, net.parameters[f"{name}.WO"], net.parameters.get(f"{name}.bO")).view(B, L, -1)
 
 
 # --- the way ----------------------------------------------------------------------------------------------------------

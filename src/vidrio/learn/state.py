@@ -27,6 +27,7 @@ from vidrio.model.parameters import count
 
 FILE = "state.safetensors"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
+LAYOUT = 2  # of the vectors: another number is refused
 NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "since_best", "sums")
 
 
@@ -67,11 +68,13 @@ class State:
     def numbers(self) -> str:
         """All the rest, as JSON."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
-        return json_text(numbers | {"position": [self.position.epoch, self.position.batch]})
+        return json_text(numbers | {"position": [self.position.epoch, self.position.batch], "layout": LAYOUT})
 
     @staticmethod
     def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: str) -> "State":
         data = json.loads(numbers)
+        if data["layout"] != LAYOUT:
+            raise ValueError(f"layout {data['layout']}, not {LAYOUT}")
         values = {name: data[name] for name in NUMBERS}
         for name in ("best_score", "best_loss"):  # JSON has words for what is no number
             values[name] = None if values[name] is None else float(values[name])
