@@ -1,7 +1,7 @@
 """Is this pair worth learning from? One rule after the other, each with a name, a limit and a reason to count; and what
 was left out and why, in numbers and in samples.
 
-Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in hold_out.py.
+Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in prepare.py.
 """
 
 import re

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.look.blocks import Beside, Block, Curve, Curves, Fold, Note, Rows, Table, Title, Words
+from vidrio.look.blocks import Beside, Block, Curve, Curves, Fold, Rows, Table, Title, Words
 from vidrio.look.writing import clip, clock, minute_at, number
 
 MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
@@ -59,7 +59,6 @@ def panels(records: Sequence[Record]) -> Iterator[Block]:
     )
     if validations:
         yield _table(validations, minutes)
-        yield from (Note(_told_mean(record)) for record in records if record.get("kind") == "mean")
         yield from said(validations)
 
 
@@ -110,19 +109,6 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
     heads = ["step", *["minute"] * bool(minutes), *(NAMES.get(name, name) for name in names), ""]
     few = f" ({len(shown)} of {len(rows)} are shown)" if whole else ""
     return Fold(f"The validations as numbers{few}", [Table(shown, heads, name="validations", whole=whole)])
-
-
-def _told_mean(record: Record) -> str:
-    """Whether a mean that was tried at the end has become the model."""
-    metric, steps = str(record["metric"]), record.get("steps", ())
-    name, value, alone = NAMES.get(metric, metric), number(record[metric], 3), number(record["alone"], 3)
-    of = f"of the {len(steps)} best models (of steps {', '.join(f'{step:,}' for step in steps)})"
-    which = of if steps else f"with {record['from']}, which the training began from,"
-    outcome = "so it is the model" if record["best"] else "so it is not the model"
-    return (
-        f"At the end the mean of the parameters {which} was tried: {name} {value} on the held-out sentences, "
-        f"{alone} without it; {outcome}."
-    )
 
 
 def said(validations: Sequence[Record]) -> Iterator[Block]:
