@@ -60,16 +60,6 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_stays_empty_goes_again(tmp_path: Path) -> None:
-    with only_one(tmp_path / "a" / "b" / "run"):
-        assert (tmp_path / "a" / "b" / "run").is_dir()
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "mine").mkdir()
-    with only_one(tmp_path / "mine" / "run"):
-        (tmp_path / "mine" / "run" / "state").touch()
-    assert (tmp_path / "mine" / "run" / "state").exists()
-
-
 def test_two_commands_do_not_write_the_same_file(
     run_vidrio: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -7,9 +7,7 @@ import pytest
 
 from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
-from vidrio.learn.choose import SHARE_OF_RATE
 from vidrio.learn.plan import Start
-from vidrio.model.files import read_json
 from vidrio.model.folder import read_config, read_parameters, write_config
 from vidrio.translate.lexicon import WORDS, write_sorted
 from vidrio.translate.lexicon import write as write_lexicon
@@ -68,21 +66,6 @@ def test_a_list_of_words_and_a_lexicon_go_along(learned, tmp_path):
     for name in ("words.txt", "lexicon.tsv"):
         assert (tmp_path / "same" / "second" / name).read_bytes() == (model / name).read_bytes()
         assert not (tmp_path / "other" / "second" / name).exists()
-
-
-def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
-    for name, options in (("usual", ()), ("second", ("--from", str(learned)))):
-        folder = tmp_path / name
-        folder.mkdir()
-        small = ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--encoder-layers", "1", "--decoder-layers", "1")
-        sizes = () if options else small
-        code, said = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
-        assert code == 0, said
-    rates = [
-        read_json(tmp_path / name / "second" / "run" / "plan.json", what="plan")["recipe"]["rate"]
-        for name in ("usual", "second")
-    ]
-    assert rates[1] == pytest.approx(rates[0] * SHARE_OF_RATE)
 
 
 @pytest.mark.parametrize(

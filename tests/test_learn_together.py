@@ -2,12 +2,9 @@
 
 import json
 import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,10 +18,9 @@ from forked import run_python, run_vidrio
 from small_run import PAIRS, TAUGHT
 from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
-from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config, train
+from test_learn_train import go_on, small_config
 from tolerances import FLOAT32
 from vidrio.errors import RunError
-from vidrio.learn.batches import in_memory
 from vidrio.learn.choose import continued, rounded_up
 from vidrio.learn.plan import Choices, Stop
 from vidrio.learn.processes import Processes, join
@@ -140,44 +136,6 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
 
 
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
-
-GOING_ON = """
-(out / f"pid-{processes.rank}").write_text(str(os.getpid()))
-config, run = small_config(), out / "run"
-found = resume(run, config, torch.device("cpu")) if processes.leads else None
-state = (found or begin(config)) if processes.leads else None
-state = share_state(state, config, torch.device("cpu"), processes)
-train(examples, state, LONG, no_scores, run=run, processes=processes)
-"""
-LONG = replace(STEPS, stop=Stop(steps=120), validations=30, accumulate=2)
-
-
-def test_a_run_of_two_killed_goes_on_to_the_last_bit_in_two_or_alone(tmp_path: Path) -> None:
-    whole = train(in_memory(backwards(500)), begin(small_config()), LONG, no_scores, run=tmp_path / "whole")
-    script = f"LONG = {LONG!r}\n{GOING_ON}"
-    run = tmp_path / "run"
-    with ThreadPoolExecutor(1) as pool:
-        both = pool.submit(run_two, script, tmp_path)
-        while not (run / "state.safetensors").exists():
-            assert not both.done(), both.result()
-            time.sleep(0.01)
-        for rank in (1, 0):
-            os.kill(int((tmp_path / f"pid-{rank}").read_text()), signal.SIGKILL)
-    assert [ended.returncode for ended in both.result()] == [-signal.SIGKILL] * 2
-    shutil.copytree(run, tmp_path / "alone")
-    assert 0 < go_on(run, small_config()).step < 120
-    for ended in run_two(script, tmp_path):
-        assert ended.returncode == 0, ended.stderr
-    alone = train(
-        in_memory(backwards(500)), go_on(tmp_path / "alone", small_config()), LONG, no_scores, run=tmp_path / "alone"
-    )
-    for name in ("run", "alone"):
-        assert losses(tmp_path / name) == losses(tmp_path / "whole")
-    together = go_on(run, small_config())
-    for name, tensor in whole.tensors().items():
-        assert torch.equal(tensor, together.tensors()[name]), name
-        assert torch.equal(tensor, alone.tensors()[name]), name
-
 
 # --- by the command, on one machine and on two ------------------------------------------------------------------------
 

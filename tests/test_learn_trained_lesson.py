@@ -30,7 +30,8 @@ SEED_WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", 
 @pytest.fixture(scope="module")
 def model() -> tuple[Machine, Tokenizer]:
     config, _ = read_config(recipe.FOLDER)
-    return build(config, read_parameters(recipe.FOLDER)), Tokenizer.load(recipe.FOLDER / "tokenizer.json")
+    tokenizer = Tokenizer.load(recipe.FOLDER / "tokenizer.json", config.special)
+    return build(config, read_parameters(recipe.FOLDER)), tokenizer
 
 
 def translated(model: tuple[Machine, Tokenizer], text: str) -> str:

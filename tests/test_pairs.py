@@ -7,7 +7,6 @@ import lzma
 import random
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.data.clean import REASONS, SAMPLES, Tally
-from vidrio.data.progress import Work
+from vidrio.data.clean import REASONS, Tally
 from vidrio.data.read import LONGEST_LINE, Pair, corpora, read, read_lines, texts
 from vidrio.errors import DataError
 
@@ -46,14 +44,6 @@ def tsv(pairs: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
 def test_tsv_plain_and_compressed(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
     path = write(tmp_path / f"pairs.tsv{suffix}", pack(tsv(PAIRS).encode()))
     assert pairs_of(path)[0] == WANTED
-
-
-def test_two_aligned_files(tmp_path: Path) -> None:
-    source = write(tmp_path / "train.en", "".join(s + "\n" for s, _ in PAIRS))
-    target = write(tmp_path / "train.es", "".join(t + "\n" for _, t in PAIRS))
-    pairs, tally = pairs_of(source, target)
-    assert pairs == WANTED
-    assert (tally.read, tally.counts) == (3, {})
 
 
 def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
@@ -179,13 +169,6 @@ def test_an_empty_file_has_no_pairs(tmp_path: Path, name: str) -> None:
         pairs_of(write(tmp_path / name, b"\n"))
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no file .*x\.tsv; .* is not a file; .*y\.en has one text a line"):
-        corpora([str(tmp_path / "x.tsv"), str(tmp_path), str(write(tmp_path / "y.en", "Hi\n"))])
-    with pytest.raises(DataError, match="no sentence pairs are given"):
-        corpora([])
-
-
 def test_lines_that_are_no_text_are_counted_with_their_place(tmp_path: Path) -> None:
     good = b"Hello\tHola\n"
     lines = [b"\xef\xbb\xbf" + good, b"caf\xe9\tcaf\xc3\xa9\n", b"a\0b\tc\n", b"x\t" + b"y" * LONGEST_LINE + b"\n"]
@@ -208,17 +191,6 @@ def test_a_faulty_line_takes_its_partner_with_it(tmp_path: Path) -> None:
     pairs, tally = pairs_of(source, target)
     assert pairs == [Pair("one", "uno", 1)]
     assert [s.place for reason in tally.counts for s in tally.samples[reason]] == [f"{source}:2", f"{target}:3"]
-
-
-def test_a_line_of_ten_megabytes_is_not_held_in_memory(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.tsv", b"a\tb\n" + b"x" * 10_000_000 + b"\tb\nc\td\n")
-    tracemalloc.start()
-    pairs, tally = pairs_of(path, columns=("1", "2"))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert [pair.line for pair in pairs] == [1, 3]
-    assert tally.counts == {"line too long": 1}
-    assert peak < 8_000_000
 
 
 def test_other_encodings_are_refused(tmp_path: Path) -> None:
@@ -267,25 +239,6 @@ def test_any_bytes_give_lines_or_a_data_error(tmp_path_factory: pytest.TempPathF
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------------
-
-
-def test_progress_adds_up_to_the_size(tmp_path: Path) -> None:
-    for name, data in (("p.tsv", tsv(PAIRS * 5000).encode()), ("p.tsv.gz", gzip.compress(tsv(PAIRS * 5000).encode()))):
-        [corpus] = corpora([str(write(tmp_path / name, data))])
-        work = Work("reading", corpus.bytes)
-        steps = {work.done for _ in read(corpus, Tally(), work)}
-        assert work.done == corpus.bytes == len(data)
-        assert len(steps) > 1
-
-
-def test_a_tally_can_be_written_and_read() -> None:
-    tally = Tally(read=3)
-    for i in range(SAMPLES + 2):
-        tally.skip("empty", f"p.tsv:{i}", "x" * 1000, "")
-    assert len(tally.samples["empty"]) == SAMPLES
-    assert len(tally.samples["empty"][0].source) < 300
-    assert tally.skipped == SAMPLES + 2
-    assert Tally.from_json(json.loads(json.dumps(tally.to_json()))) == tally
 
 
 def test_reading_and_preparing_need_no_torch() -> None:

@@ -82,23 +82,6 @@ def test_pairs_are_prepared_again_only_where_something_changed(prepared: Prepare
     assert stamps(prepared.folder) != before
 
 
-def test_given_sets_lie_beside_the_pairs_and_are_not_learned_from(prepared: Prepared, tmp_path: Path) -> None:
-    lines = prepared.path("train").read_text(encoding="utf-8").splitlines()[:7]
-    (tmp_path / "dev.tsv").write_text("".join(f" {line} \n" for line in lines), encoding="utf-8")
-    dev = tuple(corpora([str(tmp_path / "dev.tsv")]))
-    wishes = Wishes(held_out=(0, 10), apart=dev)
-    given = prepare(tmp_path / "given", corpora([str(tmp_path / "one.tsv")]), wishes, Progress(), (dev, ()))
-    assert given.path("dev").read_text(encoding="utf-8").splitlines() == lines
-    assert (given.pairs["dev"], given.pairs["test"]) == (7, 10)
-    assert given.tally.counts["stands in a held-out set"] == 7
-    assert not {*lines} & {*given.path("train").read_text(encoding="utf-8").splitlines()}
-
-
-def test_words_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "p.tsv").write_text("one two\tuno dos\nthree two one\tthree dos uno\n", encoding="utf-8")
-    assert prepare(tmp_path / "data", corpora([str(tmp_path / "p.tsv")]), Wishes(), Progress()).repeats == 10 / 5
-
-
 def test_an_error_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
     path = tmp_path / "p.tsv"
     path.write_text("a\tb\n", encoding="utf-8")
@@ -157,14 +140,6 @@ def test_the_store_holds_every_pair(prepared: Prepared, bpe: Tokenizer, tmp_path
     assert flat.tolist() == [i for w in which for i in pair(ids, w)[1]]
     assert lengths.tolist() == [len(pair(ids, w)[1]) for w in which]
     assert ids.target.gather(np.array([], dtype=np.int64))[0].tolist() == []
-
-
-def test_large_vocabularies_take_more_bytes(prepared: Prepared, bpe: Tokenizer, tmp_path: Path) -> None:
-    words = Tokenizer.of_words([f"w{i}" for i in range(70_000)])
-    ids = stored(prepared, tmp_path / "tokens", words, bpe)
-    assert ids.source.ids.dtype == np.uint32
-    source, target = texts(prepared, "train")[7]
-    assert pair(ids, 7) == (words.encode(source), bpe.encode(target))
 
 
 @pytest.mark.parametrize("name", ["source.ids", "target.starts"])
