@@ -11,12 +11,11 @@ Axes, one letter with one meaning in the whole project:
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vidrio.errors import ConfigError
-from vidrio.model.json_record import record, shown
+from vidrio.model.json_record import record
 
 FORMAT = 1  # of the model folder; another number is refused
 
@@ -154,17 +153,7 @@ class ModelConfig:
         return asdict(self)
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> "ModelConfig":
-        known = [f.name for f in fields(ModelConfig)]
-        unknown = [name for name in data if name not in known]
-        if unknown:
-            hints = [
-                f"{shown(name)[1:-1]} (nearest: {', '.join(get_close_matches(name[:100], known, 1)) or 'none'})"
-                for name in unknown[:12]
-            ]
-            raise ConfigError(
-                "unknown settings in the model's config", found=", ".join(hints), do="remove or rename them"
-            )
+    def from_json(data: Any) -> "ModelConfig":
         try:
             config = record(ModelConfig, data)
         except TypeError as error:
