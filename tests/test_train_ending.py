@@ -180,7 +180,7 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
     parts = prepared(tmp_path, "classify", lines, **files)
     assert parts.pairs == {"train": 221, "dev": 1, "test": 1}  # "six seven" is in dev.tsv
     assert (parts.held_out, parts.test) == ([("six seven", "seven")], [("seven six", "six")])
-    with pytest.raises(DataError, match="nothing is learned of"):
+    with pytest.raises(DataError, match="classes that the training texts lack"):
         prepared(tmp_path, "classify", CLASSES, **files)
     (tmp_path / "test.tsv").write_text("six\t\n", encoding="utf-8")
     with pytest.raises(DataError, match="nothing to judge with"):

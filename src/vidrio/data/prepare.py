@@ -32,7 +32,7 @@ Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY = 0, -1
 _VERSION = 2  # of the rules: raise it when the same files would give other pairs
-_SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of lengths
+_SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of lengths are taken
 _COUNTED = 100_000  # training pairs in which words are counted
 
 
@@ -186,7 +186,7 @@ def _mixed(keys: Keys) -> Keys:
 
 
 class Share(NamedTuple):
-    """One corpus's part of the training pairs: they lie together, in the order of the corpora."""
+    """One corpus's part of the training pairs: stored together, in the order of the corpora."""
 
     name: str
     layout: str  # what was recognised
@@ -202,7 +202,7 @@ class Prepared:
     tally: Tally
     pairs: dict[str, int]  # of each part
     shares: tuple[Share, ...]
-    repeats: float  # how often each word stands in the training pairs, on average
+    repeats: float  # how often each word occurs in the training pairs, on average
 
     @staticmethod
     def load(folder: Path) -> "Prepared":
@@ -233,7 +233,7 @@ Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and t
 def prepare(
     folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given = ((), ())
 ) -> Prepared:
-    """The pairs of these corpora in this folder, as they lie there already or made now."""
+    """The pairs of these corpora in this folder, made now, or found there."""
     made_from = key_of(corpora, wishes, given)
     return Prepared.load(once(folder, made_from, lambda to: _prepare(to, corpora, wishes, progress, given)))
 
@@ -257,9 +257,9 @@ def _prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: 
 
     counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], every_pair())
     shares = [Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True)]
-    told = {"pairs": dict(zip(PARTS, counts, strict=True)), "repeats": count / max(1, len(words))}
-    told |= {"corpora": [share._asdict() for share in shares], "report": tally.to_json()}
-    (folder / "data.json").write_text(json_text(told, indent=2) + "\n", encoding="utf-8")
+    described = {"pairs": dict(zip(PARTS, counts, strict=True)), "repeats": count / max(1, len(words))}
+    described |= {"corpora": [share._asdict() for share in shares], "report": tally.to_json()}
+    (folder / "data.json").write_text(json_text(described, indent=2) + "\n", encoding="utf-8")
 
 
 def write_pairs(paths: Sequence[Path], pairs: Iterable[CleanPair]) -> list[int]:

@@ -62,7 +62,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Examples:
-    """What is learned from: pairs of sentences, wherever they lie."""
+    """What is learned from: pairs of sentences, in memory or on disk."""
 
     source: Side
     target: Side
@@ -223,7 +223,7 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
 def pad(
     ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
 ) -> Sentences:
-    """Sentences that lie one after the other, as rows of the same length, perhaps with a token before or after each."""
+    """Concatenated sentences as rows of the same length, perhaps with a token before or after each."""
     whole = lengths + len(before) + len(after)
     rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)
     places = np.arange(rows.shape[1])

@@ -1,6 +1,6 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-Everything that a run is lies in `State`; the loop changes nothing else. So a run can be stopped at any moment and goes
+`State` holds all of a run, and the loop changes nothing else. So a run can be stopped at any moment and goes
 on exactly: on a CPU the losses that follow are the same to the last bit.
 """
 
@@ -77,7 +77,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 
 class RunFolder:
-    """Where a run's state, metrics and snapshots are written; nothing is, if there is no folder."""
+    """Writes a run's state, metrics and snapshots; without a folder, nothing."""
 
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.saved = run, time.monotonic()
@@ -232,7 +232,7 @@ class Halves:
 
 
 def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
-    """What has happened since the last time, as one line of metrics."""
+    """One line of metrics: the steps since the last one."""
     loss, predictions, tokens = state.sums
     state.sums = [0.0, 0.0, 0.0]
     seconds, clock.last_line = state.seconds - clock.last_line, state.seconds

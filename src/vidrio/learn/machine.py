@@ -1,4 +1,4 @@
-"""The machine at hand: settings of the process that decide how fast it trains on a CPU and in how much memory, the
+"""This machine: settings of the process that decide how fast it trains on a CPU and in how much memory, the
 device to train on. PyTorch must not be imported yet for `settle`.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
@@ -8,7 +8,7 @@ waits for. Spinning for some microseconds costs nothing when idle and makes trai
 Memory: PyTorch's library for matrix products (oneDNN) and the layer between the two (ideep) each keep what they have
 prepared for 1,024 shapes; batches have many shapes, which hardly come again. The C library hands freed memory back at
 once, and the system has to clear every page of it when it is wanted again; if it keeps all of it, it ends up with ever
-more pieces that fit nothing. So freed memory is kept, and all that lies unused is given back now and then.
+more pieces that fit nothing. So freed memory is kept, and what nobody uses is given back now and then.
 """
 
 import ctypes

@@ -94,7 +94,7 @@ class Network:
 
 
 def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
-    """Make the parameters ready for one step, computing in `dtype` (their own, unless told otherwise)."""
+    """Make the parameters ready for one step, computing in `dtype` (by default their own)."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
@@ -293,7 +293,7 @@ def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
 
 # --- attention --------------------------------------------------------------------------------------------------------
 #
-# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, written for the machine at hand.
+# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, as fast as the machine allows.
 #
 # A CPU spends its time not in the two products but in the softmax of very short rows. So the forward and the backward
 # pass are written out here: rows of scores are laid down, not across (the softmax then runs over the first axis, at the

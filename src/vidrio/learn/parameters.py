@@ -20,7 +20,7 @@ LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # read by r
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters of one model, in full precision: the flat vector and what lies where in it."""
+    """The parameters of one model, in full precision: the flat vector and its layout."""
 
     config: ModelConfig
     flat: Tensor

@@ -118,7 +118,7 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
 
 
 def load_task(run: Path, kind: str, data_key: str, token_key: str, special: SpecialIds) -> Task:
-    """What lies in the run's folder."""
+    """The task as it was prepared in the run's folder."""
     folder = run / "tokens"
     if not is_made(folder, token_key):
         raise DataError(
@@ -206,13 +206,13 @@ def _labels(prepared: Prepared, *given: tuple[str, ...]) -> list[str]:
     labels = sorted(set[str]().union(*own))
     if len(labels) < 2:
         raise DataError(
-            "there is nothing to tell apart",
+            "a classifier needs at least two classes",
             found=f"{prepared.tally.kept:,} texts of {len(labels)} classes",
             do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
         )
     if unknown := sorted((dev | test) - {*labels}):
         raise DataError(
-            "there are classes that nothing is learned of",
+            "the held-out sets have classes that the training texts lack",
             found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
             do="give texts of these classes to learn from, or leave them out of --dev and --test",
         )

@@ -156,8 +156,8 @@ class Judgement:
 def judge(
     task: Task, folder: Path, parameters: Parameters, best: tuple[str, float | None], reporter: Reporter
 ) -> Judgement:
-    """The scores on sentences that the model, which lies in its folder already, has never seen. Without a test set they
-    are the best of the validations: a metric and its value."""
+    """The scores of the model, which is in its folder already, on sentences that it has never seen. Without a test set
+    they are the best of the validations: a metric and its value."""
     if not task.test:
         metric, value = best[0], best[1] or 0.0
         return Judgement([Score(metric, value, value, 0.0, "on the validation set")])
@@ -181,7 +181,7 @@ def judge(
 
 
 def interval(percent: float, count: int) -> tuple[float, float]:
-    """Middle and half width of where a share of so many texts lies with 95 % certainty (Wilson 1927)."""
+    """The 95 % confidence interval of a percentage of so many texts (Wilson 1927): its middle and half width."""
     share, spread = percent / 100, CERTAIN**2 / count
     half = (spread * share * (1 - share) + spread**2 / 4) ** 0.5
     return 100 * (share + spread / 2) / (1 + spread), 100 * half / (1 + spread)

@@ -25,7 +25,7 @@ ACTIVATIONS = ("relu", "gelu", "swish")
 POSITIONS = ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none")
 TYINGS = ("all", "output", "none")
 
-LARGEST_SIZE = 1 << 24  # of anything; no model comes near, and products of a few stay numbers that can be told
+LARGEST_SIZE = 1 << 24  # of anything; no model comes near
 LARGEST_LAYERS = 1000
 LARGEST_BEAM = 64
 LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still a number
@@ -43,7 +43,7 @@ class SpecialIds:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """How a translation is searched for unless told otherwise; a hypothesis scores log p / length^length_penalty."""
+    """The default options of a search; a hypothesis scores log p / length^length_penalty."""
 
     beam: int = 4
     length_penalty: float = 1.0

@@ -117,12 +117,9 @@ class Tokenizer:
 
     def with_dropout(self, rate: float) -> "Tokenizer":
         """The same, but each merge of BPE is left out with this probability: it splits a text otherwise every time."""
-        if isinstance(self._engine, SentencePieces) or self.kind != "bpe":
-            raise TokenizerError(
-                "words are split otherwise by a BPE tokenizer only",
-                found="SentencePiece" if isinstance(self._engine, SentencePieces) else f"one of the kind {self.kind}",
-                do="train without --subword-dropout",
-            )
+        if self.kind != "bpe":
+            what = "words are split otherwise by a BPE tokenizer only"
+            raise TokenizerError(what, found=f"one of the kind {self.kind}", do="train without --subword-dropout")
         engine = tokenizers.Tokenizer.from_str(self.file_text())
         engine.model.dropout = rate
         return Tokenizer(engine, self.special)
@@ -132,7 +129,7 @@ class Tokenizer:
         write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
 
     def file_text(self, *, pretty: bool = False) -> str:
-        """What stands in its file."""
+        """The content of its file."""
         engine = self._engine
         return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
 
