@@ -33,7 +33,7 @@ from vidrio.learn.choose import (
     dropout_for,
     new_plan,
 )
-from vidrio.learn.plan import Choices, Material, Plan, Recipe, Reporter, Request, Stop
+from vidrio.learn.plan import Plan, Recipe, Reporter, Request, Stop
 from vidrio.learn.task import VOCABULARY_FOR, make_task
 from vidrio.learn.train import Learned, write_model
 from vidrio.learn.validate import translate
@@ -45,7 +45,10 @@ torch.set_num_threads(1)
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 NUMEROS = ["uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"]
 SMALL = {"d_model": 32, "n_heads": 4, "d_ff": 64, "n_encoder_layers": 1, "n_decoder_layers": 1}
-QUICK = Choices(
+QUICK = Request(
+    folder=Path(),
+    names=(),
+    vocabulary=320,
     preset="tiny",
     device="cpu",
     sizes=SMALL,
@@ -71,10 +74,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def learn(folder: Path, pairs: Path, choices: Choices = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
+def learn(folder: Path, pairs: Path, request: Request = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
     said: list[str] = []
-    material = Material(names=(str(pairs),), **{"vocabulary": 320, **changes})
-    learned = training.learn(Request(folder, material, choices), Reporter(said.append))
+    learned = training.learn(replace(request, folder=folder, names=(str(pairs),), **changes), Reporter(said.append))
     assert learned is not None
     return learned, said
 
@@ -131,19 +133,19 @@ def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs:
     short, run = replace(QUICK, stop=Stop(steps=2)), tmp_path / "model"
     learn(run, pairs, short)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    refused: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-        ({"sizes": {**SMALL, "d_model": 64}}, {}, "d_model 32 → 64"),
-        ({"recipe": {**QUICK.recipe, "rate": 1e-3}}, {}, "rate 0.005 → 0.001"),
-        ({"recipe": {**QUICK.recipe, "subword_dropout": 0.1}}, {}, "subword_dropout 0.0 → 0.1"),
-        ({}, {"vocabulary": 330}, "the tokenizer"),
-        ({}, {"separate": True}, "the tokenizer"),
-        ({}, {"languages": ("en", "es")}, "the sentence pairs"),
-        ({"sizes": {**SMALL, "norm": "post"}}, {}, "norm pre → post"),
-        ({"task": "classify"}, {}, "task translate → classify"),
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"sizes": {**SMALL, "d_model": 64}}, "d_model 32 → 64"),
+        ({"recipe": {**QUICK.recipe, "rate": 1e-3}}, "rate 0.005 → 0.001"),
+        ({"recipe": {**QUICK.recipe, "subword_dropout": 0.1}}, "subword_dropout 0.0 → 0.1"),
+        ({"vocabulary": 330}, "the tokenizer"),
+        ({"separate": True}, "the tokenizer"),
+        ({"languages": ("en", "es")}, "the sentence pairs"),
+        ({"sizes": {**SMALL, "norm": "post"}}, "norm pre → post"),
+        ({"task": "classify"}, "task translate → classify"),
     ]
-    for changes, material, told in refused:
+    for changes, told in refused:
         with pytest.raises(RunError, match="can change its end only") as error:
-            learn(run, pairs, replace(short, **changes), **material)
+            learn(run, pairs, short, **changes)
         assert told in str(error.value)
     with pytest.raises(RunError, match="does not measure"):
         learn(run, pairs, replace(short, recipe={"metric": "accuracy"}))
@@ -207,9 +209,9 @@ def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
     """Few pairs choose `tiny`; what is then made larger by hand is no `tiny` any more."""
 
     def planned(sizes: dict[str, Any]) -> Plan:
-        return new_plan(replace(request, choices=Choices(sizes=sizes, stop=Stop(steps=1))), task, cpu)
+        return new_plan(replace(request, sizes=sizes, stop=Stop(steps=1)), task, cpu)
 
-    request, cpu = Request(tmp_path, Material(names=(str(pairs),)), Choices()), torch.device("cpu")
+    request, cpu = Request(folder=tmp_path, names=(str(pairs),)), torch.device("cpu")
     task = make_task(request, None, Progress())
     plan = planned(sizes)
     said = describe_plan(plan, cpu, task)

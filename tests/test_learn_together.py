@@ -22,7 +22,7 @@ from test_learn_train import go_on, small_config
 from tolerances import FLOAT32
 from vidrio.errors import RunError
 from vidrio.learn.choose import continued, rounded_up
-from vidrio.learn.plan import Choices, Stop
+from vidrio.learn.plan import Stop
 from vidrio.learn.processes import Processes, join
 from vidrio.learn.state import TENSORS
 from vidrio.model.folder import read_config
@@ -212,9 +212,10 @@ def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:
     learned, _ = learn(one / "model", one / "pairs.tsv", replace(QUICK, stop=Stop(steps=1)))
     assert [rounded_up(batches, 3) for batches in (1, 3, 4)] == [3, 3, 6]
     plan = replace(learned.plan, recipe=replace(learned.plan.recipe, accumulate=3))
-    assert continued(plan, Choices(), 3) == continued(plan, Choices(), 1) == plan
+    request = replace(QUICK, sizes={}, recipe={}, preset="", stop=None)
+    assert continued(plan, request, 3) == continued(plan, request, 1) == plan
     with pytest.raises(RunError, match=r"2 processes cannot share out(.|\n)*3 batches to a step"):
-        continued(plan, Choices(), 2)
+        continued(plan, request, 2)
 
 
 def test_processes_that_nobody_brings_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from small_run import vidrio_train
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
-from vidrio.learn.plan import Choices, Material, Plan, Request
+from vidrio.learn.plan import Plan, Request
 from vidrio.learn.task import Task, make_task
 from vidrio.learn.validate import interval
 from vidrio.look.run import look, open_model
@@ -158,8 +158,7 @@ def prepared(folder: Path, task: str, lines: Sequence[str], begun: Plan | None =
     text = "".join(f"{line}\n" for line in lines)
     if not (path := folder / "texts.tsv").exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
-    material = Material(names=(str(path),), **{"vocabulary": 300, **given})
-    return make_task(Request(folder, material, Choices(task=task)), begun, Progress())
+    return make_task(Request(folder=folder, names=(str(path),), vocabulary=300, task=task, **given), begun, Progress())
 
 
 @pytest.mark.parametrize(("task", "lines"), [("classify", CLASSES), ("generate", LINES)])
@@ -189,8 +188,8 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
 
 def test_subword_dropout_prepares_three_encodings_once(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("".join(f"{line}\t{line[::-1]}\n" for line in LINES), encoding="utf-8")
-    choices = Choices(recipe={"subword_dropout": 0.3})
-    request = Request(tmp_path / "m", Material(names=(str(tmp_path / "pairs.tsv"),), vocabulary=320), choices)
+    recipe, names = {"subword_dropout": 0.3}, (str(tmp_path / "pairs.tsv"),)
+    request = Request(folder=tmp_path / "m", names=names, vocabulary=320, recipe=recipe)
     task = make_task(request, None, Progress())
     ids = [encoding.source.ids.tolist() for encoding in task.encodings]
     assert len(ids) == 3

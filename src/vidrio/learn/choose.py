@@ -14,7 +14,7 @@ import torch
 
 from vidrio.errors import RunError
 from vidrio.learn.machine import find_device
-from vidrio.learn.plan import Choices, Plan, Recipe, Request, Stop, cannot_change
+from vidrio.learn.plan import Plan, Recipe, Request, Stop, cannot_change
 from vidrio.learn.task import Task
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
@@ -46,32 +46,32 @@ METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "l
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
     """Refuse at once what no data can make right."""
-    choices, start = request.choices, request.start
-    if before is not None and before.task != choices.task:
-        raise cannot_change([f"task {before.task} → {choices.task}"])
-    valid = METRICS_OF[choices.task]
-    if (metric := choices.recipe.get("metric", valid[0])) not in valid:
+    start = request.start
+    if before is not None and before.task != request.task:
+        raise cannot_change([f"task {before.task} → {request.task}"])
+    valid = METRICS_OF[request.task]
+    if (metric := request.recipe.get("metric", valid[0])) not in valid:
         do = f"use --metric {' or '.join(valid)}"
-        raise RunError(f"{metric} does not measure this", found=f"--task {choices.task}", do=do)
-    if start and (choices.task != "translate" or choices.preset or choices.sizes):
-        found = ", ".join([f"--task {choices.task}", *filter(None, [choices.preset]), *choices.sizes])
+        raise RunError(f"{metric} does not measure this", found=f"--task {request.task}", do=do)
+    if start and (request.task != "translate" or request.preset or request.sizes):
+        found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
         raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
-    if choices.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(choices.device)):
+    if request.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(request.device)):
         what = "PyTorch's Muon computes in bfloat16, which this processor does not multiply in: a step would take long"
         raise RunError(what, do="use --optimiser adam")
     if before is None:
-        preset, stop = choices.preset or "tiny", choices.stop or Stop(steps=1)
-        sized(preset, **with_heads(choices.sizes, PRESETS[preset]))
-        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **choices.recipe})
+        preset, stop = request.preset or "tiny", request.stop or Stop(steps=1)
+        sized(preset, **with_heads(request.sizes, PRESETS[preset]))
+        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **request.recipe})
 
 
-def continued(before: Plan, choices: Choices, processes: int = 1) -> Plan:
+def continued(before: Plan, request: Request, processes: int = 1) -> Plan:
     """The plan of a run that goes on: as before, but for its end. What else was asked for must be as it was."""
-    config, recipe = before.config, replace(before.recipe, stop=choices.stop or before.recipe.stop)
-    sizes = with_heads(choices.sizes, config.to_json())
-    if choices.preset:
-        sizes = {**PRESETS[choices.preset], **sizes}
-    asked = {**sizes, **choices.recipe}
+    config, recipe = before.config, replace(before.recipe, stop=request.stop or before.recipe.stop)
+    sizes = with_heads(request.sizes, config.to_json())
+    if request.preset:
+        sizes = {**PRESETS[request.preset], **sizes}
+    asked = {**sizes, **request.recipe}
     if "accumulate" in asked:
         asked["accumulate"] = rounded_up(asked["accumulate"], processes)
     was = {**config.to_json(), **asdict(recipe)}
@@ -94,16 +94,16 @@ def rounded_up(batches: int, processes: int) -> int:
 
 def new_plan(request: Request, task: Task, device: torch.device, processes: int = 1) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
-    choices, start, pairs = request.choices, request.start, task.pairs["train"]
-    precision, stop = choose_precision(device), choices.stop or Stop(seconds=60 * MINUTES)
+    start, pairs = request.start, task.pairs["train"]
+    precision, stop = choose_precision(device), request.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
     else:
-        preset = choices.preset
+        preset = request.preset
         if not preset:
             speed = measure_speed(device, getattr(torch, precision))
             preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
-        own = with_heads(choices.sizes, PRESETS[preset])
+        own = with_heads(request.sizes, PRESETS[preset])
         config = sized(preset, **{**decided_by(task), **own})
     like = nearest_preset(config)
     recipe = Recipe(
@@ -119,7 +119,7 @@ def new_plan(request: Request, task: Task, device: torch.device, processes: int 
         precision=precision,
         validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
     )
-    recipe = replace(recipe, **choices.recipe)
+    recipe = replace(recipe, **request.recipe)
     recipe = replace(recipe, accumulate=rounded_up(recipe.accumulate, processes))
     return Plan(
         task=task.kind, preset=preset_of(config), data=task.data, tokens=task.token_key, config=config, recipe=recipe

@@ -164,39 +164,25 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
-    """From what to learn."""
+class Request:
+    """A training, as it was asked for: where, from what to learn, and what to make of it."""
 
-    names: tuple[str, ...]
+    folder: Path  # the model's
+    names: tuple[str, ...]  # of the files with the pairs
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
+    clean: Wishes = field(default_factory=Wishes)
     vocabulary: int = 0  # 0: by the number of pairs
     separate: bool = False  # a vocabulary for each side
-    clean: Wishes = field(default_factory=Wishes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What to make of it."""
-
+    start: Start | None = None  # a model to learn on from
     task: str = "translate"
     preset: str = ""
-    device: str = ""
     sizes: dict[str, Any] = field(default_factory=dict)  # of the model's config
     recipe: dict[str, Any] = field(default_factory=dict)
     stop: Stop | None = None
-
-
-@dataclass(frozen=True)
-class Request:
-    """A training, as it was asked for."""
-
-    folder: Path  # the model's
-    material: Material
-    choices: Choices
-    start: Start | None = None  # a model to learn on from
+    device: str = ""
     command: tuple[str, ...] = ()  # as it was typed, for the model's card
 
     @property

@@ -87,20 +87,20 @@ class Task:
 
 def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
     """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
-    material, kind = request.material, request.choices.task
-    dev, test, files = (_corpora(request, names) for names in (material.dev, material.test, material.names))
+    kind = request.task
+    dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     wishes = replace(
-        material.clean,
-        languages=material.languages,
+        request.clean,
+        languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
         apart=(*dev, *test),
         least=FEWEST,
         one_sided=kind != "translate",
     )
-    dropout = request.choices.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
+    dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
     data_key = checksum([kind, key_of(files, wishes, (dev, test))])
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
-    token_key = checksum([data_key, material.vocabulary, material.separate, dropout, started])
+    token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
     if before and data_key != before.data:
         raise cannot_change(["the sentence pairs or how they are cleaned"])
     if before and token_key != before.tokens:
@@ -153,15 +153,15 @@ def largest_for(table: dict[Any, int], amount: int) -> Any:
 def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
     if not names:
         return ()
-    if request.choices.task == "generate":
+    if request.task == "generate":
         return tuple(texts(names))
-    return tuple(corpora(names, columns=request.material.columns, languages=request.material.languages))
+    return tuple(corpora(names, columns=request.columns, languages=request.languages))
 
 
 def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: float, progress: Progress) -> None:
     """Learn the tokenizers (or take those of the model to learn on from), and encode the training pairs."""
-    material, kind, train = request.material, request.choices.task, prepared.path("train")
-    size = material.vocabulary or largest_for(VOCABULARY_FOR, prepared.pairs["train"])
+    kind, train = request.task, prepared.path("train")
+    size = request.vocabulary or largest_for(VOCABULARY_FOR, prepared.pairs["train"])
 
     def learn(texts: Iterable[str]) -> Tokenizer:
         progress.work = Work("learning the tokenizer")
@@ -172,14 +172,14 @@ def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: fl
         source, target = request.start.tokenizers()
     elif kind != "translate":
         source = target = learn(sources)
-    elif material.separate:
+    elif request.separate:
         source, target = learn(sources), learn(targets)
     else:  # one language after the other: of very many texts only every second is taken
         source = target = learn(chain(sources, targets))
     source.save(folder / "tokenizer.json")
     if target is not source:
         target.save(folder / "target-tokenizer.json")
-    labels = _labels(prepared, material.dev, material.test) if kind == "classify" else []
+    labels = _labels(prepared, request.dev, request.test) if kind == "classify" else []
     (folder / "labels.json").write_text(json_text(labels), encoding="utf-8")
     count = ENCODINGS if dropout else 1
     encoding = progress.work = Work("encoding pairs", count * prepared.pairs["train"])

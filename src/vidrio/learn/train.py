@@ -62,7 +62,7 @@ class Learned:
 
 def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, Judgement] | None:
     """Make the model that is asked for. Of several processes the leading one writes it, and has the result."""
-    processes = join(request.choices.device)
+    processes = join(request.device)
     reporter = reporter if reporter and processes.leads else Reporter()
     try:
         learned = learn(request, reporter, processes)
@@ -77,7 +77,7 @@ def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, 
 def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) -> Learned | None:
     """Train in the run's folder from the beginning, or go on where an earlier run was stopped."""
     refuse_other_folders(request.folder)
-    device = find_device(request.choices.device)
+    device = find_device(request.device)
     with only_one(request.run) if processes.leads else nullcontext():
         if processes.leads:
             task, plan = planned(request, device, processes, reporter)
@@ -104,7 +104,7 @@ def planned(request: Request, device: torch.device, processes: Processes, report
     """The data, prepared now or earlier, and the plan: the run's, or a new one."""
     before = read_plan(request.run)
     choose.refuse_nonsense(request, before)
-    plan = None if before is None else choose.continued(before, request.choices, processes.size)
+    plan = None if before is None else choose.continued(before, request, processes.size)
     task = make_task(request, before, reporter.progress)
     say(reporter, task.described())
     plan = plan or choose.new_plan(request, task, device, processes.size)
@@ -169,7 +169,7 @@ def write_model(learned: Learned) -> None:
 
 def copy_words(request: Request) -> None:
     """The list of words and the lexicon of the model that it began from, if they are of the same languages."""
-    start, (source, target) = request.start, request.material.languages
+    start, (source, target) = request.start, request.languages
     if start is None or start.about.target_language != target:
         return
     for name in (WORDS, LEXICON) if start.about.source_language == source else (WORDS,):
@@ -180,7 +180,7 @@ def copy_words(request: Request) -> None:
 def describe(learned: Learned, judgement: Judgement) -> About:
     """What the config says about the model."""
     request, plan, state, task = learned.request, learned.plan, learned.state, learned.task
-    source, target = request.material.languages
+    source, target = request.languages
     start = request.start
     libraries = {name: version(name) for name in ("numpy", "torch", "tokenizers", "sacrebleu")}
     return About(
@@ -190,7 +190,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
         labels=list(task.labels),
         symbols=start.about.symbols if start else "",
         provenance={
-            "data": [str(name) for name in request.material.names],
+            "data": [str(name) for name in request.names],
             "pairs": task.pairs,
             "left out": dict(task.prepared.tally.reasons()),
             "command": shlex.join(["vidrio", *request.command]),
