@@ -12,7 +12,6 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from small_models import WORDS, write_model
-from vidrio.cli import main
 from vidrio.commands._lines import read_aligned, read_lines
 from vidrio.errors import DataError
 from vidrio.glass.machine import build
@@ -159,12 +158,3 @@ def test_given_translations_are_scored(translator):
     assert translator.fits("Bala core.", "cola hola")
     assert not translator.fits("", "cola")
     assert not translator.fits("bala " * 60, "cola")
-
-
-@pytest.mark.parametrize("model", ["lesson", "en-es"])
-@pytest.mark.parametrize("lines", ["\n", "\n \n\t\n", "12\n---\n", "hello\n\n"])
-def test_lines_without_words_are_scored_like_others(model, lines, tmp_path, capsys):
-    path = tmp_path / "lines"
-    path.write_text(lines)
-    assert main(["evaluate", model, "--src", str(path), "--ref", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["lines"] == lines.count("\n")

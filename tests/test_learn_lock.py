@@ -52,14 +52,6 @@ def test_a_killed_command_holds_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / LOCK).exists()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="cannot be made"), only_one(tmp_path / "file" / "run"):
-        pass
-    with pytest.raises(RunError, match="cannot be written"), locked(tmp_path / "nowhere" / "lock", "there"):
-        pass
-
-
 def test_two_commands_do_not_write_the_same_file(
     run_vidrio: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
