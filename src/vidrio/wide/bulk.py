@@ -10,32 +10,24 @@ is done twice is written twice alike, and a part that is there is done.
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from vidrio.data.lock import only_one
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError
-from vidrio.wide.cluster import Failed, Pool, cluster, results, share_out
+from vidrio.wide.cluster import Failed, cluster, results, share_out
 from vidrio.wide.parts import File, Part, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
 
 THREADS = 4  # files that are looked at or put together at the same time
-MOST_LISTED = 20  # failed parts, unknown words
+MOST_LISTED = 20  # failed parts
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".parquet")  # a part cannot be read from the middle of these
 
 
-class Answered(NamedTuple):
-    """What became of some lines."""
-
-    lines: list[str]
-    unknown: list[str]  # words that the vocabulary does not hold
-
-
 # The file's name, its lines, the number of the first → their answers.
-Answer = Callable[[str, Sequence[bytes], int], Answered]
+Answer = Callable[[str, Sequence[bytes], int], list[str]]
 # A title and a total → what is called with how much of it is done.
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
@@ -59,22 +51,19 @@ class Summary:
     files: int = 0
     there: int = 0  # of them finished before
     lines: int = 0  # of the others
-    pool: Pool | None = None
-    unknown: dict[str, None] = field(default_factory=dict)
 
 
-def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> Callable[[Part], Answered]:
+def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> Callable[[Part], None]:
     """On a worker: open the model."""
     answer = begin(cores)
 
-    def work(part: Part) -> Answered:
+    def work(part: Part) -> None:
         file = files[part.file]
-        answered = answer(file.source.name, lines_of(file, part), part.first)
-        if len(answered.lines) != part.lines:
-            raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
+        lines = answer(file.source.name, lines_of(file, part), part.first)
+        if len(lines) != part.lines:
+            raise RuntimeError(f"{len(lines)} lines for {part.lines}")
         with file.place(part).writing() as stream:
-            stream.write("".join(f"{line}\n" for line in answered.lines).encode())
-        return answered._replace(lines=[])
+            stream.write("".join(f"{line}\n" for line in lines).encode())
 
     return work
 
@@ -118,13 +107,11 @@ def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExec
         total = sum(part.bytes for cut in parts for part in cut)
         done = total - sum(part.bytes for part in todo)
         with cluster(bulk.address), bar("translating", total) as show:
-            summary.pool = pool = share_out(bulk.cores)
+            pool = share_out(bulk.cores)
             for part, outcome in results(partial(worker, files, bulk.begin, pool.cores), todo, pool):
                 if isinstance(outcome, Failed):
                     failed[part] = outcome.why
                     continue
-                if len(summary.unknown) < MOST_LISTED:
-                    summary.unknown |= dict.fromkeys(outcome.unknown)
                 missing[part.file].remove(part)
                 done += part.bytes
                 show(done)
