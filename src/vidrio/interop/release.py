@@ -24,7 +24,6 @@ from vidrio.model.parameters import ParameterSpec, parameter_specs
 SETTINGS = "special:model.yml"
 POSITIONS = 512  # Marian makes as many as a text needs
 EPSILON = 1e-6  # of Marian's layer norms
-ACTIVATIONS = ("swish", "relu")  # its gelu is x σ(1.702 x), ours is the exact one
 # Settings that must have one of these values, where they are given. What they leave out shows in the arrays.
 SUPPORTED: dict[str, tuple[object, ...]] = {
     "type": ("transformer",),
@@ -33,7 +32,7 @@ SUPPORTED: dict[str, tuple[object, ...]] = {
     "transformer-postprocess": ("dan", "an"),
     "transformer-postprocess-emb": ("", "d"),
     "transformer-postprocess-top": ("",),
-    "transformer-ffn-activation": ACTIVATIONS,
+    "transformer-ffn-activation": ("swish", "relu"),  # its gelu is x σ(1.702 x), ours is the exact one
     "transformer-tied-layers": ([], None),
 }
 PADDING = "<pad>"  # a row of zeros stands before every target; Marian has no token for it
