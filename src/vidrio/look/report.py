@@ -17,6 +17,7 @@ from vidrio.look import blocks as b
 from vidrio.look.command_line import CommandLine
 from vidrio.look.curves import metrics, panels
 from vidrio.look.history import History, history
+from vidrio.look.measures import mean_of_heads
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import identity
 from vidrio.look.writing import clip, clock, number
@@ -191,7 +192,7 @@ def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[b.Block]:
     pictures = []
     for raw in texts:
         trace = look(model, raw).trace
-        weights_TS = np.mean([trace.array(f"{part}.weights.h{h}") for h in range(model.config.n_heads)], axis=0)
+        weights_TS = mean_of_heads(trace, f"{part}.weights")
         pictures.append(b.Heat(weights_TS, trace.chosen_tokens, trace.source_tokens, raw))
     yield b.Beside(pictures)
     yield b.Note("Every number on the way, of any sentence:")
