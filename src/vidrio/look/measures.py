@@ -33,6 +33,12 @@ def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, li
     return nearest
 
 
+def mean_of_heads(trace: Trace, name: str) -> Array:
+    """The mean over heads of what each head has: of `dec.1.cross.weights.h0`, `.h1`, … for `dec.1.cross.weights`."""
+    mean: Array = np.mean([trace.array(f"{name}.h{h}") for h in range(trace.machine.config.n_heads)], axis=0)
+    return mean
+
+
 class Alike(NamedTuple):
     """How alike the learned rows of a side's tokens are, and what stands near them in their table."""
 
