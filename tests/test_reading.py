@@ -4,18 +4,11 @@ import json
 
 import pytest
 
-from vidrio.look.run import open_model
 from vidrio.model import find as models
-from vidrio.text.mask import Masked, Masker
-from vidrio.text.protect import protected
-from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.translator import Translator
 
-TITLE = "The Old Man And The Sea"
-
-
-def read(masker: Masker, sentence: str = "see the old sea", **way: bool) -> Masked:
-    return masker.mask(protected(sentence), **way)
+SENTENCE = "Ask Mr. Wolverhampton."  # his name is hidden
+READ = "Ask Mr. ①."
 
 
 @pytest.fixture
@@ -34,21 +27,21 @@ def packaged():
 
 
 def test_look_reads_what_translating_reads(packaged, run):
-    found = packaged.translate(TITLE)
-    result = run("look", TITLE)
-    assert found.sentences[0].given == "The old man and the sea."
-    assert f"read as “{found.sentences[0].given}” (a title as a sentence)" in result.stderr
+    found = packaged.translate(SENTENCE)
+    result = run("look", SENTENCE)
+    assert found.sentences[0].given == READ
+    assert f"read as “{READ}” (① is Wolverhampton)" in result.stderr
     assert f"its translation is written “{found.text}”" in result.stderr
-    assert result.stdout.startswith("The old man and the sea. → ")
-    assert f'vidrio look "{TITLE}" --at' in result.stdout.replace("\n", " ")
+    assert result.stdout.startswith(f"{READ} → ")
+    assert f'vidrio look "{SENTENCE}" --at' in result.stdout.replace("\n", " ")
 
 
 def test_as_typed_reads_the_text_itself(run):
-    result = run("look", TITLE, "--as-typed")
+    result = run("look", SENTENCE, "--as-typed")
     assert "read as" not in result.stderr
-    assert result.stdout.startswith(f"{TITLE} → ")
-    assert f'vidrio look "{TITLE}" --as-typed --at' in result.stdout.replace("\n", " ")
-    assert "read as" not in run("look", TITLE, "--target", "El mar").stderr
+    assert result.stdout.startswith(f"{SENTENCE} → ")
+    assert f'vidrio look "{SENTENCE}" --as-typed --at' in result.stdout.replace("\n", " ")
+    assert "read as" not in run("look", SENTENCE, "--target", "El mar").stderr
 
 
 def test_symbols_say_what_they_stand_for(run):
@@ -59,9 +52,9 @@ def test_symbols_say_what_they_stand_for(run):
 
 
 def test_why_and_check_read_the_same(run):
-    assert "read as “No smoking” (capitals as small letters)" in run("why", "out.score[0]", "NO SMOKING").stderr
-    assert "read as “No smoking”" in run("check", "NO SMOKING").stderr
-    assert "read as" not in run("check", "NO SMOKING", "--as-typed").stderr
+    assert f"read as “{READ}”" in run("why", "out.score[0]", SENTENCE).stderr
+    assert f"read as “{READ}”" in run("check", SENTENCE).stderr
+    assert "read as" not in run("check", SENTENCE, "--as-typed").stderr
 
 
 def test_several_sentences_are_read_as_one_and_that_is_told(run):
@@ -73,26 +66,3 @@ def test_several_sentences_are_read_as_one_and_that_is_told(run):
 @pytest.mark.parametrize("text", ["hello world", "42", ""])
 def test_what_is_read_as_it_stands_is_not_told(text, run):
     assert len(run("look", text, "--model", models.LESSON).stderr.splitlines()) == 1  # which model it is
-
-
-def test_what_is_written_otherwise_is_told(run):
-    assert "its translation is written “HOLA MUNDO”" in run("look", "HELLO WORLD", "--model", models.LESSON).stderr
-
-
-def test_only_a_model_that_has_learned_from_sentences_is_given_sentences():
-    small = Tokenizer.learn(["see the old sea"] * 3, "bpe", 300)
-    cased = Tokenizer.learn(["The Old Man Sees The Sea In London Today, And He Is There: the old sea"] * 30, "bpe", 500)
-    assert not Masker(small).knows_forms
-    assert Masker(cased).knows_forms
-    assert read(Masker(small)).given == "see the old sea"
-    assert read(Masker(cased)).given == "See the old sea."
-    assert read(Masker(cased), forms=False).given == "see the old sea"
-    assert Masker(open_model().source_tokenizer).knows_forms
-
-
-def test_a_name_that_the_model_translates_is_not_hidden():
-    tokenizer = open_model().source_tokenizer
-    sentence = "We left Luxembourg and Wolverhampton on Saturday."
-    assert read(Masker(tokenizer, "①②③"), sentence).given == "We left ① and ② on ③."
-    told = read(Masker(tokenizer, "①②③", "Luxembourg Saturday"), sentence)
-    assert told.given == "We left Luxembourg and ① on Saturday."
