@@ -11,5 +11,5 @@ from vidrio.text.protect import Protected
 def mask(
     source: Protected, symbols: str, tokens: Callable[[str], int] = lambda word: 1, *, hide_names: bool = True
 ) -> Masked:
-    known: Any = SimpleNamespace(id=lambda sign: 0, spells=lambda word: True, count=tokens)
+    known: Any = SimpleNamespace(id=lambda sign: 0, spells=lambda word: True, count=tokens, has_case_tokens=False)
     return Masker(known, symbols).mask(source, hide_names=hide_names)

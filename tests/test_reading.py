@@ -7,8 +7,8 @@ import pytest
 from vidrio.model import find as models
 from vidrio.translate.translator import Translator
 
-SENTENCE = "Ask Mr. Wolverhampton."  # his name is hidden
-READ = "Ask Mr. ①."
+SENTENCE = "We met Mr. Kowalczykowski."  # his name is hidden
+READ = "We met Mr. ①."
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_look_reads_what_translating_reads(packaged, run):
     found = packaged.translate(SENTENCE)
     result = run("look", SENTENCE)
     assert found.sentences[0].given == READ
-    assert f"read as “{READ}” (① is Wolverhampton)" in result.stderr
+    assert f"read as “{READ}” (① is Kowalczykowski)" in result.stderr
     assert f"its translation is written “{found.text}”" in result.stderr
     assert result.stdout.startswith(f"{READ} → ")
     assert f'vidrio look "{SENTENCE}" --at' in result.stdout.replace("\n", " ")

@@ -25,7 +25,8 @@ INVISIBLE = (
     "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_OTHER_BLANKS = rf"[{BLANKS}]+(?!\d)|(?<!\d)[{BLANKS}]+"  # between the digits of a number they stay
+_ROW = rf" *[{BLANKS}][ {BLANKS}]*"  # of blanks
+_OTHER_BLANKS = rf"{_ROW}(?![\d {BLANKS}])|(?<![\d {BLANKS}]){_ROW}"  # between the digits of a number they stay
 _MISPLACED = r" +[,.?!](?=\s|\Z)|(?<=[^\W\d_])[,;?!](?=[^\W\d_])"  # yes , no; yes,no
 _UNUSUAL = pattern(
     rf"\s*[\r\n]\s*|{_OTHER_BLANKS}|{_MISPLACED}| {{2,}}|[{HYPHENS}]|(?P<folded>[{FOLDED}]+)|[{INVISIBLE}]+"
@@ -81,7 +82,10 @@ def _similar(sign: str, tokenizer: Tokenizer) -> str:
 
 
 def knows(sign: str, tokenizer: Tokenizer) -> bool:
-    """Whether the vocabulary holds a character, by itself or with a space before it."""
+    """Whether the vocabulary holds a character, by itself or with a space before it; a capital letter may be a small
+    one after a token for capitals."""
+    if tokenizer.has_case_tokens and len(small := sign.lower()) == 1:
+        sign = small
     return tokenizer.id(sign) is not None or tokenizer.id(f"▁{sign}") is not None
 
 
