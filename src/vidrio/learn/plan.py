@@ -102,8 +102,6 @@ class Plan:
 
     task: str
     preset: str  # whose sizes the model has; empty where some are the user's own
-    data: str  # the key of the prepared pairs
-    tokens: str  # the key of their tokens
     config: ModelConfig
     recipe: Recipe
 
