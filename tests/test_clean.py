@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
-from vidrio.data.prepare import COPY, PARTS, TRAIN, Prepared, Wishes, clean, hold_out
+from vidrio.data.prepare import COPY, PARTS, TRAIN, CleaningOptions, Prepared, clean, hold_out
 from vidrio.data.progress import Progress
 from vidrio.data.read import corpora
 from vidrio.errors import DataError
@@ -160,11 +160,11 @@ Sieve = Callable[..., tuple[list[Kept], Tally]]
 
 @pytest.fixture
 def sieve(tmp_path: Path) -> Sieve:
-    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[Kept], Tally]:
+    def run(rows: list[tuple[str, str]], **options: object) -> tuple[list[Kept], Tally]:
         path = tmp_path / "p.tsv"
         path.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
         (work := tmp_path / "work").mkdir(exist_ok=True)
-        clean(work, corpora([str(path)], columns=("1", "2")), Wishes(**wishes), Progress())  # type: ignore[arg-type]
+        clean(work, corpora([str(path)], columns=("1", "2")), CleaningOptions(**options), Progress())  # type: ignore[arg-type]
         found = Prepared.load(work)
         assert sorted(file.name for file in work.iterdir()) == ["data.json", "dev.tsv", "test.tsv", "train.tsv"]
         assert found.tally.read == found.tally.kept + sum(found.tally.counts.values())

@@ -45,13 +45,13 @@ def clean(
     held_out = given.pop("held_out")
     if bool(held_out) != (held_out_to is not None) or (held_out_to and to is None):
         raise click.UsageError("--held-out and --held-out-to go together, and with --to.")
-    corpora, wishes = read_options(files, given, least=1 if to else 0)
+    corpora, options = read_options(files, given, least=1 if to else 0)
     paths = {part: path for part, path in (("train", to), ("dev", held_out_to)) if path is not None}
-    inputs = {path.resolve() for corpus in (*corpora, *wishes.apart) for path in corpus.paths}
+    inputs = {path.resolve() for corpus in (*corpora, *options.apart) for path in corpus.paths}
     if len({path.resolve() for path in paths.values()} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("An input and an output are the same file.")
     with Console() as console, _working_beside(to) as work:
-        clean_into(work, corpora, replace(wishes, held_out=(held_out, 0)), console.progress)
+        clean_into(work, corpora, replace(options, held_out=(held_out, 0)), console.progress)
         prepared = Prepared.load(work)
         for part, path in paths.items():
             _move(prepared.path(part), path)

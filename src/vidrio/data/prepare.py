@@ -37,7 +37,7 @@ _COUNTED = 100_000  # training pairs in which words are counted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wishes:
+class CleaningOptions:
     """What to leave out and what to hold out."""
 
     limits: Limits = field(default_factory=Limits)
@@ -52,23 +52,25 @@ class Wishes:
 Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and to judge with; none: some are held out
 
 
-def clean(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given = ((), ())) -> None:
+def clean(
+    folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress, given: Given = ((), ())
+) -> None:
     """Write the pairs worth learning from, in the order of the files, and those that are held out, into this folder."""
     tally, work = Tally(), folder / "pairs.part"
-    sources, targets = _first_pass(corpora, wishes, tally, work, progress)
-    new = np.ones(len(sources), dtype=bool) if wishes.duplicates else first_of_each(pair_keys(sources, targets))
+    sources, targets = _first_pass(corpora, options, tally, work, progress)
+    new = np.ones(len(sources), dtype=bool) if options.duplicates else first_of_each(pair_keys(sources, targets))
     pairs = int(new.sum())
-    if pairs < wishes.least:
+    if pairs < options.least:
         raise DataError(
-            f"too few sentence pairs, {wishes.least:,} are needed",
+            f"too few sentence pairs, {options.least:,} are needed",
             found=tally.summary(pairs),
             do="give more pairs, or relax the rule",
         )
-    wanted: tuple[int, ...] = wishes.held_out
+    wanted: tuple[int, ...] = options.held_out
     if (total := sum(wanted)) * 10 > pairs:
         wanted = tuple(pairs * one // (10 * total) for one in wanted)
     part = np.zeros(len(sources), dtype=np.int8)
-    part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(wishes))
+    part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(options))
     counts, of_corpus, words = [0] * len(PARTS), [0] * len(corpora), Counter[str]()
     comparing = progress.work = Work("comparing pairs", len(sources))
     with ExitStack() as stack:
@@ -104,7 +106,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Pro
 
 
 def _first_pass(
-    corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress
+    corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
     """Write the pairs that pass the rules for single pairs; the checksums of their sides."""
     sources, targets = array("Q"), array("Q")
@@ -113,25 +115,27 @@ def _first_pass(
         for number, corpus in enumerate(corpora):
             pairs = read(corpus, tally, reading)
             sample = list(islice(pairs, _SAMPLE))
-            limits = suited(wishes.limits, [pair[:2] for pair in sample], wishes.languages)
+            limits = suited(options.limits, [pair[:2] for pair in sample], options.languages)
             for pair in chain(sample, pairs):
                 source, target = tidy(pair.source), tidy(pair.target)
-                reason = fault(source, target, limits) if not wishes.one_sided else "" if source and target else "empty"
+                reason = "" if source and target else "empty"
+                if not options.one_sided:
+                    reason = fault(source, target, limits)
                 if reason:
                     tally.skip(reason, f"{corpus.name}:{pair.line}", pair.source, pair.target)
                 else:
                     file.write(f"{number}\t{pair.line}\t{source}\t{target}\n")
                     sources.append(key(fold(source)))
-                    targets.append(key(fold(source if wishes.one_sided else target)))
+                    targets.append(key(fold(source if options.one_sided else target)))
     progress.work = None
     return np.frombuffer(sources, dtype=np.uint64), np.frombuffer(targets, dtype=np.uint64)
 
 
-def _sides_apart(wishes: Wishes) -> tuple[Keys, Keys]:
+def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
     """Checksums of the sentences in sets that are kept apart; an empty one is no sentence."""
-    pairs = list(_tidy_pairs(wishes.apart))
+    pairs = list(_tidy_pairs(options.apart))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
-    if wishes.one_sided:
+    if options.one_sided:
         targets = sources
     return np.array([*sources], dtype=np.uint64), np.array([*targets], dtype=np.uint64)
 
@@ -238,18 +242,18 @@ def both_sides(part: Path) -> Iterator[tuple[str, str]]:
 
 
 def prepare(
-    folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given = ((), ())
+    folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress, given: Given = ((), ())
 ) -> Prepared:
     """The pairs of these corpora in this folder, made now, or found there."""
-    made_from = key_of(corpora, wishes, given)
-    return Prepared.load(once(folder, made_from, lambda to: clean(to, corpora, wishes, progress, given)))
+    made_from = key_of(corpora, options, given)
+    return Prepared.load(once(folder, made_from, lambda to: clean(to, corpora, options, progress, given)))
 
 
-def key_of(corpora: Sequence[Corpus], wishes: Wishes, given: Given = ((), ())) -> str:
-    """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, wishes."""
-    every = (*corpora, *wishes.apart, *given[0], *given[1])
+def key_of(corpora: Sequence[Corpus], options: CleaningOptions, given: Given = ((), ())) -> str:
+    """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, options."""
+    every = (*corpora, *options.apart, *given[0], *given[1])
     files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
-    return checksum([_VERSION, files, repr((list(corpora), wishes, list(map(list, given))))])
+    return checksum([_VERSION, files, repr((list(corpora), options, list(map(list, given))))])
 
 
 # --- once -------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.data.prepare import Wishes
+from vidrio.data.prepare import CleaningOptions
 from vidrio.data.progress import Progress
 from vidrio.errors import ConfigError, RunError
 from vidrio.learn.optimiser import OPTIMISERS, SCHEDULES
@@ -171,7 +171,7 @@ class Request:
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
-    clean: Wishes = field(default_factory=Wishes)
+    clean: CleaningOptions = field(default_factory=CleaningOptions)
     vocabulary: int = 0  # 0: by the number of pairs
     separate: bool = False  # a vocabulary for each side
     start: Start | None = None  # a model to learn on from

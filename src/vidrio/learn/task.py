@@ -87,7 +87,7 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
     """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
     kind = request.task
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
-    wishes = replace(
+    options = replace(
         request.clean,
         languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
@@ -96,14 +96,14 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
         one_sided=kind != "translate",
     )
     dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
-    data_key = key_of(files, wishes, (dev, test))
+    data_key = key_of(files, options, (dev, test))
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
     token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
     if before and not is_made(request.run / "data", data_key):
         raise cannot_change(["the sentence pairs or how they are cleaned"])
     if before and not is_made(request.run / "tokens", token_key):
         raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", files, wishes, progress, (dev, test))
+    prepared = prepare(request.run / "data", files, options, progress, (dev, test))
     for part, use in (("train", "learn from"), ("dev", "validate with"), ("test", "judge with" if test else "")):
         if use and not prepared.pairs[part]:
             found = prepared.tally.summary(prepared.pairs["train"])
