@@ -298,12 +298,17 @@ def test_the_command_makes_a_translator(
     card = (tmp_path / "m" / "README.md").read_text()
     assert about.provenance["command"] in card
     assert "Licence and attribution of the data" in card
-    assert (tmp_path / "m" / "report.html").exists()
     # The scores are of what `vidrio translate` says.
     test = [line.split("\t") for line in (tmp_path / "m/run/data/test.tsv").read_text("utf-8").splitlines()]
     (tmp_path / "test.en").write_text("".join(f"{source}\n" for source, _ in test), encoding="utf-8")
     said = run_vidrio("translate", "--model", "m", "--input", "test.en").stdout.splitlines()
     bleu = corpus_scores(said, [[target for _, target in test]], {"BLEU": usual_metrics()["BLEU"]})[0][0]
     assert bleu.value == next(score["value"] for score in about.scores if score["metric"] == "BLEU")
+    heads, *rows = [line.split("\t") for line in (tmp_path / "m/translations.tsv").read_text("utf-8").splitlines()]
+    assert heads == ["chrF", "source", "translation", "expected"]
+    assert sorted([source, says, target] for _, source, says, target in rows) == sorted(
+        [source, says, target] for (source, target), says in zip(test, said, strict=True)
+    )
+    assert [float(chrf) for chrf, *_ in rows] == sorted(float(chrf) for chrf, *_ in rows)
     again = run_vidrio(*command)
     assert "going on from step 60" in again.stderr

@@ -11,7 +11,6 @@ from vidrio.errors import ModelError
 from vidrio.glass.stored import check_file, stored
 from vidrio.look.receipt import receipt_data, why
 from vidrio.look.run import look, open_model
-from vidrio.look.terminal import text as plain
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_parameters
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import (
@@ -103,7 +102,7 @@ def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):
     told = receipt_data(seen, address)["stored"]
     assert json.loads(json.dumps(told)) == told
     assert np.float32(told["integer"]) * np.float32(told["scale"]["value"]) == np.float32(told["value"])
-    text = plain(why(seen.trace, address, file))
+    text = "\n".join(why(seen.trace, address, file))
     assert f"is {told['integer']}" in text
     assert "which 1 is worth there" in " ".join(text.split())
     assert "changed by a what-if" not in text

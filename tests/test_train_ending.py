@@ -126,7 +126,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     assert [json.loads(line)["class"] for line in asked(tmp_path, records, "--jsonl")] == classes
     with pytest.raises(NoTranslator, match="does not translate"):
         Translator.load(folder)
-    assert not (folder / "report.html").exists()
+    assert not (folder / "translations.tsv").exists()
 
 
 def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:

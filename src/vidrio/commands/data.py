@@ -95,8 +95,7 @@ def _move(source: Path, to: Path) -> None:
 def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict[str, int]) -> Iterator[str]:
     """What was read, left out and written, in lines of at most 80 columns."""
     from vidrio.data.clean import REASONS
-    from vidrio.look.layout import wrap
-    from vidrio.look.writing import cut, visible
+    from vidrio.look.writing import cut, visible, wrap
 
     for name, words in layouts.items():
         yield from wrap(f"{visible(name)}: {words}", hang="  ").splitlines()

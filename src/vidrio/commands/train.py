@@ -10,7 +10,6 @@ import click
 
 from vidrio.commands._options import LIMITS, LIMITS_OF, duration, names_of, together, two_names
 from vidrio.commands._progress import Console
-from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
     from vidrio.learn.plan import Request
@@ -153,9 +152,8 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
         made = training.train(request, Reporter(console.say, console.watch, console.progress))
         if made is not None:
             learned, judgement = made
-            if learned.task.kind == "translate":
-                console.progress.work = Work("writing the report")
-                console.say(f"report: {write_report(learned, judgement)}")
+            if judgement.translations:
+                console.say(f"held-out sentences and their translations: {write_translations(learned, judgement)}")
             console.say(f"wrote {to}")
             console.say(f"try it: {try_it(to, learned.task)}")
 
@@ -168,23 +166,15 @@ def try_it(folder: Path, task: "Task") -> str:
     return shlex.join(["vidrio", "translate", "--model", str(folder), *(["--"] if text.startswith("-") else []), text])
 
 
-def write_report(learned: "Learned", judgement: "Judgement") -> Path:
-    """The page on how the model became what it is."""
-    from vidrio.learn.train import LIMITS
-    from vidrio.look import report
-    from vidrio.look.page import blocks_page
+def write_translations(learned: "Learned", judgement: "Judgement") -> Path:
+    """The held-out sentences, the worst translation first: its chrF, the source, what it says and what was expected."""
     from vidrio.model.files import write_atomically
+    from vidrio.score.metrics import chrf_of_each
 
-    task, data = learned.task, learned.request.run / "data" / "data.json"
-    sources, references = zip(*task.test, strict=True) if task.test else ((), ())
-    ending = report.Ending(
-        sources=sources,
-        references=references,
-        translations=judgement.translations,
-        scores=judgement.scores,
-        limits=LIMITS,
-        warnings=judgement.warnings,
-    )
-    page = learned.request.folder / "report.html"
-    write_atomically(page, blocks_page(report.report(learned.request.folder, ending, data)).encode())
-    return page
+    sources, references = zip(*learned.task.test, strict=True)
+    scores = chrf_of_each(judgement.translations, references)
+    rows = sorted(zip(scores, sources, judgement.translations, references, strict=True))
+    lines = [f"{chrf:.1f}\t{source}\t{said}\t{expected}\n" for chrf, source, said, expected in rows]
+    path = learned.request.folder / "translations.tsv"
+    write_atomically(path, "".join(["chrF\tsource\ttranslation\texpected\n", *lines]).encode())
+    return path
