@@ -122,7 +122,7 @@ def read_plan(run: Path) -> Plan | None:
     try:
         return Plan.from_json(read_json(path, what=f"the plan of the run {run}"))
     except (KeyError, TypeError, AttributeError) as error:
-        do = f"remove {run} to begin again"
+        do = "start a new folder with --to, or go on with the version of vidrio that began it"
         raise RunError(f"{path} is not the plan of a run", found=str(error), do=do) from None
 
 
