@@ -40,7 +40,7 @@ _WHATIF = {
         "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or enc.1.ffn.",
     ),
     "softmax": ("KIND", "naive (exp of the scores as they are) or stable."),
-    "mask": ("KIND", "off, zeros, zero-after, zero-after-renormalised or causal: decoder self-attention."),
+    "mask": ("KIND", "off, zeros or causal: decoder self-attention."),
     "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
     "divisor": ("X", "Divide scores by X instead of √K."),
     "norm-epsilon": ("X", "ε of layer norm."),

@@ -36,7 +36,6 @@ _PLAIN = {
     **{"sin": "sin({})", "cos": "cos({})", "erf": "erf({})", "abs": "|{}|", "round": "round({})"},
 }
 _NAMED = [name for name in _PLAIN if name.isalnum() and name != "squared"]
-_CALCULATOR = {**_PLAIN, "squared": "{}^2", "sqrt": "sqrt({})", "log": "ln({})", "abs": "abs({})"}
 _PYTHON = {
     **_PLAIN,
     **{name: f"math.{name}({{}})" for name in _NAMED},
@@ -76,7 +75,6 @@ def _latex_number(n: Number) -> str:
 
 
 COPIES = {
-    "calculator": Notation(_exact("inf", "nan"), _CALCULATOR),
     "python": Notation(_exact("math.inf", "math.nan"), _PYTHON),
     # A spreadsheet knows no infinity; 1E+300 does what one does in EXP.
     "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET),

@@ -9,7 +9,7 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.look.run import Look
 from vidrio.model.parameters import source_table, target_table
-from vidrio.search import drawable, largest
+from vidrio.search import largest
 
 
 def cosines(a_LD: Array, b_MD: Array) -> Array:
@@ -80,7 +80,6 @@ class Candidate(NamedTuple):
     id: int
     token: str
     p: float  # the model's own probability
-    drawable: float  # the probability to be drawn, with sampling: 0 where it was cut
     forbidden: bool  # the search may not take it
     taken: bool
 
@@ -94,16 +93,11 @@ def listed(seen: Look, step: int, count: int) -> list[int]:
 def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
     """The most probable next tokens at a decoding step, and the one that was taken even if it is not among them."""
     prob_V, allowed_V, taken = seen.trace.values["out.prob"][step], seen.allowed(step), seen.chosen_ids[step]
-    drawn_from: dict[int, float] = {}
-    if seen.options.sampling is not None:
-        tokens, probs = drawable(allowed_V, seen.options.sampling)
-        drawn_from = dict(zip(tokens.tolist(), probs.tolist(), strict=True))
     return [
         Candidate(
             i,
             seen.trace.vocabulary[i],
             float(prob_V[i]),
-            drawn_from.get(i, 0.0),
             not seen.forced and bool(np.isneginf(allowed_V[i])),
             i == taken,
         )

@@ -18,7 +18,6 @@ from vidrio.look.writing import (
     PRECISION,
     WIDTH,
     apart,
-    bar,
     cut,
     left,
     note,
@@ -201,10 +200,9 @@ def _words_out(seen: Look, precision: int) -> Iterator[str]:
         + ["given: the prompt"] * (t < prompt)
         for t, (after, token, log_p) in steps
     ]
-    draw = _drawn if seen.options.sampling is not None else _likely
     for t, head in enumerate(table(rows, align="rlll").splitlines()):
         yield f"  {head}"
-        yield draw(likeliest(seen, t, TOP), precision)
+        yield _likely(likeliest(seen, t, TOP), precision)
     yield ""
     yield _how_found(seen, precision)
 
@@ -213,15 +211,6 @@ def _likely(candidates: Iterable[Candidate], precision: int) -> str:
     """`hola 0.9951 · mundo 0.0020 · …`."""
     parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * c.forbidden for c in candidates)
     return wrap(" · ".join(part.replace(" ", NO_BREAK) for part in parts), indent="     ")
-
-
-def _drawn(candidates: Iterable[Candidate], precision: int) -> str:
-    """With sampling: the model's own probability beside the one that was drawn from."""
-    rows = [
-        ["→" * c.taken, cut(c.token, 16), *(part for p in (c.p, c.drawable) for part in (number(p, precision), bar(p)))]
-        for c in candidates
-    ]
-    return table(rows, ["", "", "p of the model", "", "p to be drawn", ""], "ll.l.l", indent=5)
 
 
 def _how_found(seen: Look, precision: int) -> str:
@@ -255,9 +244,7 @@ def _why_stopped(seen: Look) -> str:
 def _classes_out(seen: Look, precision: int) -> Iterator[str]:
     """A classifier's classes with their probabilities."""
     yield "The classes"
-    yield table(
-        [[cut(name, 30), number(p, precision), bar(p, 20)] for name, _, p in classes(seen)], align="l.l", indent=2
-    )
+    yield table([[cut(name, 30), number(p, precision)] for name, _, p in classes(seen)], align="l.", indent=2)
 
 
 def _onward(seen: Look, again: CommandLine) -> Iterator[str]:

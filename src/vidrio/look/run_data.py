@@ -51,16 +51,9 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
     }
 
 
-def identity(model: LoadedModel) -> dict[str, Any]:
-    """Which model it was, by the checksums of its files, wherever they lie."""
-    return {
-        "name": model.name,
-        "source_language": model.about.source_language,
-        "target_language": model.about.target_language,
-        "parameters": count(model.config),
-        "config": model.config.to_json(),
-        "sha256": {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()},
-    }
+def checksums(model: LoadedModel) -> dict[str, str]:
+    """Of the model's files, wherever they lie: which model it was."""
+    return {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()}
 
 
 def answer(
@@ -177,27 +170,6 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
             **{name: float(np.delete(row_V, ids).sum()) for name, row_V in rows.items()},
         },
     }
-
-
-def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
-    """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
-    if seen.empty or seen.stopped or not seen.model.machine.causal or not seen.model.config.has_decoder:
-        return []  # without the mask nothing can be reused: every step computes all rows afresh
-    sources = len(seen.source_ids)
-    parts = [("memory", "S")] if sources else []
-    names = [name for name in seen.trace.values if name.startswith("dec.") and name.endswith(".K.h0")]
-    parts += [(name.removesuffix(".K.h0"), "S" if ".cross." in name else "T") for name in names]
-
-    def rows(axis: str, step: int) -> int:
-        return sources if axis == "S" else step + 1
-
-    return [
-        [
-            {"part": part, "axis": axis, "reused": rows(axis, step - 1) if step else 0, "rows": rows(axis, step)}
-            for part, axis in parts
-        ]
-        for step in range(len(seen.target_ids))
-    ]
 
 
 def _found(seen: Look) -> dict[str, Any] | None:
