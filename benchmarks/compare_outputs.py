@@ -42,7 +42,7 @@ WHY = (
     *("enc.0.self.scores.h0[0,1]", "dec.0.cross.weights.h1[1,0]", "out.prob[0,0]", "enc.in[0,3]", "out.logits[0,5]"),
     *("enc.0.ffn.W1[0,0]", "enc.0.self.norm.out[0,1]", "src.embed[3,1]", "src.positions[1,0]", "out.score[0]"),
 )
-WHY_OPTIONS = ("", "--json", "--as python", "--as latex")
+WHY_OPTIONS = ("", "--json", "--as python", "--as spreadsheet")
 
 
 class Run(NamedTuple):

@@ -13,8 +13,7 @@ from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
 from vidrio.errors import ModelError
-from vidrio.glass.arrays import recomputed
-from vidrio.glass.checking import Checked, check, check_quantity, check_steps, recomputed_names
+from vidrio.glass.checking import Checked, check, check_quantity, recomputed, recomputed_names
 from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.expressions import PRECISIONS, bounded
 from vidrio.glass.operations import OPERATIONS
@@ -87,31 +86,6 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
 # --- what goes with the numbers ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "decoder-learned"])
-def test_one_pass_is_held_to_the_steps(choice: str) -> None:
-    trace = make_trace(choice)
-    result = check_steps(trace)
-    assert result is not None
-    assert result.agrees
-    assert result.steps == 7
-    trace.values["out.logits"] = trace.values["out.logits"].copy()
-    trace.values["out.logits"][4, 1] += 1e-4
-    result = check_steps(trace)
-    assert result is not None
-    assert not result.agrees
-    trace.values["out.logits"][2, 1] = np.nan
-    result = check_steps(trace)
-    assert result is not None
-    assert not result.agrees
-
-
-def test_there_is_nothing_to_hold_to_steps_without_a_decoder_or_with_changed_numbers() -> None:
-    assert check_steps(make_trace("classifier")) is None
-    trace = make_trace()
-    trace.computed["memory"] = trace.values["memory"]
-    assert check_steps(trace) is None
-
-
 def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
     parameters = make_machine().parameters
     for dtype in (np.float64, np.float32, np.float16):
@@ -123,7 +97,7 @@ def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
         for name, tensor in tensors.items():
             np.testing.assert_array_equal(tensor.array, parameters[name].astype(dtype))
             place = tuple(length - 1 for length in tensor.shape)
-            offset, raw = tensor.bytes_of(place)
+            offset, raw = tensor.at(place)
             assert data[offset : offset + len(raw)] == raw
             assert np.frombuffer(raw, dtype)[0] == parameters[name].astype(dtype)[place]
 
@@ -206,7 +180,7 @@ def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["check", "hello world", "--softmax", "odd"], 1, "naive, stable"),
+        (["check", "hello world", "--softmax", "odd"], 1, "is not one of naive"),
         (["why", "enc.0.self.Q.h0[0,0]"], 2, "TEXT"),
         (["why", "enc.0.self.Q.h9[0,0]", "hello world"], 1, "enc.0.self.Q.h1"),
         (["why", "enc.0.self.Q.h0", "hello world"], 1, "enc.0.self.Q.h0[0,0]"),
@@ -259,7 +233,7 @@ def test_why_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     trace = look_changed(model, "hello world", []).after.trace
     assert trace.number(parse_address(data["address"])) == float(str(data["value"]).replace("-inf", "-inf"))
     assert data["agrees"]
-    assert set(data["copies"]) == {"python", "spreadsheet", "latex"}
+    assert set(data["copies"]) == {"python", "spreadsheet"}
     for made in data["made_from"]:
         assert trace.number(parse_address(made["address"])) == float(made["value"])
     if data["kind"] == "parameter":
@@ -283,7 +257,7 @@ def test_why_with_more_decimals_and_other_machines(capsys: pytest.CaptureFixture
     assert "A what-if put 0.25 in its place" in why("--set", "enc.0.self.scaled.h0[0,1]=0.25")
 
 
-@pytest.mark.parametrize("kind", ["python", "spreadsheet", "latex"])
+@pytest.mark.parametrize("kind", ["python", "spreadsheet"])
 def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     arguments = ["why", "enc.0.self.scores.h0[0,1]", "hello world", "--model", "lesson", "--as", kind]
     code, out, _ = vidrio(capsys, *arguments)

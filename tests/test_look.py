@@ -9,7 +9,7 @@ import pytest
 from small_models import write_model
 from vidrio.errors import AddressError, ConfigError, InputError, ModelError
 from vidrio.glass import changes
-from vidrio.glass.declaration import stages
+from vidrio.glass.declaration import stages_of
 from vidrio.glass.positions import TABLES, WAVELENGTHS
 from vidrio.glass.trace import parse_address
 from vidrio.glass.walk import translate_forced
@@ -67,7 +67,7 @@ def test_the_traced_pass_is_what_the_search_saw(nonsense: LoadedModel, dtype: ty
 def test_the_trace_holds_all_that_is_declared(nonsense: LoadedModel, beam: int, sampling: Sampling | None) -> None:
     options = replace(default_options(nonsense.config), beam=beam, sampling=sampling)
     seen = look(nonsense, TEXT, options=options)
-    declared = {name for name, stage in stages(nonsense.config).items() if stage.kind != "parameter"}
+    declared = {name for name, stage in stages_of(nonsense.machine).items() if stage.kind != "parameter"}
     assert set(seen.trace.values) == declared
     prob_TV = translate_forced(nonsense.machine, seen.source_ids, seen.target_ids)
     assert np.array_equal(prob_TV, seen.trace.values["out.prob"])
@@ -84,7 +84,7 @@ def test_a_classifier(tmp_path: Path) -> None:
     assert seen.translation == ["good", "bad", "ugly"][best]
     assert bare.translation == f"class {best}"
     assert seen.result is None
-    assert set(seen.trace.values) == {n for n, s in stages(model.config).items() if s.kind != "parameter"}
+    assert set(seen.trace.values) == {n for n, s in stages_of(model.machine).items() if s.kind != "parameter"}
 
 
 def test_a_decoder_alone_goes_on_from_a_prompt(tmp_path: Path) -> None:

@@ -102,8 +102,8 @@ def test_each_number_is_found_in_the_file(folders):
     assert not_as_stored(file, model.machine.parameters) == []
     tensors = {tensor.name: tensor for tensor in stored(file)}
     matrix = tensors["enc.1.self.WK"]
-    offset, raw = matrix.bytes_of((1, 2, 3))
-    at, scale = matrix.scale_bytes_of((1, 2, 3))
+    offset, raw = matrix.at((1, 2, 3))
+    at, scale = matrix.scale.at((1, 2, 3))
     assert (data[offset : offset + 1], data[at : at + 4]) == (raw, scale)
     value = np.frombuffer(raw, np.int8)[0] * np.frombuffer(scale, "<f4")[0]
     assert value == model.machine.parameters["enc.1.self.WK"][1, 2, 3]

@@ -89,7 +89,7 @@ const en = {
   more: "and {count} more",
   copyAs: "Copy as",
   copied: "copied",
-  copies: { python: "Python", spreadsheet: "spreadsheet", latex: "LaTeX" } as Record<string, string>,
+  copies: { python: "Python", spreadsheet: "spreadsheet" } as Record<string, string>,
   stored: "In the model’s file",
   storedNames: {
     file: "file",
@@ -327,7 +327,7 @@ const es: Messages = {
   more: "y {count} más",
   copyAs: "Copiar como",
   copied: "copiado",
-  copies: { python: "Python", spreadsheet: "hoja de cálculo", latex: "LaTeX" },
+  copies: { python: "Python", spreadsheet: "hoja de cálculo" },
   stored: "En el archivo del modelo",
   storedNames: {
     file: "archivo",

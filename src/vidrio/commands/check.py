@@ -16,7 +16,7 @@ from vidrio.commands.run_request import RunRequest, run_options, tell_unknown
 def check(text: str, **given: Any) -> int:
     """Recompute every number of the run on TEXT from its inputs, by an independent implementation.
 
-    It also compares the parameters with the model's file, bit by bit, and the pass shown with decoding step by step.
+    It also compares the parameters with the model's file, bit by bit.
 
     Exit code 0: rounding explains every difference. 1: it does not; the worst numbers are named.
 

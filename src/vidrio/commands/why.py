@@ -23,7 +23,7 @@ LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["python", "spreadsheet", "latex"]),
+    type=click.Choice(["python", "spreadsheet"]),
     help="Only the arithmetic, at full precision, to copy.",
 )
 @run_options

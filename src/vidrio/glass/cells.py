@@ -1,14 +1,14 @@
 """How one number of a quantity is made, written down from the paper's formulas: for receipts, and to check by.
 
 A second, independent implementation: it shares nothing with the maths that it checks. Each function writes an
-expression (expressions.py) of the numbers that one number is made from; arrays.py puts whole quantities in their place.
+expression (expressions.py) of the numbers that one number is made from; checking.py puts whole quantities in their
+place.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from vidrio.glass.expressions import (
     exponential,
     where,
 )
-from vidrio.glass.maths import Array
 
 Place = tuple[int, ...]
 Pattern = tuple[int | None, ...]  # a place with an axis left free
@@ -51,17 +50,6 @@ class Stage:
         return self.kind in ("parameter", "constant")
 
 
-class Source(Protocol):
-    """Where the numbers are read: a trace."""
-
-    machine: Any
-    stages: Mapping[str, Stage]
-    computed: dict[str, Array]
-
-    def array(self, name: str) -> Array: ...
-    def operation(self, stage: Stage) -> Any: ...
-
-
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
     """The index letters of the inputs and of the number itself; without the rows where there is only one row.
@@ -78,9 +66,9 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 @dataclass(frozen=True)
 class Making:
-    """One number that is to be written down (or all of them: arrays.py): where it stands, where to read its inputs."""
+    """One number to be written down, or all of a quantity (checking.py): where it stands, where to read its inputs."""
 
-    trace: Source
+    trace: Any  # a Trace: trace.py, which needs this file
     stage: Stage
     place: Any  # a place; for all numbers at once, an array of places for each axis
 

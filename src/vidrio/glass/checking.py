@@ -1,17 +1,20 @@
-"""Every number of a run at once: does it follow from its inputs? And does one pass give what step by step gives?"""
+"""Every number of a run at once: does it follow from the numbers it is said to be made from?
+
+The cell of an operation (cells.py) is given arrays for its numbers, so whole quantities are recomputed as receipts
+recompute one number.
+"""
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from vidrio.glass.arrays import recomputed
-from vidrio.glass.engine import FLOAT
-from vidrio.glass.machine import KeyValueCache
+from vidrio.glass.cells import Making, letters
+from vidrio.glass.expressions import Number, Row, bounded
+from vidrio.glass.maths import Array
 from vidrio.glass.receipts import At, Compared
 from vidrio.glass.trace import Trace
-from vidrio.glass.walk import decode_step, encode
 
 NAMED = 8  # exceptions kept of one quantity
 
@@ -75,41 +78,47 @@ def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
         checked.exceptions.append((At(name, place), result))
 
 
-# --- one pass, and step by step ---------------------------------------------------------------------------------------
-
-# How far the logits of one pass may be from those of decoding step by step, relative to the largest of them. The two do
-# the same additions in another order through every layer; no bound is derived, so these are far above what is seen. In
-# the engine's arithmetic every sum has one order, and nothing differs.
-STEPS_TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 0.5}
+# --- a whole quantity -------------------------------------------------------------------------------------------------
 
 
-class StepsChecked(NamedTuple):
-    """How far one pass over the whole translation is from decoding it step by step, with a key–value cache."""
+def recomputed(trace: Trace, name: str) -> tuple[Array, Array]:
+    """All numbers of a quantity from its inputs, and the most that rounding can carry the model away from each."""
+    stage, shape = trace.stages[name], trace.array(name).shape
+    if stage.operation == "concat":
+        return np.concatenate([trace.array(one) for one in stage.inputs], axis=-1), np.zeros(shape)
+    cell = trace.operation(stage).cell
+    m = Making(trace, stage, np.indices(shape, sparse=True))
+    value, error = bounded(cell.make(m, *_inputs(m, cell.indices)), m.precision)
+    own = m.precision.epsilon * np.abs(value) * 2.0**-8  # of the recomputation itself
+    error = np.where((error == 0) | ~np.isfinite(value), 0.0, error + own)
+    return np.broadcast_to(value, shape), np.broadcast_to(error, shape)
 
-    steps: int
-    largest: float  # difference of logits, relative to the largest logit of the step
-    tolerance: float
 
-    @property
-    def agrees(self) -> bool:
-        return self.largest <= self.tolerance
+def _inputs(m: Making, indices: str) -> list[Number | Row]:
+    """The inputs, their axes put where those of the quantity are; an axis that is summed over comes last."""
+    if not indices:
+        return []
+    wanted, made = letters(indices, len(m.place))
+    found: list[Number | Row] = []
+    for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection's bias may be missing
+        array, axes = _picked(m, m.trace.array(name), axes)
+        free = [axis for axis in axes if axis not in made]
+        array = array.transpose([axes.index(axis) for axis in (*(one for one in made if one in axes), *free)])
+        array = np.expand_dims(array, [i for i, axis in enumerate(made) if axis not in axes])
+        found.append(Row(name, (), array) if free else Number(_cut(array, m.place)))
+    return found
 
 
-def check_steps(trace: Trace) -> StepsChecked | None:
-    """None where there is nothing to compare: no decoder, no causal mask, or numbers changed on the way."""
-    machine = trace.machine
-    if "tgt.ids" not in trace or not machine.causal or trace.computed:
-        return None
-    logits_TV, cache, steps = trace.array("out.logits"), KeyValueCache(), []
-    with np.errstate(all="ignore"):  # a what-if may come to infinity and NaN
-        memory_SD = encode(machine, trace.array("src.ids").tolist()) if machine.config.has_encoder else None
-        for token, traced_V in zip(trace.array("tgt.ids").tolist(), logits_TV, strict=True):
-            logits_V = decode_step(machine, [token], memory_SD, cache)
-            if np.array_equal(logits_V, traced_V, equal_nan=True):
-                steps.append(0.0)
-            else:
-                difference = np.abs(logits_V.astype(np.float64) - traced_V.astype(np.float64)).max()
-                steps.append(float(difference / np.abs(traced_V.astype(np.float64)).max()))
-    largest = math.inf if np.isnan(steps).any() else max(steps)
-    tolerance = STEPS_TOLERANCE[logits_TV.dtype.name] if machine.arithmetic is FLOAT else 0.0
-    return StepsChecked(len(steps), largest, tolerance)
+def _picked(m: Making, array: Array, axes: str) -> tuple[Array, str]:
+    """Where ids or choices say which numbers enter: those."""
+    if "p" not in axes:
+        return array, axes
+    ids = m.trace.array(m.stage.inputs[1])
+    if axes == "ip":
+        return array[np.arange(len(ids)), ids], "i"
+    return array[ids], axes.replace("p", "i")
+
+
+def _cut(array: Array, place: Any) -> Array:
+    """As many rows as there are: a table of positions has more."""
+    return array[tuple(slice(min(length, one.size)) for length, one in zip(array.shape, place, strict=True))]

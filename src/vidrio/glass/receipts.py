@@ -124,7 +124,7 @@ class Receipt:
         return lines
 
     def copy(self, kind: str) -> str:
-        """At full precision, to paste: `calculator`, `python`, `spreadsheet` or `latex`."""
+        """At full precision, to paste: `python` or `spreadsheet`."""
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:

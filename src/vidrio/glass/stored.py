@@ -38,17 +38,11 @@ class Stored:
             return (values.astype(np.uint32) << 16).view(np.float32)
         return values if self.scale is None else values * self.scale.array
 
-    def bytes_of(self, place: tuple[int, ...]) -> tuple[int, bytes]:
-        """Where in the file one number begins, and its bytes."""
-        size = _BYTES[self.dtype]
-        offset = int(np.ravel_multi_index(place, self.shape)) * size if place else 0
+    def at(self, place: tuple[int, ...]) -> tuple[int, bytes]:
+        """Where in the file one number begins, and its bytes. An axis of length 1 has one number for all places."""
+        size, where = _BYTES[self.dtype], tuple(min(i, n - 1) for i, n in zip(place, self.shape, strict=True))
+        offset = int(np.ravel_multi_index(where, self.shape)) * size if place else 0
         return self.first_byte + offset, self.raw[offset : offset + size]
-
-    def scale_bytes_of(self, place: tuple[int, ...]) -> tuple[int, bytes] | None:
-        """The same for what 1 is worth there; None if the numbers stand for themselves."""
-        if self.scale is None:
-            return None
-        return self.scale.bytes_of(tuple(min(i, n - 1) for i, n in zip(place, self.scale.shape, strict=True)))
 
 
 def stored(path: Path) -> Iterator[Stored]:

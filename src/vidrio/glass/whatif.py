@@ -78,17 +78,14 @@ def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine
 
 SOFTMAXES = {
     "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
-    "stable": Change("softmax with the maximum taken off first", _row("softmax")),
 }
 LAYER_NORMS = {
     "beside": Change(
         "ε in layer norm stands beside the root, as the worked example computes it",
         _row("normalise", changes.NORMALISED_BESIDE),
     ),
-    "inside": Change("ε in layer norm stands inside the root", _row("normalise")),
 }
 MASKS = {
-    "causal": Change("later words are hidden by −∞ before the softmax", _row("mask")),
     "off": Change(
         "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
         _row("mask", changes.UNMASKED),

@@ -1,9 +1,9 @@
-"""A whole check of a run, in words: its numbers recomputed, the parameters' file, one pass against step by step."""
+"""A whole check of a run, in words: its numbers recomputed, its parameters compared with the file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vidrio.glass.checking import Checked, StepsChecked, check, check_steps
+from vidrio.glass.checking import Checked, check
 from vidrio.glass.stored import not_as_stored
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.writing import note
@@ -19,22 +19,20 @@ class Outcome:
     tried: BeforeAfter
     checked: Checked
     not_as_stored: list[str]  # parameters that are not as the model's file has them
-    steps: StepsChecked | None
 
     @property
     def agrees(self) -> bool:
-        return not (self.checked.wrong or self.not_as_stored) and (self.steps is None or self.steps.agrees)
+        return not (self.checked.wrong or self.not_as_stored)
 
 
 def run(tried: BeforeAfter) -> Outcome:
-    """Recompute, compare with the file, compare with decoding step by step."""
+    """Recompute, and compare with the file."""
     seen, before = tried.after, tried.before.model
     return Outcome(
         tried,
         Checked() if seen.empty else check(seen.trace),
         # The machine as it was before any what-if: that one has the file's parameters.
         not_as_stored(before.path / "model.safetensors", before.machine.parameters),
-        None if seen.empty else check_steps(seen.trace),
     )
 
 
@@ -55,12 +53,6 @@ def view(outcome: Outcome) -> Iterator[str]:
     else:
         numbers = f"{count(outcome.tried.before.model.config):,} numbers, each as in model.safetensors"
         yield note(f"Parameters  {numbers}{', before the what-if' * bool(changes)}", hang=12)
-    if (steps := outcome.steps) is not None:
-        yield note(
-            f"{'WRONG: ' * (not steps.agrees)}One pass    over all {steps.steps} steps gives the logits of decoding "
-            f"step by step, up to {steps.largest:.1e} of the largest (allowed: {steps.tolerance:g})",
-            hang=12,
-        )
     if checked.wrong:
         yield f"\n{checked.wrong:,} numbers do not follow from their inputs. The worst:"
         for at, result in checked.worst(NAMED):

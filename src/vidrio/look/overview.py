@@ -1,14 +1,13 @@
 """The whole machine on one page of text: a line a step, then the translation token by token."""
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
 from vidrio.glass.comparison import first
 from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.words import without_head
 from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look
@@ -27,7 +26,6 @@ from vidrio.look.writing import (
     visible,
     wrap,
 )
-from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 
 AXES = {
@@ -130,51 +128,47 @@ def _way(seen: Look) -> Iterator[str]:
     letters = {letter for name in trace.values for letter in trace.stages[name].axes}
     legend = (f"{a} {trace.sizes[a]:,} ({says})".replace(" ", NO_BREAK) for a, says in AXES.items() if a in letters)
     yield note(f"The way  {', '.join(legend)}", hang=9)
-    steps = list(_steps(seen))
-    shapes, addresses = (max(len(getattr(step, column)) for step in steps) for column in ("shape", "address"))
+    rows = [(_title(seen, address), *_step(seen, address)) for address in _shown(seen)]
+    shapes, addresses = (max(len(row[column]) for row in rows) for column in (2, 4))
     room = WIDTH - addresses - shapes - 7 - 8
-    for title, under in groupby(steps, key=lambda step: step.title):
+    for title, under in groupby(rows, key=lambda row: row[0]):
         yield ""
         yield wrap(title, indent="  ")
-        for step in under:
-            first, *rest = wrap(step.says, room).splitlines()
-            yield f"  {left(first, room)}  {step.shape:>{shapes}}  {step.place:7}  {step.address}"
+        for _, says, shaped, place, address in under:
+            first, *rest = wrap(says, room).splitlines()
+            yield f"  {left(first, room)}  {shaped:>{shapes}}  {place:7}  {address}"
             yield from (f"  {line}" for line in rest)
 
 
-class WayStep(NamedTuple):
-    """What a quantity is, and where."""
-
-    title: str  # of what it belongs to
-    says: str
-    address: str
-    shape: str
-    place: str  # §3.1, not `§3.1, layer norm`; `departs` where the model does something else than the paper
+def _layer(address: str) -> int:
+    """The number of its layer; -1 outside of layers."""
+    parts = address.split(".")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else -1
 
 
-def _steps(seen: Look) -> Iterator[WayStep]:
-    trace, config = seen.trace, seen.model.config
-    last_of = {tuple(address.split(".")[:2]): address for address in trace.values}  # of each layer
-    for address, array in trace.values.items():
-        stage = trace.stages[address]
-        side, *rest = address.split(".")
-        layer = rest[0] if rest and rest[0].isdigit() else ""
-        head = re.search(r"\.h(\d+)$", address)
-        if (stage.kind == "aggregate" and address != "out.pooled") or (head and head[1] != "0"):
-            continue
-        later = layer not in ("", "0")
-        if later and address != last_of[side, layer]:
-            continue
-        name = f"{address}…{config.n_heads - 1}" if head and config.n_heads > 1 else address
-        says = f"what layer {layer} makes of it" if later else stage.says
-        place = stage.place.split(",")[0].split(":")[0]
-        yield WayStep(_title(side, layer, rest, config), says, name, shape(array), place)
+def _shown(seen: Look) -> Iterator[str]:
+    """Of each side layer 0 in full, head 0 for all heads; of the later layers only what comes out of them."""
+    last_of = {tuple(address.split(".")[:2]): address for address in seen.trace.values}
+    for address in seen.trace.values:
+        later = _layer(address) > 0 and address != last_of[tuple(address.split(".")[:2])]
+        aggregate = seen.trace.stages[address].kind == "aggregate" and address != "out.pooled"
+        if not (later or aggregate or without_head(address)[1] not in ("", ".h0")):
+            yield address
 
 
-def _title(side: str, layer: str, rest: list[str], config: ModelConfig) -> str:
-    if side in ("enc", "dec") and layer:
+def _step(seen: Look, address: str) -> tuple[str, str, str, str]:
+    """What a quantity is, its shape, its place in the paper (§3.1, not `§3.1, layer norm`), and its address."""
+    stage, heads, layer = seen.trace.stages[address], seen.model.config.n_heads, _layer(address)
+    says = f"what layer {layer} makes of it" if layer > 0 else stage.says
+    name = f"{address}…{heads - 1}" if without_head(address)[1] and heads > 1 else address
+    return says, shape(seen.trace.array(address)), stage.place.split(",")[0].split(":")[0], name
+
+
+def _title(seen: Look, address: str) -> str:
+    config, layer, (side, *rest) = seen.model.config, _layer(address), address.split(".")
+    if layer >= 0:
         name, layers = {"enc": ("Encoder", config.n_encoder_layers), "dec": ("Decoder", config.n_decoder_layers)}[side]
-        if layer != "0":
+        if layer > 0:
             several = "s 1 to " + str(layers - 1) if layers > 2 else " 1"
             return f"{name} layer{several}: the same steps, own parameters"
         sub = {"self": "self-attention", "cross": "cross-attention, which reads the source", "ffn": "feed-forward"}

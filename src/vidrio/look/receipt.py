@@ -138,27 +138,20 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
     if file is None or bill.stage.kind != "parameter" or not file.is_file():
         return None
     name, head = without_head(bill.at.name)
-    for tensor in stored(file):
-        if tensor.name == name:
-            place = (int(head.removeprefix(".h")), *bill.at.place) if head else bill.at.place
-            offset, raw = tensor.bytes_of(place)
-            scale = tensor.scale_bytes_of(place)
-            return {
-                "file": file.name,
-                "tensor": tensor.name,
-                "dtype": tensor.dtype,
-                "offset": offset,
-                "bytes": raw.hex(" "),
-                "integer": int.from_bytes(raw, signed=True) if scale else None,
-                "scale": scale
-                and {"offset": scale[0], "bytes": scale[1].hex(" "), "value": struct.unpack("<f", scale[1])[0]},
-                "value": float(tensor.array[place]),
-            }
-    return None
+    tensor = next(tensor for tensor in stored(file) if tensor.name == name)
+    place = (int(head.removeprefix(".h")), *bill.at.place) if head else bill.at.place
+    offset, raw = tensor.at(place)
+    found = {"file": file.name, "tensor": name, "dtype": tensor.dtype, "offset": offset, "bytes": raw.hex(" ")}
+    found |= {"value": float(tensor.array[place]), "integer": None, "scale": None}
+    if tensor.scale:
+        offset, worth = tensor.scale.at(place)
+        found["integer"] = int.from_bytes(raw, signed=True)
+        found["scale"] = {"offset": offset, "bytes": worth.hex(" "), "value": struct.unpack("<f", worth)[0]}
+    return found
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
-    """The arithmetic of the number at an address, to paste: calculator, python, spreadsheet or latex."""
+    """The arithmetic of the number at an address, to paste: python or spreadsheet."""
     if kind not in COPIES:
         raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
     return receipt(trace, locate(trace, parse_address(address))).copy(kind)

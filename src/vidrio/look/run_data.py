@@ -17,7 +17,7 @@ from vidrio.glass.walk import positions
 from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.measures import Alike, alike, classes, likeliest, listed, projection
+from vidrio.look.measures import alike, classes, likeliest, listed
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.files import sha256
 from vidrio.model.parameters import count
@@ -179,42 +179,10 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 def tokenising_data(seen: Look) -> dict[str, Any]:
     """Every step from the text to its tokens, and how alike their learned rows are."""
-    glass, trace, encoder = seen.model, seen.trace, seen.model.config.has_encoder
+    glass, encoder = seen.model, seen.model.config.has_encoder
     tokens = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
     side = "src" if encoder else "tgt"
-    if f"{side}.ids" not in trace:
-        return {**tokens, "alike": None}
-    rows = alike(trace, side)
-    return {
-        **tokens,
-        "alike": {
-            "quantity": rows.quantity,
-            "table": rows.table,
-            "tokens": rows.tokens,
-            "cosines": rows.cosines.tolist(),
-            "projection": _laid_flat(trace.array(rows.table), rows),
-            "nearest": [
-                {"token": rows.words[i], "near": [{"token": rows.words[j], "cosine": cosine} for j, cosine in found]}
-                for i, found in rows.near.items()
-            ],
-        },
-    }
-
-
-def _laid_flat(table_VD: Array, rows: Alike) -> dict[str, Any] | None:
-    """Tokens and their neighbours as points; a neighbour of several belongs to the first."""
-    of: dict[int, int | None] = dict.fromkeys(rows.near)
-    for place, others in enumerate(rows.near.values()):
-        for other, _ in others:
-            of.setdefault(other, place)
-    flat = projection(table_VD[list(of)])
-    if flat is None:
-        return None
-    points = [
-        {"token": rows.words[i], "x": float(x), "y": float(y), "of": of[i]}
-        for i, (x, y) in zip(of, flat[0], strict=True)
-    ]
-    return {"explained": list(flat[1]), "points": points}
+    return {**tokens, "alike": alike(seen.trace, side) if f"{side}.ids" in seen.trace else None}
 
 
 def positions_at(machine: Machine, address: str) -> dict[str, Array]:
