@@ -12,9 +12,10 @@ from vidrio.commands._options import LIMITS, LIMITS_OF, duration, names_of, toge
 from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
-    from vidrio.learn.finish import Judgement, Learned
     from vidrio.learn.plan import Request
     from vidrio.learn.task import Task
+    from vidrio.learn.train import Learned
+    from vidrio.learn.validate import Judgement
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
@@ -93,7 +94,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     """What the options ask for; what was not given is not in it."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import Wishes
-    from vidrio.learn.plan import Choices, Material, Request, Start, Stop
+    from vidrio.learn.plan import Request, Start, Stop
 
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
@@ -101,23 +102,21 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other.")
     if given["start"] is not None and (given["vocabulary"] or given["separate"]):
         raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one.")
-    material = Material(
-        clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
+    return Request(
+        folder=folder,
         names=pairs,
         languages=given["languages"] or ("", ""),
+        clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
         vocabulary=given["vocabulary"] or 0,
-        **{name: given[name] for name in ("dev", "test", "columns", "separate")},
-    )
-    choices = Choices(
-        task=given["task"],
+        start=None if given["start"] is None else Start.find(given["start"]),
         preset=sizes.pop("preset", ""),
-        device=given["device"] or "",
         sizes=sizes,
         recipe=recipe,
         stop=Stop(**ends) if ends else None,
+        device=given["device"] or "",
+        command=command,
+        **{name: given[name] for name in ("dev", "test", "columns", "separate", "task")},
     )
-    start = None if given["start"] is None else Start.find(given["start"])
-    return Request(folder, material, choices, start, command=command)
 
 
 EXAMPLES = 20  # held-out texts of which the shortest is shown

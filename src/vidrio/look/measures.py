@@ -13,6 +13,13 @@ from vidrio.search import largest
 
 NEAR = 5  # neighbours of a token
 
+
+def mean_of_heads(trace: Trace, name: str) -> Array:
+    """The mean over heads of what each head has: of `dec.1.cross.weights.h0`, `.h1`, … for `dec.1.cross.weights`."""
+    mean: Array = np.mean([trace.array(f"{name}.h{h}") for h in range(trace.machine.config.n_heads)], axis=0)
+    return mean
+
+
 # --- the rows of tokens -----------------------------------------------------------------------------------------------
 
 

@@ -58,7 +58,10 @@ def _numbers(trace: Trace) -> dict[str, Array]:
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
-    return {name: np.ascontiguousarray(_narrow(name, trace.array(name))) for name in [*parameters, *trace.values]}
+    means = {name: run_data.array_at(trace, name) for name in run_data.heads_together(trace)}
+    return means | {
+        name: np.ascontiguousarray(_narrow(name, trace.array(name))) for name in [*parameters, *trace.values]
+    }
 
 
 def _narrow(name: str, array: Array) -> Array:

@@ -17,7 +17,7 @@ from vidrio.glass.walk import positions
 from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.measures import alike, classes, likeliest, listed
+from vidrio.look.measures import alike, classes, likeliest, listed, mean_of_heads
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.files import sha256
 from vidrio.model.parameters import count
@@ -198,13 +198,21 @@ def positions_at(machine: Machine, address: str) -> dict[str, Array]:
 
 def holds(trace: Trace, address: str) -> bool:
     """Whether this run has that quantity."""
-    return parse_address(address).name in trace
+    name = parse_address(address).name
+    return name in trace or name in heads_together(trace)
+
+
+def heads_together(trace: Trace) -> list[str]:
+    """The attention weights of which the page draws the mean over heads: `dec.1.cross.weights`, without a head."""
+    return [name.removesuffix(".h0") for name in trace.values if name.endswith(".weights.h0")]
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, in its own precision, as it lies in memory."""
+    """A whole quantity, in its own precision, as it lies in memory; of weights without a head, the mean over heads."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
+    if where.name in heads_together(trace):
+        return mean_of_heads(trace, where.name)
     array = np.ascontiguousarray(trace.array(where.name))
     return array.astype(np.int32) if array.dtype.kind == "i" else array
