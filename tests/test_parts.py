@@ -9,7 +9,8 @@ from vidrio.text import protect
 from vidrio.text.parts import Splitter, around, in_halves, in_parts
 from vidrio.text.sentences import split
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.rounds import fitted, repeats
+from vidrio.translate.translation import fitted
+from vidrio.translate.translator import repeats
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
 TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, "bpe", 330)

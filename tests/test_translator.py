@@ -19,9 +19,8 @@ from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.text import protect
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.rounds import repeats
 from vidrio.translate.stream import SLOW, in_chunks, in_order
-from vidrio.translate.translator import NoTranslator, Translator
+from vidrio.translate.translator import NoTranslator, Translator, repeats
 
 
 @pytest.fixture(scope="module")

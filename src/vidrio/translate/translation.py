@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.mask import Masked
+from vidrio.text.parts import CLOSING
 from vidrio.text.words import Place
 
 
@@ -220,6 +221,26 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
             length += len(translation)
             at = start + len(sentence.source)
     return "".join((*written, text[at:])), tuple(placed)
+
+
+def fit_in(part: str, pieces: Pieces) -> Pieces:
+    """What a part of a sentence became, without what only a whole one has."""
+    if len(pieces) != 1:  # parts of it had to be translated by themselves, and fit already
+        return pieces
+    texts = tuple(fitted(part, text) for text in pieces[0].alternatives)
+    return (pieces[0]._replace(alternatives=texts),)
+
+
+def fitted(part: str, translation: str) -> str:
+    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
+    capital letter that only a whole one has. María is Mary: a name is told by how it begins."""
+    if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
+        translation = translation[:-1]
+    first, second = translation[:1], translation[1:2]
+    names = {word[0] for word in part.split() if word[0].isupper()}
+    if part[:1].islower() and first.isupper() and not second.isupper() and first not in names:
+        translation = first.lower() + translation[1:]
+    return translation
 
 
 def _bytes(text: str, start: int, part: str) -> list[int]:
