@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from growth import takes_at_most
 from vidrio.text import protect
-from vidrio.text.parts import Splitter, around, in_halves, in_parts
-from vidrio.text.sentences import split
+from vidrio.text.sentences import Splitter, around, in_halves, in_parts, split
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.translation import fitted
 from vidrio.translate.translator import repeats

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.mask import Masked
-from vidrio.text.parts import CLOSING
+from vidrio.text.sentences import CLOSING
 from vidrio.text.words import Place
 
 

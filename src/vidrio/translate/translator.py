@@ -31,12 +31,12 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
 from vidrio.text.mask import Masked, Masker
-from vidrio.text.parts import Span, Splitter, around, in_halves
 from vidrio.text.pattern import pattern
 from vidrio.text.protect import Protected, came_through, protected
-from vidrio.text.sentences import split
+from vidrio.text.sentences import Splitter, around, in_halves, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.text.words import Place
 from vidrio.translate.lexicon import Lexicon, UnknownWords
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
 from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fit_in, put_back
@@ -278,7 +278,7 @@ class Rounds:
 
     def _in_parts(self, sentences: Iterable[Protected]) -> dict[Protected, Pieces]:
         """The words around all that must come through whole; what stands between is copied."""
-        parts_of: dict[Protected, list[Span]] = {}
+        parts_of: dict[Protected, list[Place]] = {}
         for source in sentences:
             taken = sorted((*source.spans, *self.masker.unspellable(source)))
             parts_of[source] = list(around(source.text, 0, len(source.text), taken))
@@ -345,7 +345,7 @@ class Rounds:
 
 
 def _joined(
-    parts_of: dict[Protected, list[Span]], translate: Callable[[list[Protected]], list[Pieces]]
+    parts_of: dict[Protected, list[Place]], translate: Callable[[list[Protected]], list[Pieces]]
 ) -> dict[Protected, Pieces]:
     """Sentences made of the translations of their parts."""
     parts = [(source, start, source.part(start, end)) for source, spans in parts_of.items() for start, end in spans]
