@@ -110,7 +110,7 @@ class Masker:
             at = place.end
         closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
         shown += text[at:] + "." * closed
-        money = priced_in(source, shown, self._money) if self._money else ""
+        money = priced_in(source, shown, self._money) if self._money and source.spans else ""
         given = plain(shown.replace(money, DOLLAR) if money else shown, self._similar)
         return Masked(source, given, self.symbols[: len(places)], tuple(places), form, closed, money)
 
