@@ -52,7 +52,7 @@ SHAPES = {
 
 def write_ours(folder: Path, seed: int = 0, *, case_tokens: bool = False, **changes: Any) -> Path:
     """A model as training writes it, of random numbers."""
-    tokenizer = Tokenizer.learn([*TEXTS, *SPANISH], "bpe", 420, case_tokens=case_tokens)
+    tokenizer = Tokenizer.learn([*TEXTS, *SPANISH], 420, case_tokens=case_tokens)
     values = {
         **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
         **{"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 24, "n_encoder_layers": 2, "n_decoder_layers": 2},

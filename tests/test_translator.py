@@ -315,7 +315,7 @@ def test_what_repeats_itself_is_searched_again(folder):
 
 def test_bytes_that_make_no_characters_are_searched_again(tmp_path):
     """This model likes nothing so much as the second byte of a character without the first."""
-    tokenizer = Tokenizer.learn(["hola mundo, hola a todos"] * 9, "bpe", 290)
+    tokenizer = Tokenizer.learn(["hola mundo, hola a todos"] * 9, 290)
     config = write_model(
         tmp_path, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, special=tokenizer.special,
         output_bias=True,

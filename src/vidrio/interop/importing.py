@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vidrio.data.download import fetch
 from vidrio.data.progress import Progress
 from vidrio.errors import DataError, ModelError
 from vidrio.interop import huggingface, release
+from vidrio.interop.download import fetch
 from vidrio.interop.foreign import Foreign, make_folder, opening_of
 from vidrio.model.folder import About
 
