@@ -93,21 +93,6 @@ def test_piped_output_has_no_colour_and_one_line_tells_the_model(run_vidrio: Run
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_text_may_come_from_standard_input(run_vidrio: Run) -> None:
-    given = run_vidrio("look", "-", "--model", "lesson", stdin="Hello world\n").stdout
-    assert given == run_vidrio("look", "Hello world", "--model", "lesson").stdout
-
-
-def test_standard_input_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "vidrio", "look", "-", "--model", "lesson"]
-    done = subprocess.run(command, input=b"hello \xff", capture_output=True, cwd=tmp_path, timeout=60)
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert b"not UTF-8" in done.stderr
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
-
 def no_constant(word: str) -> float:
     raise AssertionError(f"JSON has no {word}")
 
