@@ -39,7 +39,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.words import Place
 from vidrio.translate.lexicon import Lexicon, UnknownWords
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
-from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fit_in, put_back
+from vidrio.translate.translation import Details, Link, Pieces, Sentence, Translation, fit_in, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
 AGAIN = pattern(r"(.{1,8}?)\1{3}", re.DOTALL)  # a few tokens four times, one after the other; a character is a token
@@ -166,9 +166,12 @@ class Translator:
         best = sentence.best
         source = source_tokens(sentence.masked, self._source)
         target = target_tokens(best.ids, sentence.masked, self._target, sentence.text)
+        found = links((sentence.source, source), (sentence.text, target), best.attention)
+        words = confident_words(sentence.text, target, best.token_log_probs)
+        at_source, at_target = sentence.source_start, sentence.target_start
         return Details(
-            links((sentence.source, source), (sentence.text, target), best.attention),
-            confident_words(sentence.text, target, best.token_log_probs),
+            tuple(Link(one.moved(at_source), other.moved(at_target), weight) for one, other, weight in found),
+            tuple(word.moved(at_target) for word in words),
             tuple(map(self._target.token, (*best.ids, *[self.config.special.end] * best.ended))),
         )
 
