@@ -12,7 +12,7 @@ from vidrio.hypothesis import Options
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.text.casing import Form
-from vidrio.text.money import DOLLAR
+from vidrio.text.mask import DOLLAR
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from vidrio.text.casing import Form, Tokens, read, written
-from vidrio.text.chars import MARKS_AS_LETTERS, plain, similar_in
-from vidrio.text.money import DOLLAR, in_money, priced_in, rare_signs
+from vidrio.text.casing import Form, Tokens, capital_first, read, written
+from vidrio.text.chars import MARKS_AS_LETTERS, knows, plain, similar_in
 from vidrio.text.pattern import pattern
 from vidrio.text.protect import Protected, Span, is_free, touches
 from vidrio.text.tokens.normalise import SPACE
@@ -30,6 +29,14 @@ TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
 WORD = pattern(r"[\w'’-]+")
 DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
+# What becomes of the words dólar, dólares, dollar, dollars in a translation that is of another currency.
+DOLLAR = "$"
+DOLLARS = pattern(r"(?:\bUS)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
+MONEY = {
+    "€": ("euro", "euros", "euro", "euros"),
+    "£": ("libra", "libras", "pound", "pounds"),
+    "¥": ("yen", "yenes", "yen", "yen"),
+}
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
@@ -67,8 +74,9 @@ class Masked(NamedTuple):
 
     def unmasked(self, translation: str) -> str:
         """The same for as much of a translation as there is."""
-        if self.money:
-            translation = in_money(translation, self.money)
+        money = self.money
+        if money:
+            translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)
         if self.closed and translation.endswith(".") and not translation.endswith(".."):
             translation = translation[:-1]
         if self.form is not Form.PLAIN:
@@ -90,7 +98,8 @@ class Masker:
             return 1 if word in known else tokenizer.count(given) if tokenizer.spells(given) else UNSPELLABLE
 
         self._tokens: Tokens = lru_cache(REMEMBERED)(count)
-        self._money = rare_signs(tokenizer)
+        rare = [] if tokenizer.of_whole_words else [sign for sign in MONEY if not knows(sign, tokenizer)]
+        self._money = {sign for sign in rare if tokenizer.count(sign) > tokenizer.count(DOLLAR)}
 
     @cached_property
     def knows_forms(self) -> bool:
@@ -110,7 +119,7 @@ class Masker:
             at = place.end
         closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
         shown += text[at:] + "." * closed
-        money = priced_in(source, shown, self._money) if self._money and source.spans else ""
+        money = self._priced_in(source, shown)
         given = plain(shown.replace(money, DOLLAR) if money else shown, self._similar)
         return Masked(source, given, self.symbols[: len(places)], tuple(places), form, closed, money)
 
@@ -170,6 +179,20 @@ class Masker:
         if len(parts := [part for part in word.split("-") if part]) > 1:
             counts.append(max(map(self._fewest, parts)))
         return min(counts)
+
+    def _priced_in(self, source: Protected, shown: str) -> str:
+        """The sign of the prices of a sentence, if it is at numbers only, and the only one: so it can be put back."""
+        prices = [sign for start, end, _ in source.spans for sign in source.text[start:end] if sign in self._money]
+        is_one = len(set(prices)) == 1 and shown.count(prices[0]) == len(prices) and not DOLLARS.search(shown)
+        return prices[0] if is_one else ""
+
+
+def in_money(dollars: str, money: str) -> str:
+    """Euros for dollars, as a sign or as a word."""
+    if dollars.endswith(DOLLAR):
+        return money
+    word = MONEY[money][2 * ("ll" in dollars) + dollars.endswith("s")]
+    return capital_first(word) if dollars[0].isupper() else word
 
 
 def is_name(word: str) -> bool:
