@@ -17,7 +17,7 @@ from vidrio.errors import DataError, RunError
 from vidrio.wide import bulk, cluster, parts
 from vidrio.wide.bulk import Bulk, answer_files
 from vidrio.wide.cluster import Pool
-from vidrio.wide.parts import File, cut_lines, join_lines, lines_of
+from vidrio.wide.parts import File, cut_lines, lines_of
 from vidrio.wide.places import Place, matching
 
 SMALL = 64  # bytes of a part
@@ -211,21 +211,6 @@ def test_who_loses_a_line_is_found_out(loop, tmp_path):
     with pytest.raises(DataError, match="parts failed") as caught:
         answer_files(asked(tmp_path, lambda cores: lambda *given: ["ONE"]), no_bar)
     assert "lines 1 to 2: RuntimeError: 1 lines for 2" in caught.value.found
-
-
-def test_a_damaged_part_is_found_when_parts_are_put_together(small_parts, tmp_path):
-    path = tmp_path / "in"
-    path.write_text("line\n" * 50)
-    file = file_of(path)
-    cut = cut_lines(file, 0)
-    for part in cut:
-        with file.place(part).writing() as stream:
-            stream.write(b"line\n" * part.lines)
-    (tmp_path / "in.parts" / "000001").write_bytes(b"line\nli")
-    with pytest.raises(DataError, match="000001 is damaged"):
-        join_lines(file, cut)
-    assert not (tmp_path / "in.out").exists()
-    assert not (tmp_path / "in.parts" / "000001").exists()
 
 
 def test_half_a_file_is_none(tmp_path):
