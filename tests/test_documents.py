@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from vidrio.documents.aligned import answers
 from vidrio.documents.formats import SUFFIXES, plan_file
 from vidrio.documents.packed import unpacked
-from vidrio.documents.subtitles import plan_subtitles, wrapped
+from vidrio.documents.subtitles import plan_subtitles
 from vidrio.documents.suffixes import DOCUMENTS
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
@@ -210,12 +210,6 @@ def test_notes_and_styles_of_vtt_stay() -> None:
     assert plan_subtitles("WEBVTT\n").asks == []
 
 
-def test_lines_are_divided_near_the_middle_and_never_in_a_tag() -> None:
-    assert wrapped("one two three four", 2) == "one two\nthree four"
-    assert wrapped('<font color="a b c d e f g h">one two</font>', 2).count("\n") == 1
-    assert '<font color="a b c d e f g h">' in wrapped('<font color="a b c d e f g h">one two</font>', 2)
-
-
 PO = """# note
 msgid ""
 msgstr ""
@@ -351,23 +345,6 @@ def test_the_server_translates_files(tmp_path: Path) -> None:
         where = upload(on, "a.srt", SRT.encode(), source="auto").json()["translatedFileUrl"]
         assert "Buenos días." in on.get(where).text
         assert on.get("/frontend/settings").json()["supportedFilesFormat"] == list(SUFFIXES)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "error"),
-    [
-        ("a.pdf", b"%PDF", "Invalid request: file format not supported"),
-        ("a.docx", b"x", "Invalid request: this archive cannot be read"),
-        ("a.docx", bomb(), "Invalid request: this archive is too large when unpacked"),
-        ("a.txt", b"12", "Invalid request: this file has no text"),
-        ("a.txt", b"\xff", "Invalid request: this file is not UTF-8"),
-    ],
-)
-def test_the_server_says_what_it_does_not_translate(tmp_path: Path, name: str, data: bytes, error: str) -> None:
-    with serving(tmp_path) as on:
-        answer = upload(on, name, data)
-        assert (answer.status_code, answer.json()["error"][: len(error)]) == (400, error)
-        assert not list(tmp_path.iterdir())
 
 
 def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:

@@ -36,7 +36,6 @@ from vidrio.learn import model as learned
 from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
-from vidrio.text.tokens.steps import steps
 from vidrio.text.tokens.tokenizer import read_tokenizers
 from vidrio.translate.translator import Translator
 
@@ -173,22 +172,6 @@ def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path
     for ids in with_target:
         ids = [i for i in ids if i != config.special.unk]  # what is unknown is shown in other ways
         assert target.decode(ids) == theirs.decode(ids, use_source_tokenizer=False)
-
-
-def test_pieces_tell_the_characters_that_they_stand_for(usual: tuple[Path, Path]) -> None:
-    config, _ = read_config(usual[1])
-    source, _ = read_tokenizers(usual[1], config)
-    text = "The  old ﬁsh, ½ ḿ 你好"
-    pieces = source.pieces(text)
-    covered = sorted({place for piece in pieces for place in range(piece.start, piece.end)})
-    assert "".join(text[place] for place in covered).replace(" ", "") == text.replace(" ", "")
-    assert [text[piece.start : piece.end] for piece in pieces if piece.token in ("▁the", "ﬁ", "你好")] == ["你好"]
-    assert [piece.token for piece in pieces if piece.unknown] == [
-        piece.token for piece in pieces if source.id(piece.token) is None
-    ]
-    told = steps(source, text)
-    assert [piece.id for piece in told.pieces] == source.encode(text)
-    assert "".join(word.text for word in told.words) == told.prepared
 
 
 def test_everything_works_on_it(usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
