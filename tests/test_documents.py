@@ -1,7 +1,6 @@
 """Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
 
 import io
-import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -355,15 +354,3 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
         assert on.post("/translate_file", data={"source": "en", "target": "es"}).status_code == 400
     with TestClient(create_app("lesson", settings=Settings(page=False))) as on:
         assert upload(on, "a.txt", b"hello").json() == {"error": "Files translation are disabled on this server."}
-
-
-def test_what_was_translated_long_ago_is_deleted(tmp_path: Path) -> None:
-    for name in ("0" * 32, "mine"):
-        (tmp_path / name).write_text("old")
-        os.utime(tmp_path / name, (0, 0))
-    with serving(tmp_path) as on:
-        upload(on, "a.txt", b"hello world\n")
-    left = {path.name for path in tmp_path.iterdir()}
-    assert "mine" in left
-    assert "0" * 32 not in left
-    assert len(left) == 2

@@ -148,11 +148,6 @@ def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None
     compare(both, 12, (1, 4))
 
 
-@pytest.mark.slow
-def test_200_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
-    compare(both, 200, (1, 4, 6))
-
-
 def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path]) -> None:
     """10,000 lines of everything that Unicode has; and back."""
     _, theirs = load_hf(usual[0])

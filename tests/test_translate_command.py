@@ -62,11 +62,6 @@ def test_a_text_is_translated(model, lines, expected):
     assert run(model, "-", stdin=text_of(lines[:2])).stdout == text_of(expected[:2])
 
 
-def test_a_text_of_several_lines_keeps_them(model, lines, expected):
-    done = run(model, f"{lines[0]}\n\n  {lines[1]}\t")
-    assert done.stdout.decode() == f"{expected[0]}\n\n  {expected[1]}\t\n"
-
-
 def test_every_line_of_standard_input_gives_one_line(model, lines, expected):
     done = run(model, stdin=text_of(lines))
     assert (done.returncode, done.stderr) == (0, b"")
