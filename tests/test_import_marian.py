@@ -292,6 +292,11 @@ def test_the_command(usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.Ca
 class Hub(SimpleHTTPRequestHandler):
     """Stands in for the Hugging Face hub."""
 
+    def send_response(self, code: int, message: str | None = None) -> None:
+        super().send_response(code, message)
+        if code == 404:
+            self.send_header("X-Error-Code", "EntryNotFound")
+
     def end_headers(self) -> None:
         self.send_header("X-Repo-Commit", "0" * 40)
         self.send_header("ETag", f'"{hash(self.path):x}"')
