@@ -51,9 +51,6 @@ dtype_option = click.option(
     "--dtype", type=DTYPES, help="What to compute in; int8 as the engine. [as translating does]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-mirror_option = click.option(
-    "--mirror", default="", envvar="VIDRIO_MIRROR", help="Fetch https://HOST/PATH from MIRROR/HOST/PATH."
-)
 ray_option = click.option(
     "--ray",
     metavar="[ADDRESS]",
