@@ -12,9 +12,6 @@
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif
-#if defined(_WIN32)
-#include <malloc.h>
-#endif
 
 #include "maths.c"
 #include "product.c"
