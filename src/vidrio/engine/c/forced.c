@@ -27,8 +27,8 @@ int32_t forced(const Model *m, Record *record, const int32_t *source, int32_t n_
     }
     tap(record, "prob", "", -1, some, n, m->out.out, width);
   }
-  for (int32_t l = 0; l < 2 * layers; l++) cache_drop(&p->pages, &caches[l]);
-  pass_free(p);
+  for (int32_t l = 0; l < 2 * layers; l++) cache_drop(&caches[l]);
+  make_room(p, 0, 0);
   let_go(caches), let_go(ids), let_go(some);
   return rows;
 }
@@ -49,7 +49,7 @@ int32_t classify(const Model *m, Record *record, const int32_t *source, int32_t 
   softmax(some, width);
   tap(record, "prob", "", -1, some, 1, m->out.out, width);
   memcpy(probabilities, some, (size_t)c[N_CLASSES] * sizeof *some);
-  pass_free(p);
+  make_room(p, 0, 0);
   let_go(pooled), let_go(some);
   return c[N_CLASSES];
 }

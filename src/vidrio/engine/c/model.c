@@ -20,15 +20,17 @@ const char *model_problem(void) { return problem; } // why the last model_load r
 
 // --- memory -----------------------------------------------------------------------------------------------------------
 
-// Zeros, at an address that vectors like; what malloc gave is noted before it. There is no going on without memory: the
-// host sees a trap, nothing is corrupted.
-static void *need(size_t bytes) {
+// Memory at an address that vectors like, and 64 bytes more of it; what malloc gave is noted before it. There is no going on
+// without memory: the host sees a trap, nothing is corrupted.
+static void *take(size_t bytes) {
   uint8_t *given = malloc(bytes + 192);
   if (!given) __builtin_trap();
   void **p = (void **)(((uintptr_t)given + 127) / 64 * 64);
   p[-1] = given;
-  return memset(p, 0, bytes + 64);
+  return p;
 }
+
+static void *need(size_t bytes) { return memset(take(bytes), 0, bytes + 64); }
 
 static void let_go(void *p) {
   if (p) free(((void **)p)[-1]);
@@ -46,7 +48,7 @@ static void *with_room(void *list, int32_t n, int32_t *room, size_t size) {
 }
 
 static void *copy_of(const void *from, size_t bytes) {
-  void *to = need(bytes);
+  void *to = take(bytes);
   return bytes ? memcpy(to, from, bytes) : to;
 }
 
@@ -110,11 +112,11 @@ static Norm read_norm(Reader *r) {
 
 // A matrix of `in` rows and `out` columns. In the file `head` columns lie together: [out / head][in][head]; a table of
 // embeddings has each column by itself: head 1. Lanes are the columns of a block.
-static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head) {
+static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int has_bias) {
   Matrix W = {.in = in, .out = out, .depth = (in + GROUP - 1) / GROUP * GROUP, .blocks = (out + COLUMNS - 1) / COLUMNS};
   const Tensor *t = next_tensor(r, (int64_t)in * out, out);
   if (!t) return W;
-  size_t columns = (size_t)W.blocks * COLUMNS, block_size = (size_t)in * COLUMNS;
+  size_t columns = (size_t)W.blocks * COLUMNS, block_size = (size_t)W.depth * COLUMNS;
   int is_whole = r->model->size[WHOLE_NUMBERS], is_stored_whole = t->type == INT8;
   // Narrow matrices are filled up; a file of nothing else shall not take many times its size.
   r->packed += (int64_t)columns * W.depth * (is_whole ? 1 : 4);
@@ -125,7 +127,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head) {
   W.scale = of_model(r->model, columns * sizeof *W.scale);
   if (is_stored_whole) memcpy(W.scale, r->data + t->scale, (size_t)out * sizeof *W.scale);
   if (is_whole) W.whole = of_model(r->model, columns * (size_t)W.depth);
-  else W.values = of_model(r->model, (size_t)W.blocks * block_size * sizeof *W.values);
+  else W.values = of_model(r->model, columns * (size_t)W.depth * sizeof *W.values);
   float *values = is_whole ? need(block_size * sizeof *values) : W.values;
   for (int32_t first = 0; first < out; first += COLUMNS, values += is_whole ? 0 : block_size) {
     int32_t n = out - first < COLUMNS ? out - first : COLUMNS;
@@ -159,11 +161,6 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head) {
     }
   }
   if (is_whole) let_go(values);
-  return W;
-}
-
-static Matrix read_projection(Reader *r, int32_t in, int32_t out, int32_t head, int has_bias) {
-  Matrix W = read_matrix(r, in, out, head);
   if (has_bias) W.bias = read_vector(r, out);
   return W;
 }
@@ -171,10 +168,10 @@ static Matrix read_projection(Reader *r, int32_t in, int32_t out, int32_t head, 
 static Attention read_attention(Reader *r) {
   const int32_t *c = r->model->size, d = c[D_MODEL], e = c[N_HEADS] * c[D_HEAD];
   Attention a;
-  a.Q = read_projection(r, d, e, c[D_HEAD], c[ATTENTION_BIAS]);
-  a.K = read_projection(r, d, e, c[D_HEAD], c[ATTENTION_BIAS]);
-  a.V = read_projection(r, d, e, c[D_HEAD], c[ATTENTION_BIAS]);
-  a.O = read_projection(r, e, d, d, c[ATTENTION_BIAS]);
+  a.Q = read_matrix(r, d, e, c[D_HEAD], c[ATTENTION_BIAS]);
+  a.K = read_matrix(r, d, e, c[D_HEAD], c[ATTENTION_BIAS]);
+  a.V = read_matrix(r, d, e, c[D_HEAD], c[ATTENTION_BIAS]);
+  a.O = read_matrix(r, e, d, d, c[ATTENTION_BIAS]);
   a.norm = read_norm(r);
   return a;
 }
@@ -185,8 +182,8 @@ static void read_layers(Reader *r, Stack *stack, int32_t n_layers, int has_cross
   for (Layer *layer = stack->layers; layer < stack->layers + n_layers && !*problem; layer++) {
     layer->self = read_attention(r);
     if (has_cross) layer->cross = read_attention(r);
-    layer->ffn.W1 = read_projection(r, d, f, f, 1);
-    layer->ffn.W2 = read_projection(r, f, d, d, 1);
+    layer->ffn.W1 = read_matrix(r, d, f, f, 1);
+    layer->ffn.W2 = read_matrix(r, f, d, d, 1);
     layer->ffn.norm = read_norm(r);
   }
   if (r->model->size[NORM]) stack->norm = read_norm(r);
@@ -232,14 +229,14 @@ Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors
   m->embedding_scale = c[SCALE_EMBEDDINGS] ? sqrtf((float)d) : 1.0f;
   m->score_divisor = sqrtf((float)c[D_HEAD]);
   memcpy(&m->epsilon, &c[NORM_EPSILON], sizeof m->epsilon);
-  if (has_encoder(m)) m->encoder.table = read_matrix(r, d, c[SOURCE_VOCABULARY], 1);
-  if (has_decoder(m)) m->decoder.table = has_encoder(m) && !c[TYING] ? m->encoder.table : read_matrix(r, d, words, 1);
+  if (has_encoder(m)) m->encoder.table = read_matrix(r, d, c[SOURCE_VOCABULARY], 1, 0);
+  if (has_decoder(m)) m->decoder.table = has_encoder(m) && !c[TYING] ? m->encoder.table : read_matrix(r, d, words, 1, 0);
   if (has_encoder(m)) m->encoder.positions = read_positions(r);
   if (has_decoder(m)) m->decoder.positions = c[POSITIONS] != 3 && has_encoder(m) ? m->encoder.positions : read_positions(r);
   if (has_encoder(m) && !*problem) read_layers(r, &m->encoder, c[N_ENCODER_LAYERS], 0);
   if (has_decoder(m) && !*problem) read_layers(r, &m->decoder, c[N_DECODER_LAYERS], has_encoder(m));
-  if (!has_decoder(m)) m->out = read_projection(r, d, c[N_CLASSES], c[N_CLASSES], 1);
-  else m->out = c[TYING] == 2 ? read_matrix(r, d, words, words) : m->decoder.table;
+  if (!has_decoder(m)) m->out = read_matrix(r, d, c[N_CLASSES], c[N_CLASSES], 1);
+  else m->out = c[TYING] == 2 ? read_matrix(r, d, words, words, 0) : m->decoder.table;
   if (has_decoder(m) && c[OUTPUT_BIAS]) m->out.bias = read_vector(r, words);
   if (!*problem && r->next != n_tensors) refuse("there are more parameters than the config says");
   if (*problem) return model_free(m), NULL;

@@ -11,7 +11,7 @@ typedef struct {
   int32_t depth;     // in, filled up to a multiple of 4
   int32_t blocks;    // out, in blocks of 16
   int8_t *whole;     // packed, each plus SHIFT; or
-  float *values;     // packed, of a float32 matrix: [out / 16][in][16]
+  float *values;     // packed, of a float32 matrix
   float *scale;      // of each column
   const float *bias; // or NULL
 } Matrix;
@@ -73,13 +73,10 @@ static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
 }
 #endif
 
+// Where a number lies among the packed ones. float32 matrices lie as the last version's: [in / 4][4][16] is [in][16].
 static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
-  size_t group = ((size_t)(o / COLUMNS) * (size_t)W->depth / GROUP + (size_t)(i / GROUP)) * COLUMNS * GROUP;
-  return group + (size_t)(i % GROUP * NEXT_K + o % COLUMNS * NEXT_COLUMN);
-}
-
-static inline size_t place_of_value(const Matrix *W, int32_t i, int32_t o) {
-  return ((size_t)(o / COLUMNS) * (size_t)W->in + (size_t)i) * COLUMNS + (size_t)(o % COLUMNS);
+  int32_t k = i % GROUP, column = o % COLUMNS, within = W->values ? k * COLUMNS + column : k * NEXT_K + column * NEXT_COLUMN;
+  return ((size_t)(o / COLUMNS) * (size_t)W->depth + (size_t)(i - k)) * COLUMNS + (size_t)within;
 }
 
 // --- tiles: `tall` rows times `wide` blocks of columns -----------------------------------------------------------------
@@ -120,32 +117,42 @@ ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const R
     for (int32_t r = row; r < end; r += tall) tile(tall, 1, W, block, x, r, y, stride, product);
 }
 
-// sums += a b, term by term, k from 0 to n - 1: `tall` rows of a, `wide` times 16 columns of b, whose rows are `step` apart.
-ALWAYS_INLINE void add_products(const int tall, const int wide, Lanes *sums, const float *a, size_t stride, const float *const *b, size_t step,
-                                int32_t n) {
+// A tile of `add_product`.
+ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size_t a_stride, const float *b, size_t b_stride, int32_t n, float *y,
+                            size_t y_stride, int32_t columns) {
+  Lanes sums[4];
+  for (int r = 0; r < tall; r++)
+    for (int c = 0; c < wide; c++) sums[r * wide + c] = load_some(y + (size_t)r * y_stride + c * LANES, columns - c * LANES);
   for (size_t k = 0; k < (size_t)n; k++)
     UNROLL for (int c = 0; c < wide; c++) {
-      Lanes columns = load(b[c] + k * step);
-      UNROLL for (int r = 0; r < tall; r++) sums[r * wide + c] = sums[r * wide + c] + a[(size_t)r * stride + k] * columns;
+      Lanes row = load(b + k * b_stride + c * LANES);
+      UNROLL for (int r = 0; r < tall; r++) sums[r * wide + c] = sums[r * wide + c] + a[(size_t)r * a_stride + k] * row;
     }
+  for (int r = 0; r < tall; r++)
+    for (int c = 0; c < wide; c++) store_some(y + (size_t)r * y_stride + c * LANES, sums[r * wide + c], columns - c * LANES);
 }
 
-ALWAYS_INLINE void float_tile(const int tall, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y, int32_t stride) {
-  Lanes sums[4] = {{0}};
-  const float *w = W->values + (size_t)block * (size_t)W->in * COLUMNS;
-  int32_t c = block * COLUMNS;
-  add_products(tall, 1, sums, x->x + (size_t)row * (size_t)W->in, (size_t)W->in, &w, COLUMNS, W->in);
-  for (int r = 0; r < tall; r++)
-    store_some(y + (size_t)(row + r) * (size_t)stride + c, W->bias ? sums[r] + load(W->bias + c) : sums[r], W->out - c);
+// y += a b in float32, each sum term by term: `rows` rows of n numbers by n rows of `columns`, after which b can be read on
+// for a tile. Sums side by side do not wait for each other.
+static void add_product(const float *a, int32_t a_stride, int32_t rows, const float *b, int32_t b_stride, int32_t n, float *y, int32_t y_stride,
+                        int32_t columns) {
+  size_t r = 0, A = (size_t)a_stride, B = (size_t)b_stride, Y = (size_t)y_stride;
+  for (; r + 4 <= (size_t)rows; r += 4)
+    for (int32_t c = 0; c < columns; c += LANES) add_tile(4, 1, a + r * A, A, b + c, B, n, y + r * Y + c, Y, columns - c);
+  for (; r < (size_t)rows; r++)
+    for (int32_t c = 0; c < columns; c += 2 * LANES)
+      if (columns - c > LANES) add_tile(1, 2, a + r * A, A, b + c, B, n, y + r * Y + c, Y, columns - c);
+      else add_tile(1, 1, a + r * A, A, b + c, B, n, y + r * Y + c, Y, columns - c);
 }
 
 // x W + b for `rows` rows; a row of y is `stride` long. `product` is NULL unless somebody looks.
 static void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, float *product) {
   if (W->values) {
-    for (int32_t block = 0, row; block < W->blocks; block++) {
-      for (row = 0; row + 4 <= rows; row += 4) float_tile(4, W, block, x, row, y, stride);
-      for (; row < rows; row++) float_tile(1, W, block, x, row, y, stride);
-    }
+    for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride, 0, (size_t)W->out * sizeof *y);
+    for (int32_t c = 0; c < W->out; c += COLUMNS)
+      add_product(x->x, W->in, rows, W->values + (size_t)c * (size_t)W->depth, COLUMNS, W->in, y + c, stride, W->out - c < COLUMNS ? W->out - c : COLUMNS);
+    for (int32_t r = 0; W->bias && r < rows; r++)
+      for (int32_t o = 0; o < W->out; o++) y[(size_t)r * (size_t)stride + (size_t)o] += W->bias[o];
     return;
   }
   int32_t tall = rows - rows % TALL;
@@ -176,7 +183,6 @@ static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, R
 }
 
 // A row of an embedding: a column of the matrix that multiplies with it.
-static void look_up(const Matrix *table, int32_t id, float *x) {
-  for (int32_t i = 0; i < table->in; i++)
-    x[i] = table->values ? table->values[place_of_value(table, i, id)] : (float)(table->whole[place(table, i, id)] - SHIFT) * table->scale[id];
+static void look_up(const Matrix *W, int32_t id, float *x) {
+  for (int32_t i = 0; i < W->in; i++) x[i] = W->values ? W->values[place(W, i, id)] : (float)(W->whole[place(W, i, id)] - SHIFT) * W->scale[id];
 }

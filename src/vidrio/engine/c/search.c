@@ -42,21 +42,25 @@ typedef struct { int32_t hypothesis, token; float log_prob; double total; } Cand
 
 // --- a hypothesis -----------------------------------------------------------------------------------------------------
 
-// The same, and a token more; `layers` > 0: it goes on from the same keys and values.
-static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last, int32_t layers) {
+// What a hypothesis has written, and a token more (or NULL); without its keys and values.
+static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last) {
   Hypothesis h = *from;
   h.tokens = copy_of(from->tokens, (size_t)s->options.max_length * sizeof(Token));
-  h.self = layers ? need((size_t)layers * sizeof *h.self) : NULL;
-  for (int32_t l = 0; l < layers; l++) h.self[l] = cache_share(&from->self[l]);
+  h.self = NULL;
   if (!last) return h;
   h.tokens[h.length++] = (Token){last->token, s->looked + last->hypothesis * s->apart, last->log_prob};
   h.total = last->total;
   return h;
 }
 
-static void hypothesis_drop(Pass *p, Hypothesis *h) {
-  for (int32_t l = 0; h->self && l < p->m->size[N_DECODER_LAYERS]; l++) cache_drop(&p->pages, &h->self[l]);
-  let_go(h->tokens), let_go(h->self);
+static void drop_caches(const Pass *p, KVCache *layers) {
+  for (int32_t l = 0; layers && l < p->m->size[N_DECODER_LAYERS]; l++) cache_drop(&layers[l]);
+  let_go(layers);
+}
+
+static void hypothesis_drop(const Pass *p, Hypothesis *h) {
+  drop_caches(p, h->self);
+  let_go(h->tokens);
 }
 
 // --- what may be chosen -----------------------------------------------------------------------------------------------
@@ -136,7 +140,7 @@ static double score_of(double total, int32_t length, float penalty) {
 
 // A hypothesis that goes no further: a last token ends or fills it, or nothing may be chosen (NULL) and it is cut.
 static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candidate *last) {
-  Hypothesis f = extended(s, h, last, 0);
+  Hypothesis f = extended(s, h, last);
   f.ended = last && last->token == m->size[END];
   f.score = score_of(f.total, f.length ? f.length : 1, s->options.length_penalty);
   int32_t at = s->n_finished++;
@@ -144,14 +148,23 @@ static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candi
   s->finished[at] = f;
 }
 
-// The chosen ones are the sentence's hypotheses from now on.
-static void go_on(Pass *p, Sentence *s, const Candidate *chosen, int32_t n) {
+// The chosen ones are the sentence's hypotheses from now on. The first that goes on from a hypothesis takes its keys and
+// values, the others have taken a copy before.
+static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n) {
+  int32_t layers = p->m->size[N_DECODER_LAYERS];
   Hypothesis *next = need((size_t)n * sizeof *next);
-  for (int32_t i = 0; i < n; i++) next[i] = extended(s, &s->alive[chosen[i].hypothesis], &chosen[i], p->m->size[N_DECODER_LAYERS]);
+  for (int32_t i = n - 1; i >= 0; i--) {
+    Hypothesis *parent = &s->alive[chosen[i].hypothesis];
+    next[i] = extended(s, parent, &chosen[i]);
+    int is_first = 1;
+    for (int32_t k = 0; k < i; k++) is_first &= chosen[k].hypothesis != chosen[i].hypothesis;
+    next[i].self = is_first ? parent->self : need((size_t)layers * sizeof *parent->self);
+    for (int32_t l = 0; !is_first && l < layers; l++) next[i].self[l] = cache_copy(&parent->self[l], p->width);
+    if (is_first) parent->self = NULL;
+  }
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
   let_go(s->alive);
-  s->alive = next;
-  s->n_alive = n;
+  s->alive = next, s->n_alive = n;
 }
 
 // The 2 * beam best continuations of all hypotheses, or a draw of each; best first, equals by hypothesis, then by rank
@@ -207,10 +220,10 @@ static void choose_tokens(Pass *p, Sentence *s, float *rows) {
 // --- many sentences ---------------------------------------------------------------------------------------------------
 
 // What only its steps have needed.
-static void let_go_of_steps(Pass *p, Sentence *s) {
+static void let_go_of_steps(const Pass *p, Sentence *s) {
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
-  for (int32_t l = 0; s->cross && l < p->m->size[N_DECODER_LAYERS]; l++) cache_drop(&p->pages, &s->cross[l]);
-  let_go(s->alive), let_go(s->cross);
+  drop_caches(p, s->cross);
+  let_go(s->alive);
   s->alive = NULL, s->cross = NULL, s->n_alive = 0;
 }
 
@@ -403,6 +416,6 @@ void search_drop(Search *search, Sentence *s) {
 
 void search_free(Search *search) {
   while (search->n_sentences) search_drop(search, search->sentences[search->n_sentences - 1]);
-  pass_free(&search->pass);
+  make_room(&search->pass, 0, 0);
   let_go(search->logits), let_go(search->sentences), let_go(search);
 }

@@ -6,42 +6,37 @@
 typedef struct {
   const Model *m;
   Record *record; // who looks, or NULL
-  Pages pages;
+  int32_t width; // of all heads
   Group *groups;
   int32_t n_groups, rows, most_rows, most_keys;
   float *x, *normed, *y, *Q, *K, *V, *concat, *hidden, *product, *s, *mean, *var, *scale, *sum, *whole;
 } Pass;
 
 static Pass pass_new(const Model *m, Record *record) {
-  return (Pass){.m = m, .record = record, .pages = {NULL, m->size[N_HEADS] * m->size[D_HEAD]}};
+  return (Pass){.m = m, .record = record, .width = m->size[N_HEADS] * m->size[D_HEAD]};
 }
 
 // One number for each word of the vocabulary, in rows that are filled up to whole lanes.
 static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
 
-// Room for so many rows that ask at most so many keys.
+// Room for so many rows that ask at most so many keys; 0: for none.
 static void make_room(Pass *p, size_t rows, size_t keys) {
   const int32_t *c = p->m->size;
-  size_t d = (size_t)c[D_MODEL], e = (size_t)p->pages.width, f = (size_t)c[D_FF], input = d > e ? d : e, output = (size_t)logits_width(p->m);
-  input = f > input ? f : input;
-  output = !p->record ? 0 : input + GROUP > output ? input + GROUP : output;
+  size_t d = (size_t)c[D_MODEL], e = (size_t)p->width, f = (size_t)c[D_FF], input = d > e ? d : e, output = (size_t)logits_width(p->m);
+  input = (f > input ? f : input) + GROUP;
+  output = !p->record ? 0 : input > output ? input : output;
   struct { float **numbers; size_t width; } parts[] = {
       {&p->x, d}, {&p->normed, d}, {&p->y, d}, {&p->Q, e}, {&p->K, e}, {&p->V, e}, {&p->concat, e}, {&p->hidden, f}, {&p->product, output},
-      {&p->mean, 1}, {&p->var, 1}, {&p->scale, 1}, {&p->sum, 1}, {&p->whole, (input + GROUP) / 4}, {&p->s, keys}};
+      {&p->mean, 1}, {&p->var, 1}, {&p->scale, 1}, {&p->sum, 1}, {&p->whole, input / 4}, {&p->s, keys}};
   for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
     let_go(*parts[n].numbers);
     *parts[n].numbers = rows ? need((parts[n].numbers == &p->s && !p->record ? ROWS_AT_ONCE : rows) * parts[n].width * sizeof(float)) : NULL;
   }
 }
 
-static void pass_free(Pass *p) {
-  pages_free(&p->pages);
-  make_room(p, 0, 0);
-}
-
-// A pass of some groups begins.
-static void begin_pass(Pass *p, Group *groups, int32_t n) {
-  int32_t rows = 0, keys = p->most_keys;
+// Some groups go through the model: a row of the table for each id, times √D (§3.4), plus the row of its position (§3.5).
+static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const char *ids, const char *side) {
+  int32_t d = p->m->size[D_MODEL], rows = 0, keys = p->most_keys;
   for (Group *g = groups; g < groups + n; rows += g++->count) {
     g->first = rows;
     int32_t written = g->count + (g->self ? g->self[0].length : 0), read = g->cross ? g->cross[0].length : 0;
@@ -49,10 +44,25 @@ static void begin_pass(Pass *p, Group *groups, int32_t n) {
     keys = read > keys ? read : keys;
   }
   p->groups = groups, p->n_groups = n, p->rows = rows;
-  if (rows <= p->most_rows && keys <= p->most_keys) return;
-  p->most_rows = rows > p->most_rows ? rows : p->most_rows;
-  p->most_keys = in_lanes(keys);
-  make_room(p, (size_t)p->most_rows, (size_t)p->most_keys);
+  if (rows > p->most_rows || keys > p->most_keys) {
+    p->most_rows = rows > p->most_rows ? rows : p->most_rows;
+    p->most_keys = in_lanes(keys);
+    make_room(p, (size_t)p->most_rows, (size_t)p->most_keys);
+  }
+  enter(p->record, ids, -1, "");
+  for (const Group *g = groups; g < groups + n; g++) {
+    float *x = p->x + (size_t)g->first * (size_t)d;
+    const float *positions = stack->positions + (g->self ? (size_t)g->self[0].length * (size_t)d : 0);
+    for (int32_t r = 0; r < g->count; r++) look_up(&stack->table, g->ids[r], x + (size_t)r * (size_t)d), p->mean[r] = (float)g->ids[r];
+    tap(p->record, "ids", "", -1, p->mean, g->count, 0, 1);
+    tap(p->record, "embedding", "", -1, x, g->count, d, d);
+    for (size_t i = 0; i < (size_t)g->count * (size_t)d; i++) x[i] = x[i] * p->m->embedding_scale;
+    tap(p->record, "scaled", "", -1, x, g->count, d, d);
+    tap(p->record, "positions", "", -1, positions, g->count, d, d);
+    for (size_t i = 0; i < (size_t)g->count * (size_t)d; i++) x[i] = x[i] + positions[i];
+  }
+  enter(p->record, side, -1, "");
+  tap(p->record, "in", "", -1, p->x, rows, d, d);
 }
 
 // --- parts ------------------------------------------------------------------------------------------------------------
@@ -130,18 +140,18 @@ static KVCache *cache_of(const Group *g, int kind, int32_t layer) {
 
 // Keys and values of rows, which go where each group keeps its own.
 static void keys_and_values(Pass *p, const Attention *a, const Rows *y, int kind, int32_t layer) {
-  int32_t e = p->pages.width, heads = p->m->size[N_HEADS];
+  int32_t e = p->width, heads = p->m->size[N_HEADS];
   project(p, &a->K, y, p->rows, p->K, e, "K", heads);
   project(p, &a->V, y, p->rows, p->V, e, "V", heads);
   for (const Group *g = p->groups; g < p->groups + p->n_groups; g++)
     for (size_t at = (size_t)g->first * (size_t)e, end = at + (size_t)g->count * (size_t)e; at < end; at += (size_t)e)
-      cache_add(&p->pages, cache_of(g, kind, layer), p->K + at, p->V + at);
+      cache_add(cache_of(g, kind, layer), e, p->K + at, p->V + at);
 }
 
 // Concat(head_1, ..., head_H) W^O. §3.2.2. What a decoder knows of the tokens so far is in the keys and values of its
 // groups, and nowhere else.
 static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
-  int32_t d = p->m->size[D_MODEL], e = p->pages.width, is_last = layer == p->m->size[N_DECODER_LAYERS] - 1;
+  int32_t d = p->m->size[D_MODEL], e = p->width, is_last = layer == p->m->size[N_DECODER_LAYERS] - 1;
   Rows x = make_rows(p, sub_layer_input(p, &a->norm), p->rows, d, "x");
   project(p, &a->Q, &x, p->rows, p->Q, e, "Q", p->m->size[N_HEADS]);
   if (kind != CROSS) keys_and_values(p, a, &x, kind, layer);
@@ -167,41 +177,19 @@ static void feed_forward(Pass *p, const FeedForward *ffn) {
 
 // --- the way ----------------------------------------------------------------------------------------------------------
 
-// A row of the table for each id, times √D (§3.4), plus the row of its position (§3.5).
-static void embed(Pass *p, const Stack *stack) {
-  int32_t d = p->m->size[D_MODEL];
-  for (const Group *g = p->groups; g < p->groups + p->n_groups; g++) {
-    int32_t before = g->self ? g->self[0].length : 0;
-    float *x = p->x + (size_t)g->first * (size_t)d;
-    const float *positions = stack->positions + (size_t)before * (size_t)d;
-    for (int32_t r = 0; r < g->count; r++) look_up(&stack->table, g->ids[r], x + (size_t)r * (size_t)d);
-    for (int32_t r = 0; r < g->count; r++) p->mean[r] = (float)g->ids[r];
-    tap(p->record, "ids", "", -1, p->mean, g->count, 0, 1);
-    tap(p->record, "embedding", "", -1, x, g->count, d, d);
-    for (size_t i = 0; i < (size_t)g->count * (size_t)d; i++) x[i] = x[i] * p->m->embedding_scale;
-    tap(p->record, "scaled", "", -1, x, g->count, d, d);
-    tap(p->record, "positions", "", -1, positions, g->count, d, d);
-    for (size_t i = 0; i < (size_t)g->count * (size_t)d; i++) x[i] = x[i] + positions[i];
-  }
-}
-
 // The encoder: sentences -> their memories, row by row in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
   KVCache *caches = need((size_t)n * sizeof *caches);
-  begin_pass(p, groups, n);
-  enter(p->record, "src", -1, "");
-  embed(p, &m->encoder);
-  enter(p->record, "enc", -1, "");
-  tap(p->record, "in", "", -1, p->x, p->rows, d, d);
+  embed(p, &m->encoder, groups, n, "src", "enc");
   for (int32_t l = 0; l < m->size[N_ENCODER_LAYERS]; l++) {
     for (int32_t g = 0; g < n; g++) groups[g].self = &caches[g];
     enter(p->record, "enc", l, "self");
     attention(p, &m->encoder.layers[l].self, SELF, l);
     enter(p->record, "enc", l, "ffn");
     feed_forward(p, &m->encoder.layers[l].ffn);
-    for (int32_t g = 0; g < n; g++) cache_drop(&p->pages, &caches[g]);
+    for (int32_t g = 0; g < n; g++) cache_drop(&caches[g]);
   }
   enter(p->record, "enc", -1, "");
   if (m->size[NORM]) norm_rows(p, &m->encoder.norm);
@@ -224,11 +212,7 @@ static void remember(Pass *p) {
 static void decode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
-  begin_pass(p, groups, n);
-  enter(p->record, "tgt", -1, "");
-  embed(p, &m->decoder);
-  enter(p->record, "dec", -1, "");
-  tap(p->record, "in", "", -1, p->x, p->rows, d, d);
+  embed(p, &m->decoder, groups, n, "tgt", "dec");
   for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) {
     enter(p->record, "dec", l, "self");
     attention(p, &m->decoder.layers[l].self, CAUSAL, l);
