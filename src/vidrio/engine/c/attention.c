@@ -3,27 +3,43 @@
 
 enum { PAGE = LANES, ROWS_AT_ONCE = 32 }; // keys on a page; rows whose scores stay in the processor's cache
 
-// Keys and values of the rows so far, all heads, in pages of 16 rows: keys with a column for each row, so that lanes run
-// across rows ([E][16]), then values ([16][E]).
-typedef struct { float *pages; int32_t length, room; } KVCache; // of one attention of one sentence, or hypothesis
+// Keys and values of 16 rows, all heads: keys with a column for each row, so that lanes run across rows. Hypotheses of
+// one beam share the pages of what they have in common; who writes into a shared page takes a copy first.
+typedef struct { int32_t users; float *keys, *values; } Page; // [E][16], [16][E]
 
-static size_t page_size(int32_t width) { return 2 * PAGE * (size_t)width; }
+typedef struct { Page **pages; int32_t length, room; } KVCache; // of one attention of one sentence, or hypothesis
+
+static Page *page_new(int32_t width) {
+  Page *page = take(64 + (2 * PAGE * (size_t)width + LANES) * sizeof(float)); // a tile reads on after the last value
+  *page = (Page){1, (float *)page + LANES, (float *)page + LANES + PAGE * (size_t)width};
+  return page;
+}
+
+static void page_drop(Page *page) {
+  if (!--page->users) let_go(page);
+}
 
 // The keys and values of one more row.
 static void cache_add(KVCache *cache, int32_t width, const float *key, const float *value) {
   int32_t n = cache->length / PAGE, at = cache->length++ % PAGE;
-  cache->pages = with_room(cache->pages, n + 1, &cache->room, page_size(width) * sizeof(float));
-  float *keys = cache->pages + (size_t)n * page_size(width), *values = keys + PAGE * (size_t)width;
-  for (int32_t e = 0; e < width; e++) keys[e * PAGE + at] = key[e];
-  memcpy(values + (size_t)at * (size_t)width, value, (size_t)width * sizeof *values);
+  cache->pages = with_room(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
+  Page *page = cache->pages[n];
+  if (!at || page->users > 1) {
+    cache->pages[n] = page_new(width);
+    if (at) memcpy(cache->pages[n]->keys, page->keys, 2 * PAGE * (size_t)width * sizeof(float)), page_drop(page);
+    page = cache->pages[n];
+  }
+  for (int32_t e = 0; e < width; e++) page->keys[e * PAGE + at] = key[e];
+  memcpy(page->values + (size_t)at * (size_t)width, value, (size_t)width * sizeof *value);
 }
 
-static KVCache cache_copy(const KVCache *cache, int32_t width) {
-  int32_t pages = in_lanes(cache->length) / PAGE;
-  return (KVCache){copy_of(cache->pages, (size_t)pages * page_size(width) * sizeof(float)), cache->length, pages};
+static KVCache cache_share(const KVCache *cache) {
+  for (int32_t p = 0; p * PAGE < cache->length; p++) cache->pages[p]->users++;
+  return (KVCache){copy_of(cache->pages, (size_t)cache->room * sizeof *cache->pages), cache->length, cache->room};
 }
 
 static void cache_drop(KVCache *cache) {
+  for (int32_t p = 0; p * PAGE < cache->length; p++) page_drop(cache->pages[p]);
   let_go(cache->pages);
   *cache = (KVCache){0};
 }
@@ -41,16 +57,14 @@ typedef struct {
 static void scores(const float *q, int32_t rows, int32_t stride, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
   memset(s, 0, (size_t)rows * (size_t)padded * sizeof *s);
   for (int32_t p = 0; p * PAGE < cache->length; p++)
-    add_product(q + at, stride, rows, cache->pages + (size_t)p * page_size(stride) + (size_t)at * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
+    add_product(q + at, stride, rows, cache->pages[p]->keys + (size_t)at * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
 }
 
 // weights V for `rows` rows of one head, into its columns of the concatenation.
 static void mix(const float *w, int32_t rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t stride) {
   for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride + at, 0, (size_t)width * sizeof *y);
-  for (int32_t p = 0, left = cache->length; left > 0; p++, left -= PAGE) {
-    const float *values = cache->pages + (size_t)p * page_size(stride) + (size_t)stride * PAGE;
-    add_product(w + p * PAGE, padded, rows, values + at, stride, left < PAGE ? left : PAGE, y + at, stride, width);
-  }
+  for (int32_t p = 0, left = cache->length; left > 0; p++, left -= PAGE)
+    add_product(w + p * PAGE, padded, rows, cache->pages[p]->values + at, stride, left < PAGE ? left : PAGE, y + at, stride, width);
 }
 
 // softmax(Q K^T / sqrt(K)) V of each head by itself. Eq. 1. Causal: a row of the group sees its own key and those before it.

@@ -28,20 +28,17 @@ static inline void store_some(float *x, Lanes v, int32_t n) {
 }
 
 static inline float fold(Lanes v) {
+  float t[LANES];
+  store(t, v);
   for (int n = LANES / 2; n; n /= 2)
-    for (int i = 0; i < n; i++) v[i] = v[i] + v[i + n];
-  return v[0];
+    for (int i = 0; i < n; i++) t[i] = t[i] + t[i + n];
+  return t[0];
 }
 
-static float sum(const float *x, int32_t n) {
+// The sum of a row, or of its squares.
+static inline float sum(const float *x, int32_t n, const int squared) {
   Lanes total = {0};
-  for (int32_t i = 0; i < n; i += LANES) total = total + load_some(x + i, n - i);
-  return fold(total);
-}
-
-static float sum_of_squares(const float *x, int32_t n) {
-  Lanes total = {0};
-  for (int32_t i = 0; i < n; i += LANES) total = total + load_some(x + i, n - i) * load_some(x + i, n - i);
+  for (int32_t i = 0; i < n; i += LANES) total = total + load_some(x + i, n - i) * (squared ? load_some(x + i, n - i) : all(1.0f));
   return fold(total);
 }
 

@@ -36,12 +36,12 @@ static void let_go(void *p) {
   if (p) free(((void **)p)[-1]);
 }
 
-// A list with room for n: where that is more than it has, one of at least twice the room, the new part zeros.
+// A list with room for n: where that is more than it has, one of at least twice the room.
 static void *with_room(void *list, int32_t n, int32_t *room, size_t size) {
   if (n <= *room) return list;
   int32_t before = *room;
   *room = n > 2 * before ? n : 2 * before;
-  void *grown = need((size_t)*room * size);
+  void *grown = take((size_t)*room * size);
   if (before) memcpy(grown, list, (size_t)before * size);
   let_go(list);
   return grown;
@@ -70,13 +70,7 @@ void model_free(Model *m) {
 
 // --- reading ----------------------------------------------------------------------------------------------------------
 
-typedef struct {
-  Model *model;
-  const Tensor *tensors;
-  int32_t n_tensors, next;
-  const uint8_t *data;
-  int64_t n_bytes, packed;
-} Reader;
+typedef struct { Model *model; const Tensor *tensors; const uint8_t *data; int64_t n_bytes, packed; int32_t n_tensors, next; } Reader;
 
 enum { FLOAT32, INT8 };
 
@@ -223,7 +217,7 @@ Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors
   problem = "";
   if (!check_sizes(sizes)) return NULL;
   Model *m = need(sizeof *m);
-  Reader reader = {m, tensors, n_tensors, 0, data, n_bytes, 0}, *r = &reader;
+  Reader *r = &(Reader){.model = m, .tensors = tensors, .n_tensors = n_tensors, .data = data, .n_bytes = n_bytes};
   memcpy(m->size, sizes, sizeof m->size);
   const int32_t *c = m->size, d = c[D_MODEL], words = c[TARGET_VOCABULARY];
   m->embedding_scale = c[SCALE_EMBEDDINGS] ? sqrtf((float)d) : 1.0f;

@@ -146,7 +146,7 @@ static void add_product(const float *a, int32_t a_stride, int32_t rows, const fl
 }
 
 // x W + b for `rows` rows; a row of y is `stride` long. `product` is NULL unless somebody looks.
-static void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, float *product) {
+static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, float *product) {
   if (W->values) {
     for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride, 0, (size_t)W->out * sizeof *y);
     for (int32_t c = 0; c < W->out; c += COLUMNS)

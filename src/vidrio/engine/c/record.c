@@ -9,22 +9,10 @@ typedef struct Record {
   int32_t count, room;
 } Record;
 
-static char *append(char *to, const char *text) {
-  while (*text) *to++ = *text++;
-  *to = 0;
-  return to;
-}
-
-static char *append_number(char *to, int32_t n) {
-  if (n >= 10) to = append_number(to, n / 10);
-  return append(to, (char[]){(char)('0' + n % 10), 0});
-}
-
 // What is recorded from now on belongs to side.n.part; n < 0: to the side alone.
 static void enter(Record *record, const char *side, int32_t n, const char *part) {
   if (!record) return;
-  char *to = append(record->place, side);
-  if (n >= 0) append(append(append_number(append(to, "."), n), "."), part);
+  snprintf(record->place, sizeof record->place, n < 0 ? "%s" : "%s.%d.%s", side, n, part);
 }
 
 // place.name.hH, or place.name where head < 0. Rows lie `stride` apart; no columns: a vector. `aspect` is a part of the
@@ -34,9 +22,8 @@ static void tap(Record *record, const char *name, const char *aspect, int32_t he
   if (!record) return;
   record->quantities = with_room(record->quantities, record->count + 1, &record->room, sizeof *record->quantities);
   Quantity *q = &record->quantities[record->count++];
-  char *to = append(q->address, record->place);
-  to = append(append(to == q->address ? to : append(to, "."), name), aspect);
-  if (head >= 0) append_number(append(to, ".h"), head);
+  int end = snprintf(q->address, sizeof q->address, "%s%s%s%s", record->place, *record->place ? "." : "", name, aspect);
+  if (head >= 0) snprintf(q->address + end, sizeof q->address - (size_t)end, ".h%d", head);
   size_t width = columns ? (size_t)columns : 1;
   q->rows = rows, q->columns = columns, q->values = need((size_t)rows * width * sizeof(float));
   for (size_t r = 0; r < (size_t)rows; r++) memcpy(q->values + r * width, values + r * (size_t)stride, width * sizeof(float));

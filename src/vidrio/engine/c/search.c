@@ -42,11 +42,12 @@ typedef struct { int32_t hypothesis, token; float log_prob; double total; } Cand
 
 // --- a hypothesis -----------------------------------------------------------------------------------------------------
 
-// What a hypothesis has written, and a token more (or NULL); without its keys and values.
-static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last) {
+// The same, and a token more (or NULL); `layers` > 0: it goes on from the same keys and values.
+static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last, int32_t layers) {
   Hypothesis h = *from;
   h.tokens = copy_of(from->tokens, (size_t)s->options.max_length * sizeof(Token));
-  h.self = NULL;
+  h.self = layers ? need((size_t)layers * sizeof *h.self) : NULL;
+  for (int32_t l = 0; l < layers; l++) h.self[l] = cache_share(&from->self[l]);
   if (!last) return h;
   h.tokens[h.length++] = (Token){last->token, s->looked + last->hypothesis * s->apart, last->log_prob};
   h.total = last->total;
@@ -81,10 +82,11 @@ static int32_t best_places(const float *row, int32_t width, int32_t n, int32_t *
   int32_t found = 0;
   float least = -INFINITY;
   for (int32_t i = 0; i < width; i += LANES) {
-    Bits any = (Bits)(load(row + i) > least);
-    for (int k = LANES / 2; k; k /= 2)
-      for (int j = 0; j < k; j++) any[j] |= any[j + k];
-    for (int32_t v = i; any[0] && v < i + LANES; v++) {
+    Bits larger = (Bits)(load(row + i) > least);
+    uint32_t any = 0, t[LANES];
+    memcpy(t, &larger, sizeof t);
+    for (int k = 0; k < LANES; k++) any |= t[k];
+    for (int32_t v = i; any && v < i + LANES; v++) {
       if (!(row[v] > least)) continue;
       int32_t at = found < n ? found++ : n - 1;
       for (; at && row[v] > row[places[at - 1]]; at--) places[at] = places[at - 1];
@@ -140,7 +142,7 @@ static double score_of(double total, int32_t length, float penalty) {
 
 // A hypothesis that goes no further: a last token ends or fills it, or nothing may be chosen (NULL) and it is cut.
 static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candidate *last) {
-  Hypothesis f = extended(s, h, last);
+  Hypothesis f = extended(s, h, last, 0);
   f.ended = last && last->token == m->size[END];
   f.score = score_of(f.total, f.length ? f.length : 1, s->options.length_penalty);
   int32_t at = s->n_finished++;
@@ -148,20 +150,10 @@ static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candi
   s->finished[at] = f;
 }
 
-// The chosen ones are the sentence's hypotheses from now on. The first that goes on from a hypothesis takes its keys and
-// values, the others have taken a copy before.
+// The chosen ones are the sentence's hypotheses from now on.
 static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n) {
-  int32_t layers = p->m->size[N_DECODER_LAYERS];
   Hypothesis *next = need((size_t)n * sizeof *next);
-  for (int32_t i = n - 1; i >= 0; i--) {
-    Hypothesis *parent = &s->alive[chosen[i].hypothesis];
-    next[i] = extended(s, parent, &chosen[i]);
-    int is_first = 1;
-    for (int32_t k = 0; k < i; k++) is_first &= chosen[k].hypothesis != chosen[i].hypothesis;
-    next[i].self = is_first ? parent->self : need((size_t)layers * sizeof *parent->self);
-    for (int32_t l = 0; !is_first && l < layers; l++) next[i].self[l] = cache_copy(&parent->self[l], p->width);
-    if (is_first) parent->self = NULL;
-  }
+  for (int32_t i = 0; i < n; i++) next[i] = extended(s, &s->alive[chosen[i].hypothesis], &chosen[i], p->m->size[N_DECODER_LAYERS]);
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
   let_go(s->alive);
   s->alive = next, s->n_alive = n;

@@ -89,13 +89,13 @@ static void project(Pass *p, const Matrix *W, const Rows *x, int32_t rows, float
       tap(p->record, name, look ? "" : ".product", heads ? h : -1, (look ? y : product) + h * width, rows, width, stride);
 }
 
-// gamma (x - mean) / sqrt(var + epsilon) + beta, of each row.
-static void layer_norm(Pass *p, const Norm *norm, const float *x, float *y) {
+// gamma (x - mean) / sqrt(var + epsilon) + beta, of each row, into y, which may be x.
+static const float *layer_norm(Pass *p, const Norm *norm, const float *x, float *y) {
   int32_t d = p->m->size[D_MODEL], rows = p->rows;
   for (int32_t r = 0; r < rows; r++, x += d, y += d) {
-    float mean = sum(x, d) / (float)d;
+    float mean = sum(x, d, 0) / (float)d;
     for (int32_t i = 0; i < d; i++) y[i] = x[i] - mean;
-    float var = sum_of_squares(y, d) / (float)d, inverse = 1.0f / sqrtf(var + p->m->epsilon);
+    float var = sum(y, d, 1) / (float)d, inverse = 1.0f / sqrtf(var + p->m->epsilon);
     for (int32_t i = 0; i < d; i++) y[i] = y[i] * inverse;
     p->mean[r] = mean, p->var[r] = var;
   }
@@ -106,19 +106,12 @@ static void layer_norm(Pass *p, const Norm *norm, const float *x, float *y) {
   for (int32_t r = 0; r < rows; r++)
     for (int32_t i = 0; i < d; i++) y[(size_t)r * (size_t)d + i] = y[(size_t)r * (size_t)d + i] * norm->gain[i] + norm->bias[i];
   tap(p->record, "norm", ".out", -1, y, rows, d, d);
-}
-
-// LayerNorm(x) in the place of x.
-static void norm_rows(Pass *p, const Norm *norm) {
-  layer_norm(p, norm, p->x, p->normed);
-  memcpy(p->x, p->normed, (size_t)p->rows * (size_t)p->m->size[D_MODEL] * sizeof(float));
+  return y;
 }
 
 // What a sub-layer reads: LayerNorm(x) of a pre-norm model, else x itself.
 static const float *sub_layer_input(Pass *p, const Norm *norm) {
-  if (!p->m->size[NORM]) return p->x;
-  layer_norm(p, norm, p->x, p->normed);
-  return p->normed;
+  return p->m->size[NORM] ? layer_norm(p, norm, p->x, p->normed) : p->x;
 }
 
 // x + what the sub-layer made of it, and LayerNorm of that in the paper's post-norm model. §3.1.
@@ -126,7 +119,7 @@ static void add_residual(Pass *p, const Norm *norm) {
   int32_t d = p->m->size[D_MODEL];
   for (size_t i = 0; i < (size_t)p->rows * (size_t)d; i++) p->x[i] = p->x[i] + p->y[i];
   tap(p->record, "sum", "", -1, p->x, p->rows, d, d);
-  if (!p->m->size[NORM]) norm_rows(p, norm);
+  if (!p->m->size[NORM]) layer_norm(p, norm, p->x, p->x);
 }
 
 // --- sub-layers -------------------------------------------------------------------------------------------------------
@@ -192,7 +185,7 @@ static void encode(Pass *p, Group *groups, int32_t n) {
     for (int32_t g = 0; g < n; g++) cache_drop(&caches[g]);
   }
   enter(p->record, "enc", -1, "");
-  if (m->size[NORM]) norm_rows(p, &m->encoder.norm);
+  if (m->size[NORM]) layer_norm(p, &m->encoder.norm, p->x, p->x);
   enter(p->record, "", -1, "");
   tap(p->record, "memory", "", -1, p->x, p->rows, d, d);
   let_go(caches);
@@ -222,7 +215,7 @@ static void decode(Pass *p, Group *groups, int32_t n) {
     feed_forward(p, &m->decoder.layers[l].ffn);
   }
   enter(p->record, "dec", -1, "");
-  if (m->size[NORM]) norm_rows(p, &m->decoder.norm);
+  if (m->size[NORM]) layer_norm(p, &m->decoder.norm, p->x, p->x);
   tap(p->record, "out", "", -1, p->x, p->rows, d, d);
 }
 
