@@ -32,6 +32,7 @@ class Page {
   refusal: Refusal | null = $state.raw(null);
   busy = $state(false);
   readonly alone = api.alone; // one file, without a server
+  playing = $state(false); // the story goes on by itself, from the moment it is asked for
   missing: Record<string, boolean> = $state({}); // not in this file
   milliseconds = $state(0); // from key press to a new overview
   language: Language = $state("en");
