@@ -57,7 +57,7 @@ function fewFonts(): Plugin {
 }
 
 /** The same page for a file that needs no server: everything in one script and one style (npm run build makes both). */
-function alone(name: string) {
+function alone() {
   return defineConfig({
     plugins: [onlyWoff2(), fewFonts(), svelte()],
     publicDir: false,
@@ -69,12 +69,12 @@ function alone(name: string) {
       modulePreload: false,
       target: "es2022",
       rollupOptions: {
-        input: join(here, `src/alone/${name}.ts`),
+        input: join(here, "src/alone/page.ts"),
         output: {
           format: "iife",
           codeSplitting: false,
-          entryFileNames: `${name}.js`,
-          assetFileNames: `${name}[extname]`,
+          entryFileNames: "page.js",
+          assetFileNames: "page[extname]",
         },
       },
     },
@@ -94,4 +94,4 @@ const served = defineConfig({
   test: { include: ["tests/**/*.test.ts"] },
 });
 
-export default defineConfig(({ mode }) => (mode.startsWith("alone-") ? alone(mode.slice(6)) : served));
+export default defineConfig(({ mode }) => (mode === "alone-page" ? alone() : served));

@@ -31,7 +31,6 @@ VERBS = {
     "data": ("vidrio.commands.data", "Clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
-    "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
     "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
     "export": ("vidrio.commands.export", "Make of a model what another program loads."),
 }

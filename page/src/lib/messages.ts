@@ -190,8 +190,6 @@ const en = {
   todo: "do",
   classes: "Classes",
   stepsShort: "step",
-  contents: "Contents",
-  leftOutOf: "{count} of {of} numbers are left out here; all of them range from",
   learningTitle: "How it learned",
   learningSays:
     "The same sentence from random numbers to the trained model; what a right answer costs; one parameter’s life.",
@@ -484,8 +482,6 @@ const es: Messages = {
   todo: "qué hacer",
   classes: "Clases",
   stepsShort: "paso",
-  contents: "Contenido",
-  leftOutOf: "Aquí faltan {count} de {of} números; todos ellos van de",
   learningTitle: "Cómo aprendió",
   learningSays:
     "La misma frase desde números al azar hasta el modelo entrenado; lo que cuesta una respuesta correcta; la vida de un parámetro.",

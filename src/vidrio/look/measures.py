@@ -80,12 +80,6 @@ def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
     return u_L2 * signs_2 * np.sqrt(squares_2), (float(shares[0]), float(shares[1]))
 
 
-def entropy(weights_LM: Array) -> Array:
-    """−Σ w log₂ w of each row, in bits: 0 if a row looks at one place only, log₂ M if at all M alike."""
-    logs = np.log2(weights_LM, out=np.zeros_like(weights_LM), where=weights_LM > 0)
-    return -(weights_LM * logs).sum(axis=-1) + 0.0  # + 0: no −0
-
-
 class Candidate(NamedTuple):
     """A token that could come next."""
 

@@ -17,8 +17,7 @@ from vidrio.glass.walk import positions
 from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.measures import Alike, alike, classes, listed, mean_of_heads, projection
-from vidrio.look.overview import words_out
+from vidrio.look.measures import Alike, alike, classes, likeliest, listed, mean_of_heads, projection
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.files import sha256
 from vidrio.model.parameters import count
@@ -28,6 +27,7 @@ from vidrio.text.tokens.steps import steps
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 POSITIONS = 64  # rows of their table that are drawn
 LISTED = 12  # tokens of a choice; of the others the sum
+LIKELY = 5  # of a step, beside the token taken
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
@@ -110,14 +110,14 @@ def _source_tokens(seen: Look) -> list[dict[str, Any]]:
 def _steps(seen: Look) -> Iterator[dict[str, Any]]:
     if seen.stopped or not seen.trace.chosen_tokens:
         return
-    for t, (id_, step) in enumerate(zip(seen.chosen_ids, words_out(seen).steps, strict=True)):
+    for t, id_ in enumerate(seen.chosen_ids):
         yield {
-            "token": step.token,
+            "token": seen.trace.chosen_tokens[t],
             "id": id_,
-            "log_p": {"address": f"out.score[{t}]", "value": step.log_p},
+            "log_p": {"address": f"out.score[{t}]", "value": float(seen.trace.values["out.score"][t])},
             "best": [
                 {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{t},{c.id}]", "taken": c.taken}
-                for c in step.candidates
+                for c in likeliest(seen, t, LIKELY)
             ],
         }
 

@@ -16,8 +16,6 @@ from vidrio.hypothesis import Sampling
 from vidrio.lessons.html import contents, section_html
 from vidrio.lessons.run import chosen
 from vidrio.look import history, run_data
-from vidrio.look.blocks_data import as_data
-from vidrio.look.curves import metrics, panels
 from vidrio.look.receipt import copied, receipt_data
 from vidrio.serve.guards import as_json
 from vidrio.serve.looking import Asked, Looking, Run
@@ -158,7 +156,7 @@ def router(looking: Looking) -> APIRouter:
         unchanged = replace(asked(look), changes=())
         seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
         ages = history.ages_data(model, seen.text, seen.chosen_ids)
-        return as_json({"ages": ages, "curves": as_data(panels(metrics(model.path / "run")))})
+        return as_json({"ages": ages, "curves": history.curves_data(model.path / "run")})
 
     @api.post("/forced")
     def forced(look: Look) -> Any:
