@@ -13,9 +13,10 @@ from vidrio.model.config import SpecialIds
 from vidrio.model.find import PACKAGE
 from vidrio.text.tokens.normalise import ESCAPE, normalise
 from vidrio.text.tokens.spans import exact_spans
+from vidrio.text.tokens.special import BYTES
 from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import Piece, SpecialNames, Tokenizer
-from vidrio.text.tokens.vocabulary import BYTES, thin
+from vidrio.text.tokens.vocabulary import thin
 
 TEXTS = [
     "Hello world!",

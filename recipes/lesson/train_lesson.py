@@ -22,8 +22,8 @@ from vidrio.learn.run_files import keep_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.text.tokens.special import SpecialNames
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.tokens.vocabulary import SpecialNames
 
 FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons/trained"
 # The document's ten, in its order, then what a few sentences need besides.

@@ -10,6 +10,7 @@ translation; a sentence that is too long for the model is translated in parts. N
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -235,4 +236,4 @@ def without_glass(folder: Path, translation: Translation, sentence: int) -> Any:
 
 
 def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if sys.platform == "emscripten" else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

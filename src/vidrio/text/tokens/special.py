@@ -1,15 +1,29 @@
-"""Which tokens of a vocabulary are special: padding, unknown, start and end."""
+"""Which tokens of a vocabulary are special: padding, unknown, start and end; and those of single bytes."""
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import tokenizers
 
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
-from vidrio.text.tokens.vocabulary import SpecialNames
 
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+LARGEST_VOCABULARY = 1_000_000
 NONE = -1  # the id of a special token that a vocabulary does not have
+
+
+class SpecialNames(NamedTuple):
+    """What the special tokens are called in a vocabulary; None where there is none."""
+
+    pad: str | None = "<pad>"
+    unk: str | None = "<unk>"
+    start: str | None = "<s>"
+    end: str | None = "</s>"
+
+    def given(self) -> list[str]:
+        return [name for name in self if name is not None]
 
 
 def special_ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:

@@ -21,13 +21,11 @@ from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
-from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.case import CAPITAL
 from vidrio.text.tokens.normalise import MARKS, SPACE, pre_tokenizer, valid, with_capitals
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
-from vidrio.text.tokens.special import NONE, special_ids, told_special_ids
-from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
+from vidrio.text.tokens.special import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames, special_ids, told_special_ids
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
 
@@ -82,6 +80,8 @@ class Tokenizer:
         Characters that make up the rarest 1 - `coverage` of the texts get no token of their own: bytes stand for them.
         With `case_tokens`, a vocabulary of bpe holds words in small letters only, and marks for capitals (case.py).
         """
+        from vidrio.text.tokens import vocabulary
+
         names = names or SpecialNames()
         engine = vocabulary.learn(texts, kind, size, names=names, coverage=coverage, case_tokens=case_tokens)
         return Tokenizer(engine, special_ids(engine, names))
@@ -89,6 +89,8 @@ class Tokenizer:
     @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
         """A word tokenizer with just these words, in this order; special tokens that are not among them come first."""
+        from vidrio.text.tokens import vocabulary
+
         names, words = names or SpecialNames(), list(words)
         vocabulary.check("word", len(words) or 1, names)
         engine = vocabulary.of_words(words, names, lowercase=lowercase)

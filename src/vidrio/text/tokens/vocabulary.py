@@ -9,7 +9,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tokenizers
 from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
@@ -17,28 +17,15 @@ from tokenizers import AddedToken, Regex, models, normalizers, processors, train
 from vidrio.errors import TokenizerError
 from vidrio.text.tokens import case
 from vidrio.text.tokens.normalise import MARKS, SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
+from vidrio.text.tokens.special import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 KINDS = ("word", "bpe")
-BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
-LARGEST_VOCABULARY = 1_000_000
 MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
 _ROUND = 10_000
 
 # Signs and letters of European names that every vocabulary of this size or more holds, however rare in its texts.
 ROOM_FOR_MORE = 4_000
 MORE_LETTERS = "€£¥‘’“”«»–—…•×°¿¡ªº§àâäåãæçèêëìîïñòôöõøœùûüýÿßčćđěłńřśšžźżőű"
-
-
-class SpecialNames(NamedTuple):
-    """What the special tokens are called in a vocabulary; None where there is none."""
-
-    pad: str | None = "<pad>"
-    unk: str | None = "<unk>"
-    start: str | None = "<s>"
-    end: str | None = "</s>"
-
-    def given(self) -> list[str]:
-        return [name for name in self if name is not None]
 
 
 def learn(

@@ -384,18 +384,22 @@ def _read(data: dict[str, Any] | None) -> Any:
 # --- where the names stand in the library -----------------------------------------------------------------------------
 
 
-class normalizers:  # noqa: N801
+class normalizers:
     Replace, NFC, Lowercase, Prepend, Sequence, Normalizer = Replace, NFC, Lowercase, Prepend, Steps, Any
 
 
-class pre_tokenizers:  # noqa: N801
-    Split, Sequence, PreTokenizer = staticmethod(lambda pattern, behavior: Splits([Split(pattern, behavior)])), Splits, Any
+class pre_tokenizers:
+    Split, Sequence, PreTokenizer = (
+        staticmethod(lambda pattern, behavior: Splits([Split(pattern, behavior)])),
+        Splits,
+        Any,
+    )
 
 
-class decoders:  # noqa: N801
+class decoders:
     Replace, ByteFallback, Fuse, Strip, WordPiece, Sequence = Replace, ByteFallback, Fuse, Strip, WordPiece, Steps
     Decoder = Any
 
 
-class models:  # noqa: N801
+class models:
     BPE, WordLevel, Unigram = BPE, WordLevel, Unigram
