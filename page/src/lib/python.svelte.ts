@@ -1,0 +1,65 @@
+import { Refused } from "./api";
+import type { Ask, Heard, Site } from "./site";
+
+/** How far Python is, in the browser. */
+export const python = $state({ done: 0, total: 0, ready: false, why: "" });
+
+interface Waiting extends Ask {
+  answered: (status: string, answer: string | Uint8Array) => void;
+  signal: AbortSignal | undefined;
+}
+
+const waiting: Waiting[] = [];
+let asked: Waiting | undefined; // the worker does one thing at a time: what nobody wants any more never reaches it
+let count = 0;
+
+export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
+
+const worker = site.then((told) => {
+  const started = new Worker("worker.js");
+  started.onmessage = ({ data }: MessageEvent<Heard>) => hear(data, started);
+  started.onerror = ({ message }) => hear({ kind: "failed", why: message }, started);
+  started.postMessage({ site: told });
+  return started;
+});
+
+function hear(heard: Heard, to: Worker): void {
+  if (heard.kind === "loading") [python.done, python.total, python.ready] = [heard.done, heard.total, false];
+  if (heard.kind === "ready") python.ready = true;
+  if (heard.kind === "failed") python.why = heard.why;
+  if (heard.kind !== "answer") return;
+  python.ready = true;
+  const over = asked;
+  asked = undefined;
+  next(to);
+  over?.answered(heard.status, heard.answer);
+}
+
+function next(to: Worker): void {
+  if (asked) return;
+  do asked = waiting.shift();
+  while (asked?.signal?.aborted);
+  if (asked) to.postMessage({ id: asked.id, path: asked.path, body: asked.body } satisfies Ask);
+}
+
+/** Python's answer, as the server would give it. */
+export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  const to = await worker;
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason));
+    waiting.push({
+      id: ++count,
+      path,
+      body: JSON.stringify(body),
+      signal,
+      answered(status, answer) {
+        if (status === "ok") resolve(new Response(answer as BodyInit));
+        else if (status === "refused") {
+          const told = JSON.parse(answer as string) as { what: string; found: string; do: string };
+          reject(new Refused(told.what, told.found, told.do));
+        } else reject(new Error(answer as string));
+      },
+    });
+    next(to);
+  });
+}
