@@ -5,7 +5,7 @@
 // packages give the same bytes.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -46,6 +46,7 @@ for (const name of ["pyodide.asm.wasm", "pyodide.asm.js", "pyodide.js"]) {
   const bytes = readFileSync(join(pyodide, name));
   write(`${name}.gz`, name.endsWith("js") ? bytes.toString().replace(/\/\/# sourceMappingURL=.*\s*$/, "") : bytes);
 }
+copyFileSync(join(here, "LICENSES.md"), join(to, "LICENSES.md"));
 const lock = JSON.parse(readFileSync(join(here, "package-lock.json"), "utf8")).packages;
 const names = ["pyodide", "@emscripten-forge/numpy"];
 const from = names.map((name) => [name, lock[`node_modules/${name}`]]);
