@@ -21,13 +21,9 @@ class Browser:
     shares_models = True  # there is one thread
 
     def __init__(self, wasm: bytes) -> None:
-        code = js.Uint8Array.new(len(wasm))
-        code.assign(wasm)
-        exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(code)).exports
-        self._memory, self._exports = exports.memory, {name: getattr(exports, name) for name in exports.object_keys()}
-        self._exports["model_load"] = LAST_AS_INT64(exports.model_load)
+        self._exports = instance(wasm)
+        self._exports["model_load"] = LAST_AS_INT64(self._exports["model_load"])
         self._room = self._place = 0
-        self._call("_initialize")
 
     @property
     def functions(self) -> "Browser":
@@ -61,7 +57,7 @@ class Browser:
 
     def _view(self, place: int, size: int) -> Any:
         """A part of the engine's memory, which may move when it grows."""
-        return js.Uint8Array.new(self._memory.buffer, place, size)
+        return js.Uint8Array.new(self._exports["memory"].buffer, place, size)
 
     def _write(self, place: int, data: Any) -> None:
         raw = memoryview(data).cast("B")
@@ -85,9 +81,18 @@ class Browser:
     def read(self, address: int, size: int = -1) -> bytes:
         """So many bytes, or as many as come before a zero."""
         if size < 0:
-            size = js.Uint8Array.new(self._memory.buffer).indexOf(0, address) - address
+            size = js.Uint8Array.new(self._exports["memory"].buffer).indexOf(0, address) - address
         found: bytes = self._view(address, size).to_bytes()
         return found
+
+
+def instance(wasm: bytes) -> dict[str, Any]:
+    """What a module exports, by name; it is ready to be called."""
+    code = js.Uint8Array.new(len(wasm))
+    code.assign(wasm)
+    exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(code)).exports
+    exports._initialize()
+    return {name: getattr(exports, name) for name in exports.object_keys()}
 
 
 def best(folder: Path, names: list[str]) -> bytes:

@@ -5,16 +5,19 @@ from collections.abc import Callable
 from typing import Any
 
 from vidrio.errors import VidrioError
+from vidrio.glass import engine
 from vidrio.model import find
 from vidrio.model.json_text import json_text
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS, Question
+from vidrio.site import sums
 
 RUNS = 2  # kept: a phone has less memory than a server
 
 
 def answering(default: str, names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
     """`answer(name, body) → status, answer`: ok and the answer, or refused and why. A model's files may come later."""
+    engine.whole_product, engine.in_order = sums.whole_product, sums.in_order
     lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
     models = {name: lessons.get(name, find.PACKAGE / "models" / name) for name in names}
     looking = Looking(default, models, RUNS)

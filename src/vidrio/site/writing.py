@@ -27,7 +27,7 @@ from vidrio.text.sentences import OWN
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
 # What answers a question of the page; the rest (training, documents, commands) needs a computer.
-ROOMS = ("engine", "glass", "look", "model", "search.py", "serve", "text", "translate", "score", "learn", "data", "site")
+ROOMS = ("engine", "glass", "look", "model", "search.py", "serve", "text", "translate", "site")
 OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json", "lexicon.tsv", "words.txt")
 LOADED = {  # by Python's start in the browser
     "wasm": "pyodide.asm.wasm.gz",
@@ -162,7 +162,7 @@ def _write_page(to: Path) -> dict[str, str]:
 
 def _app() -> dict[str, bytes]:
     """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
-    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py"}
+    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py", "vidrio/learn/run_files.py"}
     for room in ROOMS:
         paths = (PACKAGE / room).rglob("*.py") if (PACKAGE / room).is_dir() else [PACKAGE / room]
         found |= {path.relative_to(PACKAGE.parent).as_posix() for path in paths}
@@ -170,7 +170,7 @@ def _app() -> dict[str, bytes]:
     files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in sorted(SHIMS.rglob("*.py"))}
     files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
     files["classes.json"] = json.dumps(classes()).encode()
-    files |= _under("vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm")))
+    files |= _under("vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm", "glass.wasm")))
     for folder in find.LESSONS.values():
         at = PACKAGE / "lessons" / folder
         every = [path.relative_to(at).as_posix() for path in sorted(at.rglob("*")) if path.is_file()]
