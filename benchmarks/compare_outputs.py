@@ -35,7 +35,7 @@ LOOK = (
 )
 LESSON_LOOK = (
     *(*LOOK, "--at enc.0", "--at dec.5.cross.weights.h0[mundo,world]", "--at nonsense", "--mask off", "--target mundo"),
-    *("--scale src.embed=1000000 --softmax naive", "--without layer-norm", "--without residual --json", "--history"),
+    *("--scale src.embed=1000000 --softmax naive", "--without layer-norm", "--without residual --json"),
     *("--mask zero-after", "--positions none", "--change-dtype float16"),
 )
 WHY = (

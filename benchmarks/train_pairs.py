@@ -28,8 +28,6 @@ from shared import forget_peak, memory  # noqa: E402
 from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
 from vidrio.learn.plan import (  # noqa: E402
-    Choices,
-    Material,
     Reporter,
     Request,
     Stop,
@@ -128,10 +126,10 @@ def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
             if record["step"] >= steps:
                 raise Enough
 
-    choices = Choices(preset="tiny", stop=Stop(steps=max(steps, 10) + 1), recipe={"validations": 1})
-    material = Material(names=(str(home / "pairs.tsv"),))
+    stop, names = Stop(steps=max(steps, 10) + 1), (str(home / "pairs.tsv"),)
+    request = Request(folder=home / "model", names=names, preset="tiny", stop=stop, recipe={"validations": 1})
     try:
-        training.train(Request(home / "model", material, choices), Reporter(watch=watch, progress=stages))
+        training.train(request, Reporter(watch=watch, progress=stages))
     except Enough:
         return stages.costs
     raise SystemExit("it has ended too early")

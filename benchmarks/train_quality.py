@@ -30,14 +30,15 @@ from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
+
 import joeynmt_peer as peer
 from shared import MULTI30K, processor
 from train_speed import sentences
 from vidrio.commands._lines import read_lines
 from vidrio.learn.plan import Plan, read_plan
 from vidrio.learn.validate import JUDGED, translated
-from vidrio.look.curves import metrics, when
-from vidrio.look.writing import minute_at
+from vidrio.look.history import metrics, when
 from vidrio.model.folder import read_config
 from vidrio.model.parameters import count
 from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
@@ -111,7 +112,9 @@ def ours(home: Path, given: argparse.Namespace) -> Found:
     subprocess.run(command, check=True)
     records, plan = metrics(folder / "run"), plan_of(home)
     minutes = when([record for record in records if record["kind"] == "step"])
-    curve = [(minute_at(minutes, r["step"]), r["bleu"]) for r in records if r["kind"] == "validation"]
+    validations = [record for record in records if record["kind"] == "validation"]
+    at = np.interp([r["step"] for r in validations], *zip(*minutes, strict=True)).tolist()
+    curve = [(minute, r["bleu"]) for minute, r in zip(at, validations, strict=True)]
     (bleu, *_) = read_config(folder)[1].scores
     steps = max(record["step"] for record in records)
     told = f"{steps:,} steps of {plan.recipe.batch_tokens:,} tokens, {plan.recipe.precision}; {sizes(plan)}"

@@ -33,7 +33,7 @@ import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
 from shared import MULTI30K, processor  # noqa: E402
-from vidrio.data.store import Examples, in_memory  # noqa: E402
+from vidrio.learn.batches import Examples, in_memory  # noqa: E402
 from vidrio.learn.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.loop import Training, loop  # noqa: E402
 from vidrio.learn.parameters import Parameters  # noqa: E402
@@ -120,11 +120,11 @@ def main() -> None:
     keep_memory()
 
     english, german = sentences(given.data, "en"), sentences(given.data, "de")
-    tokenizer = Tokenizer.learn([*english, *german], "bpe", VOCABULARY)
+    tokenizer = Tokenizer.learn([*english, *german], VOCABULARY)
     ids = [tokenizer.encode_batch(side) for side in (english, german)]
     examples = in_memory(list(zip(*ids, strict=True)))
     counts = [sum(map(len, side)) + len(side) for side in ids]  # with the end tokens
-    config = sized("small", tokenizer.size, tokenizer.special)
+    config = sized("small", tokenizer.size)
 
     given.work.mkdir(parents=True, exist_ok=True)
     python = peer.python(given.work)

@@ -97,7 +97,7 @@ def test_every_link_is_between_words_of_the_texts(nonsense, parts):
 
 
 SOURCE = "see {first_name} and\n  https://b.org now"
-TOKENIZER = Tokenizer.learn(["see and now", "ve y ahora"] * 3, "bpe", 300)
+TOKENIZER = Tokenizer.learn(["see and now", "ve y ahora"] * 3, 300)
 
 
 @pytest.mark.parametrize(

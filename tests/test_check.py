@@ -24,7 +24,6 @@ from vidrio.glass.trace import parse_address
 from vidrio.look import checked as report
 from vidrio.look.changed import look_changed
 from vidrio.look.run import open_model
-from vidrio.look.terminal import text as text_of
 from vidrio.model.folder import read_parameters, write_parameters
 
 
@@ -260,7 +259,7 @@ def test_a_file_changed_since_it_was_read_is_found(tmp_path: Path) -> None:
     outcome = report.run(look_changed(model, text, []))
     assert not outcome.agrees
     assert outcome.file.wrong == ("enc.0.ffn.b1",)
-    assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in text_of(report.view(outcome))
+    assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in "\n".join(report.view(outcome))
 
 
 def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[str]) -> None:

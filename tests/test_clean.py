@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
-from vidrio.data.hold_out import COPY, TRAIN, first_of_each, hold_out
-from vidrio.data.pairs import corpora
-from vidrio.data.prepare import CleanPair, Wishes, select
+from vidrio.data.prepare import COPY, TRAIN, CleanPair, Wishes, hold_out, select
 from vidrio.data.progress import Progress
+from vidrio.data.read import corpora
 from vidrio.errors import DataError
 from vidrio.text.fold import fold
 
@@ -111,11 +110,6 @@ def test_folding(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 
-@given(st.text())
-def test_folding_twice_changes_nothing_and_case_does_not_count(text: str) -> None:
-    assert fold(fold(text)) == fold(text)
-
-
 # --- splitting --------------------------------------------------------------------------------------------------------
 
 sides = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=60, unique=True)
@@ -155,11 +149,6 @@ def test_pairs_whose_sides_stand_nowhere_else_are_held_out_first() -> None:
 def test_what_stands_in_a_given_set_is_a_copy() -> None:
     sources, targets = keys([(1, 1), (2, 2), (3, 3)])
     assert hold_out(sources, targets, (), (sources[:1], targets[2:])).tolist() == [COPY, TRAIN, COPY]
-
-
-def test_the_first_of_each_key() -> None:
-    new = first_of_each(np.array([5, 3, 5, 5, 3, 1], dtype=np.uint64))
-    assert new.tolist() == [True, True, False, False, False, True]
 
 
 # --- the whole sieve --------------------------------------------------------------------------------------------------
@@ -218,8 +207,3 @@ def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[CleanPair], Tal
     rows = [("a", "b"), ("c", "d"), ("c", "d"), ("e", "")]
     with pytest.raises(DataError, match=r"100 are needed(.|\n)*4 pairs read, 2 left \(1 empty\)"):
         sieve(rows, least=100)
-
-
-def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
-    with pytest.raises(DataError, match="3 wrong script"):
-        sieve([("Hello there", "Hola ahí"), ("Yes", "Sí"), ("No", "No")], languages=("en", "ru"))

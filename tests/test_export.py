@@ -50,9 +50,9 @@ SHAPES = {
 }
 
 
-def write_ours(folder: Path, seed: int = 0, **changes: Any) -> Path:
+def write_ours(folder: Path, seed: int = 0, *, case_tokens: bool = False, **changes: Any) -> Path:
     """A model as training writes it, of random numbers."""
-    tokenizer = Tokenizer.learn([*TEXTS, *SPANISH], "bpe", 420)
+    tokenizer = Tokenizer.learn([*TEXTS, *SPANISH], 420, case_tokens=case_tokens)
     values = {
         **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
         **{"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 24, "n_encoder_layers": 2, "n_decoder_layers": 2},
@@ -124,6 +124,28 @@ def test_transformers_computes_and_translates_as_glass(shape: str, tmp_path: Pat
     assert np.abs(ours_TV - theirs_TV).max() < 1e-5
     for beam in (1, 4):
         assert ours(folder, TEXTS[:25], beam) == theirs(tmp_path / "hf", TEXTS[:25], beam, config.special.end)
+
+
+def test_transformers_reads_and_writes_capitals_that_are_tokens(tmp_path: Path) -> None:
+    folder = write_ours(tmp_path / "ours", case_tokens=True)
+    assert main(["export", str(folder), "--to", "hf", str(tmp_path / "hf")]) == 0
+    config, _ = read_config(folder)
+    splits, (_, tokenizer) = read_tokenizers(folder, config)[0], load(tmp_path / "hf")
+    lines = [*TEXTS[:20], "The NATO and O'NEILL's McDonald", "IT’S  Ñandú ⇧ up ⇪UP \ufdd0", " ÑA éÉ", "ǅ İ ß", "A", ""]
+    assert tokenizer(lines)["input_ids"] == [[*splits.encode(text), *config.source_close] for text in lines]
+    assert [tokenizer.decode(splits.encode(text)) for text in lines] == lines
+    strange = [[*splits.encode("the⇪"), *splits.encode("HOUSE")], splits.encode("RIVER OLD")[:2], splits.encode("A⇧")]
+    assert [tokenizer.decode(ids) for ids in strange] == [splits.decode(ids) for ids in strange]
+    assert ours(folder, TEXTS[:5], 4) == theirs(tmp_path / "hf", TEXTS[:5], 4, config.special.end)
+
+
+def test_argos_has_no_place_for_capitals_that_are_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_ours(tmp_path / "ours", case_tokens=True)
+    assert main(["export", str(tmp_path / "ours"), "--to", "argos", str(tmp_path / "package")]) == 1
+    told = capsys.readouterr().err
+    assert "capital letters as tokens" in told
+    assert "--to ctranslate2" in told
+    assert not (tmp_path / "package").exists()
 
 
 @pytest.mark.slow

@@ -31,13 +31,6 @@ def test_a_folder_is_not_written_over(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [*tmp_path.iterdir()] == [tmp_path / "folder"]
 
 
-def test_a_link_to_nothing_yet_makes_the_file_that_it_names(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("new")
-    write_output(tmp_path / "link", b"after")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "new").read_text() == "after"
-
-
 def test_who_may_read_a_file_may_read_its_successor_and_nobody_else(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     for mode in (0o640, 0o600, 0o664):
@@ -68,19 +61,6 @@ def test_a_pipe_stays_a_pipe_and_gets_everything(tmp_path: Path) -> None:
     reader.join(20)
     assert read == [b"x" * 200_000]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
-
-
-def test_a_device_stays_a_device() -> None:
-    before = os.stat(os.devnull)
-    write_output(Path(os.devnull), b"something")
-    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
-    assert os.stat(os.devnull).st_ino == before.st_ino
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_device_is_told_by_name() -> None:
-    with pytest.raises(OSError, match="/dev/full"):
-        write_output(Path("/dev/full"), b"something")
 
 
 @dataclass

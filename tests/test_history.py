@@ -1,12 +1,9 @@
-"""The ages of a model: which are kept while it learns, and what each of them makes of a sentence."""
+"""How a model learned: which of its ages are kept, what each of them makes of a sentence, and the curves of its run."""
 
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +14,9 @@ from hypothesis import strategies as st
 
 from small_models import rewrite_config, write_model
 from small_run import train_small
-from vidrio.cli import main
 from vidrio.learn import run_files
-from vidrio.look.writing import text_width
+from vidrio.look.history import MOST_POINTS, ages_data, curves_data, metrics, thinned
+from vidrio.look.run import open_model
 from vidrio.model.folder import read_parameters
 
 
@@ -63,46 +60,27 @@ def test_a_run_leaves_its_ages(trained: Path) -> None:
     assert steps == run_files.kept_steps(150) == [0, 1, 2, 4, 8, 16, 32, 64, 128]
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- a sentence at every age ------------------------------------------------------------------------------------------
 
-
-def said(*arguments: str) -> tuple[int, str, str]:
-    out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(["look", *arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-PAIR = ("the cat sees two books", "--target", "el gato ve dos libros")
+TEXT = "the cat sees two books"
 
 
 def test_the_ages_of_a_model(trained: Path) -> None:
-    code, out, err = said("-m", str(trained), PAIR[0], "--history", "--json")
-    assert code == 0, err
-    told = json.loads(out)
+    told = ages_data(open_model(trained), TEXT)
+    assert told is not None
     assert [age["step"] for age in told["ages"]] == [0, 1, 2, 4, 8, 16, 32, 64, 128, None]
     assert told["tokens"] == ["▁el", "▁gato", "▁ve", "▁dos", "▁libros", "</s>"]
     first, last = told["ages"][0], told["ages"][-1]
     assert last["says"] == "el gato ve dos libros"
     assert first["says"] != last["says"]
     assert np.prod(first["p"]) < 1e-9 < 0.01 < np.prod(last["p"])
-    assert math.exp(last["log_p"]) >= np.prod(last["p"])  # the search may not take every word: p of the others is more
-    assert told["attention"] == "dec.0.cross"
     for age in told["ages"]:
         assert all(1 / 6 <= share <= 1 for share in age["share"])
-        assert all(0 <= bits <= math.log2(6) + 1e-12 for bits in age["entropy"])
     assert last["reads"][0] == "▁the"
-
-
-def test_the_ages_as_text(trained: Path) -> None:
-    code, out, err = said(
-        "-m", str(trained), PAIR[0], "--history", "--at", "dec.0.cross.weights.h1", "--precision", "2"
-    )
-    assert code == 0, err
-    assert "What each token reads: dec.0.cross.weights.h1" in out
-    assert [line for line in out.splitlines() if text_width(line) > 80 or line != line.rstrip()] == []
-    _, given, _ = said("-m", str(trained), PAIR[0], "--history", "--target", "el perro")
-    assert "How sure it is of “▁el ▁perro </s>”" in given
+    model = open_model(trained)
+    given = ages_data(model, TEXT, model.target_tokenizer.encode("el perro"))
+    assert given is not None
+    assert given["tokens"] == ["▁el", "▁perro"]
 
 
 def test_a_young_model_is_not_let_go_on_forever(trained: Path, tmp_path: Path) -> None:
@@ -112,62 +90,54 @@ def test_a_young_model_is_not_let_go_on_forever(trained: Path, tmp_path: Path) -
         (young / name).symlink_to(trained / name)
     (young / "model.safetensors").symlink_to(trained / "run/snapshots/step-00000000/model.safetensors")
     rewrite_config(young)
-    code, out, err = said("-m", str(young), PAIR[0], "--history", "--json")
-    assert code == 0, err
-    told = json.loads(out)
+    told = ages_data(open_model(young), TEXT)
+    assert told is not None
     assert len(told["tokens"]) == 16
     assert told["left_out"] == 4  # 2 · 5 + 10 tokens at most
     assert not told["ages"][-1]["ended"]
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("the cat", "--history", "--at", "enc.0.self"), "is no cross-attention of this model"),
-        (("", "--history"), "there is nothing to follow"),
-    ],
-)
-def test_what_cannot_be_is_refused(trained: Path, arguments: tuple[str, ...], told: str) -> None:
-    code, out, err = said("-m", str(trained), *arguments)
-    assert (code, out) == (1, "")
-    assert told in err
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("the cat", "--history", "--without", "residual"),
-        ("the cat", "--history", "--at", "dec.0.cross", "--at", "dec.0.cross"),
-    ],
-)
-def test_views_that_do_not_go_together(trained: Path, arguments: tuple[str, ...]) -> None:
-    code, out, err = said("-m", str(trained), *arguments)
-    assert (code, out) == (2, "")
-    assert "Error:" in err
-
-
-def test_a_model_without_snapshots_has_no_history(tmp_path: Path) -> None:
+def test_without_snapshots_or_text_there_are_no_ages(trained: Path, tmp_path: Path) -> None:
     write_model(tmp_path / "model")
-    code, _, err = said("-m", str(tmp_path / "model"), "bala core", "--history")
-    assert code == 1
-    assert "this model has no history" in err
+    assert ages_data(open_model(tmp_path / "model"), "bala core") is None
+    assert ages_data(open_model(trained), " ") is None
 
 
-def without_torch(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    code = "import sys; sys.modules['torch'] = None\nfrom vidrio.cli import main\nsys.exit(main(sys.argv[1:]))"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
+def test_on_a_light_install_the_ages_are_there(trained: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\nfrom vidrio.look import history, run\n"
+        f"print(history.ages_data(run.open_model({str(trained)!r}), {TEXT!r})['ages'][-1]['says'])"
     )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "el gato ve dos libros\n"
 
 
-def test_on_a_light_install_the_ages_are_there(trained: Path, tmp_path: Path) -> None:
-    done = without_torch(["look", "-m", str(trained), PAIR[0], "--history"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "el gato ve dos libros" in done.stdout
+# --- curves -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_curves_are_those_of_the_metrics(trained: Path) -> None:
+    records, curves = metrics(trained / "run"), curves_data(trained / "run")
+    assert len(curves) == 5  # loss, BLEU, chrF, rate, tokens a second
+    for line, kind in zip(curves[0]["lines"], ("step", "validation"), strict=True):
+        assert line["points"] == [(r["step"], r["loss"]) for r in records if r["kind"] == kind]
+
+
+def test_a_half_written_line_of_metrics_is_left_out(tmp_path: Path) -> None:
+    record = {"kind": "step", "step": 20, "loss": 3.0, "rate": 0.1, "seconds": 60.0, "tokens_per_second": 5.0}
+    (tmp_path / "metrics.jsonl").write_text(f'{json.dumps(record)}\n\n[1]\n{{"kind": "step", "st')
+    assert metrics(tmp_path) == [record]
+    assert len(curves_data(tmp_path)) == 3
+    assert curves_data(tmp_path / "nowhere") == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(-1e3, 1e3)), max_size=1500).map(sorted))
+def test_thinned_curves_keep_their_end_and_their_range(points: list[tuple[float, float]]) -> None:
+    few = thinned(points)
+    assert len(few) <= MOST_POINTS + 1
+    assert few[-1:] == points[-1:]
+    if points:
+        values = [value for _, value in points]
+        assert all(min(values) - 1e-9 <= value <= max(values) + 1e-9 for _, value in few)
 
 
 @pytest.fixture(autouse=True)

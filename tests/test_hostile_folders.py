@@ -223,7 +223,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = write_model(place / "seven-bits", seed=1, ends=True, norm="pre", **small)
     write_parameters(place / "seven-bits", quantise(read_parameters(place / "seven-bits"), config))
     rewrite_config(place / "seven-bits")
-    learner = Tokenizer.learn(["hello world, hola mundo"] * 9, "bpe", 290)
+    learner = Tokenizer.learn(["hello world, hola mundo"] * 9, 290)
     sizes = {"source_vocabulary": learner.size, "target_vocabulary": learner.size, "special": learner.special}
     write_model(place / "subwords", **small, **sizes)
     learner.save(place / "subwords" / "tokenizer.json")

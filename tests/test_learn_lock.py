@@ -1,4 +1,4 @@
-"""One command at a time works in a run's folder, and what is refused leaves nothing."""
+"""One command at a time works in a run's folder."""
 
 import subprocess
 import sys
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from vidrio.data.lock import LOCK, locked, only_one
-from vidrio.errors import DataError, RunError
-from vidrio.learn.train import leaving_nothing
+from vidrio.errors import RunError
 
 HOLD = """
 import sys
@@ -51,44 +50,6 @@ def test_a_killed_command_holds_nothing(tmp_path: Path) -> None:
     with only_one(tmp_path / "run"):
         pass
     assert not (tmp_path / "run" / LOCK).exists()
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="cannot be made"), only_one(tmp_path / "file" / "run"):
-        pass
-    with pytest.raises(RunError, match="cannot be written"), locked(tmp_path / "nowhere" / "lock", "there"):
-        pass
-
-
-def test_a_folder_that_stays_empty_goes_again(tmp_path: Path) -> None:
-    with only_one(tmp_path / "a" / "b" / "run"):
-        assert (tmp_path / "a" / "b" / "run").is_dir()
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "mine").mkdir()
-    with only_one(tmp_path / "mine" / "run"):
-        (tmp_path / "mine" / "run" / "state").touch()
-    assert (tmp_path / "mine" / "run" / "state").exists()
-
-
-def test_what_is_refused_leaves_nothing_but_an_earlier_run(tmp_path: Path) -> None:
-    home = tmp_path / "model" / "run"
-
-    def refused() -> None:
-        with only_one(home), leaving_nothing(home):
-            (home / "data").mkdir(exist_ok=True)
-            (home / "data" / "train.tsv").touch()
-            (home / "tokenizer.json").touch()
-            raise DataError("no")
-
-    with pytest.raises(DataError):
-        refused()
-    assert not list(tmp_path.iterdir())
-    home.mkdir(parents=True)
-    (home / "state").touch()
-    with pytest.raises(DataError):
-        refused()
-    assert {path.name for path in home.iterdir()} == {"state", "data", "tokenizer.json"}
 
 
 def test_two_commands_do_not_write_the_same_file(

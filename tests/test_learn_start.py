@@ -3,18 +3,11 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
-import torch
 
 from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
-from vidrio.learn.choose import SHARE_OF_RATE
-from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import Start
-from vidrio.learn.state import resume
-from vidrio.look.curves import metrics, panels
-from vidrio.model.files import read_json
 from vidrio.model.folder import read_config, read_parameters, write_config
 from vidrio.translate.lexicon import WORDS, write_sorted
 from vidrio.translate.lexicon import write as write_lexicon
@@ -59,33 +52,6 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     assert "going on from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
 
 
-@pytest.mark.parametrize(("steps", "rate", "wins"), [(4, "0.3", True), (40, "0.001", False)])
-def test_the_mean_with_the_model_it_began_from_is_tried(learned, tmp_path, steps, rate, wins):
-    """A rate that destroys what was known makes the mean the better one; one that has more to learn yet does not."""
-    options = ("--steps", str(steps), "--rate", rate, "--schedule", "constant", "--average", "0", "--metric", "loss")
-    usual = ("--precision", "float32", "--threads", "1", "--dropout", "0", "--validations", "1")
-    code, said = train_on(tmp_path, "--from", str(learned), *options, *usual)
-    assert code == 0, said
-    run = tmp_path / "second" / "run"
-    validation, mean = (r for r in metrics(run) if r["kind"] != "step")
-    assert (validation["kind"], mean["kind"]) == ("validation", "mean")
-    assert mean["alone"] == validation["loss"]
-    assert mean["best"] == (mean["loss"] < mean["alone"]) == wins
-    assert f"tried the mean with {mean['from']}, which it began from: loss {mean['loss']:.4g}" in said
-    config, about = read_config(tmp_path / "second")
-    state, _ = resume(run, config, torch.device("cpu"))
-    first, last, now = (
-        read_parameters(learned),
-        Parameters(config, state.best).to_arrays(),
-        read_parameters(tmp_path / "second"),
-    )
-    for name, value in now.items():
-        np.testing.assert_allclose(value, (first[name] + last[name]) / 2 if wins else last[name], rtol=1e-6, atol=1e-7)
-    card = (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
-    assert ("which it began from" in card) == wins == (about.provenance.get("mean with") == mean["from"])
-    assert f"with {mean['from']}, which the training began from, was tried" in str([*panels(metrics(run))])
-
-
 def test_a_list_of_words_and_a_lexicon_go_along(learned, tmp_path):
     model = tmp_path / "listed"
     shutil.copytree(learned, model, ignore=shutil.ignore_patterns("run"))
@@ -100,21 +66,6 @@ def test_a_list_of_words_and_a_lexicon_go_along(learned, tmp_path):
     for name in ("words.txt", "lexicon.tsv"):
         assert (tmp_path / "same" / "second" / name).read_bytes() == (model / name).read_bytes()
         assert not (tmp_path / "other" / "second" / name).exists()
-
-
-def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
-    for name, options in (("usual", ()), ("second", ("--from", str(learned)))):
-        folder = tmp_path / name
-        folder.mkdir()
-        small = ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--encoder-layers", "1", "--decoder-layers", "1")
-        sizes = () if options else small
-        code, said = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
-        assert code == 0, said
-    rates = [
-        read_json(tmp_path / name / "second" / "run" / "plan.json", what="plan")["recipe"]["rate"]
-        for name in ("usual", "second")
-    ]
-    assert rates[1] == pytest.approx(rates[0] * SHARE_OF_RATE)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,9 @@
 
 import json
 import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,11 +18,10 @@ from forked import run_python, run_vidrio
 from small_run import PAIRS, TAUGHT
 from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
-from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config, train
+from test_learn_train import go_on, small_config
 from tolerances import FLOAT32
-from vidrio.data.store import in_memory
 from vidrio.errors import RunError
-from vidrio.learn.choose import for_processes
+from vidrio.learn.choose import continued, rounded_up
 from vidrio.learn.plan import Stop
 from vidrio.learn.processes import Processes, join
 from vidrio.learn.state import TENSORS
@@ -141,44 +137,6 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
 
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
 
-GOING_ON = """
-(out / f"pid-{processes.rank}").write_text(str(os.getpid()))
-config, run = small_config(), out / "run"
-found = resume(run, config, torch.device("cpu")) if processes.leads else None
-state = (found[0] if found else begin(config)) if processes.leads else None
-state = share_state(state, config, torch.device("cpu"), processes)
-train(examples, state, LONG, no_scores, run=run, processes=processes)
-"""
-LONG = replace(STEPS, stop=Stop(steps=120), validations=30, accumulate=2)
-
-
-def test_a_run_of_two_killed_goes_on_to_the_last_bit_in_two_or_alone(tmp_path: Path) -> None:
-    whole = train(in_memory(backwards(500)), begin(small_config()), LONG, no_scores, run=tmp_path / "whole")
-    script = f"LONG = {LONG!r}\n{GOING_ON}"
-    run = tmp_path / "run"
-    with ThreadPoolExecutor(1) as pool:
-        both = pool.submit(run_two, script, tmp_path)
-        while not (run / "state.previous.safetensors").exists():
-            assert not both.done(), both.result()
-            time.sleep(0.01)
-        for rank in (1, 0):
-            os.kill(int((tmp_path / f"pid-{rank}").read_text()), signal.SIGKILL)
-    assert [ended.returncode for ended in both.result()] == [-signal.SIGKILL] * 2
-    shutil.copytree(run, tmp_path / "alone")
-    assert 0 < go_on(run, small_config()).step < 120
-    for ended in run_two(script, tmp_path):
-        assert ended.returncode == 0, ended.stderr
-    alone = train(
-        in_memory(backwards(500)), go_on(tmp_path / "alone", small_config()), LONG, no_scores, run=tmp_path / "alone"
-    )
-    for name in ("run", "alone"):
-        assert losses(tmp_path / name) == losses(tmp_path / "whole")
-    together = go_on(run, small_config())
-    for name, tensor in whole.tensors().items():
-        assert torch.equal(tensor, together.tensors()[name]), name
-        assert torch.equal(tensor, alone.tensors()[name]), name
-
-
 # --- by the command, on one machine and on two ------------------------------------------------------------------------
 
 
@@ -252,14 +210,12 @@ def test_two_machines_that_share_a_folder_make_the_data_once(tmp_path: Path) -> 
 def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:
     one, _ = two_folders(tmp_path)
     learned, _ = learn(one / "model", one / "pairs.tsv", replace(QUICK, stop=Stop(steps=1)))
-
-    plan = for_processes(learned.plan, 3, begun=False)
-    assert plan.recipe.accumulate == 3
-    for size in (1, 3):
-        assert for_processes(plan, size, begun=True).recipe.accumulate == 3
-    with pytest.raises(RunError, match="2 processes cannot share out") as error:
-        for_processes(plan, 2, begun=True)
-    assert "3 batches to a step" in str(error.value)
+    assert [rounded_up(batches, 3) for batches in (1, 3, 4)] == [3, 3, 6]
+    plan = replace(learned.plan, recipe=replace(learned.plan.recipe, accumulate=3))
+    request = replace(QUICK, sizes={}, recipe={}, preset="", stop=None)
+    assert continued(plan, request, 3) == continued(plan, request, 1) == plan
+    with pytest.raises(RunError, match=r"2 processes cannot share out(.|\n)*3 batches to a step"):
+        continued(plan, request, 2)
 
 
 def test_processes_that_nobody_brings_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

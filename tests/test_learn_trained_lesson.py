@@ -30,7 +30,8 @@ SEED_WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", 
 @pytest.fixture(scope="module")
 def model() -> tuple[Machine, Tokenizer]:
     config, _ = read_config(recipe.FOLDER)
-    return build(config, read_parameters(recipe.FOLDER)), Tokenizer.load(recipe.FOLDER / "tokenizer.json")
+    tokenizer = Tokenizer.load(recipe.FOLDER / "tokenizer.json", config.special)
+    return build(config, read_parameters(recipe.FOLDER)), tokenizer
 
 
 def translated(model: tuple[Machine, Tokenizer], text: str) -> str:
@@ -85,11 +86,6 @@ def test_the_card_and_the_config_tell_the_truth(model: tuple[Machine, Tokenizer]
         assert value in " ".join(card.split())
 
 
-def test_every_number_has_four_decimals(model: tuple[Machine, Tokenizer]) -> None:
-    for name, value in model[0].parameters.items():
-        np.testing.assert_array_equal(value, np.round(value, 4), err_msg=name)
-
-
 def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) -> None:
     ages = snapshots(recipe.FOLDER / "run")
     assert [step for step, _ in ages] == kept_steps(recipe.STEPS)
@@ -105,15 +101,6 @@ def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) ->
     assert said[0] != "hola mundo"
     assert said[-2:] == ["hola mundo", "hola mundo"]
     assert sum(path.stat().st_size for path in (recipe.FOLDER / "run").rglob("*.safetensors")) < 400_000
-
-
-def test_another_retraining_keeps_its_ages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recipe, "LEAST", 0.0)
-    recipe.main(tmp_path, steps=5)
-    assert [step for step, _ in snapshots(tmp_path / "run")] == [0, 1, 2, 4]
-    first = read_parameters(tmp_path / "run" / "snapshots" / "step-00000000")
-    shipped = read_parameters(recipe.FOLDER / "run" / "snapshots" / "step-00000000")
-    assert all(np.array_equal(value, shipped[name]) for name, value in first.items())
 
 
 @pytest.mark.slow

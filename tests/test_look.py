@@ -15,7 +15,8 @@ from vidrio.glass.positions import TABLES, WAVELENGTHS
 from vidrio.glass.trace import parse_address
 from vidrio.glass.walk import decode_step, encode, translate_forced
 from vidrio.hypothesis import Options, Sampling, default_options
-from vidrio.look.measures import cosines, entropy, likeliest, neighbours
+from vidrio.look.command_line import CommandLine
+from vidrio.look.measures import cosines, likeliest, neighbours
 from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import kept_data
@@ -193,7 +194,7 @@ def test_models_are_refused_with_a_reason(tmp_path: Path, nonsense: LoadedModel)
     with pytest.raises(ModelError, match="31 tokens for 20 rows of the embedding"):
         open_model(tmp_path / "other")
     with pytest.raises(AddressError):
-        list(at(look(nonsense, TEXT).trace, "enc.9", None))
+        list(at(look(nonsense, TEXT).trace, "enc.9", CommandLine(TEXT)))
     with pytest.raises(ConfigError):
         look(nonsense, TEXT, options=Options(beam=1, suppressed=tuple(range(nonsense.config.target_vocabulary))))
 
@@ -206,10 +207,6 @@ def test_cosines_and_neighbours() -> None:
     expected = [[1, 1, 0, -1, 0], [1, 1, 0, -1, 0], [0, 0, 1, 0, 0], [-1, -1, 0, 1, 0], [0, 0, 0, 0, 0]]
     assert cosines(rows, rows).tolist() == expected
     assert neighbours(rows, [0, 3], 2) == {0: [(1, 1.0), (2, 0.0)], 3: [(2, 0.0), (4, 0.0)]}
-
-
-def test_entropy() -> None:
-    assert entropy(np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])).tolist() == pytest.approx([0, 1, 0.8112781245])
 
 
 def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: LoadedModel) -> None:

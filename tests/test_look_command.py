@@ -203,8 +203,6 @@ def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture
         ["--precision", "99"],
         ["--dtype", "int4"],
         ["--att", "enc.0"],
-        ["--history", "--html", "page.html"],
-        ["--history", "--softmax", "naive"],
         ["--json", "--html", "-"],
         ["--at", "enc.0", "--html", "-"],
     ],

@@ -13,11 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 from chromium import violations
 from small_models import write_model
 from vidrio.glass.trace import Trace, parse_address
-from vidrio.look.blocks import Bar, Curve, Curves, Fold, Heat, Note, Numbers, Pairs, Section, Table, Title, Value, Words
-from vidrio.look.blocks import Page as Sheet
 from vidrio.look.changed import BeforeAfter, look_changed
 from vidrio.look.command_line import CommandLine
-from vidrio.look.page import blocks_page, run_page
+from vidrio.look.page import run_page
 from vidrio.look.run import LoadedModel, default_options, look, open_model
 from vidrio.search import Tree
 
@@ -189,41 +187,3 @@ def test_a_file_asks_for_nothing_and_its_text_is_text(open_file: Open, lesson: L
 def test_the_same_bytes_every_time_also_for_no_text(lesson: LoadedModel) -> None:
     assert page_of(run_of(lesson, "Hello world")) == page_of(run_of(lesson, "Hello world"))
     assert "<title>(an empty text) → (nothing)</title>" in page_of(run_of(lesson, ""))
-
-
-# --- blocks ----------------------------------------------------------------------------------------------------------
-
-MATRIX = np.arange(200, dtype=float).reshape(10, 20) / 7
-
-
-def sheet() -> Sheet:
-    words = Table([[Words("a <b>"), Value(0.25, "out.prob[0,1]", share=True), Bar(0.5), "12"]], ("", "p", "", "n"))
-    parts = [Title("A title"), Note("Some `code` & <i>"), words, Numbers(MATRIX, "a.b", limit=(4, 4)), "vidrio look"]
-    curve = Curves(
-        "loss", [Curve("training", [(0, 3.0), (10, 1.0)]), Curve("held out", [(5, 2.0)], True)], [(0, 0), (10, 2)]
-    )
-    heat = Heat(np.array([[0.9, 0.1], [0.2, 0.8]]), ("x", "y"), ("u", "v"), "a picture")
-    more = [curve, heat, Fold("More", [Pairs([("name", "value")])])]
-    return Sheet(
-        "A <sheet>",
-        [Note("beware", tone="warning")],
-        [Section("one", "One", parts), Section("two", "Two", more)],
-        [("f", "0" * 64)],
-    )
-
-
-def test_blocks_are_drawn_with_every_number_at_its_address(open_file: Open) -> None:
-    page = open_file(blocks_page(sheet()))
-    drawn = page.eval_on_selector_all("[data-address]", "all => all.map(one => [one.dataset.address, one.textContent])")
-    assert ["out.prob[0,1]", "0.2500"] in drawn
-    cells = {address: text for address, text in drawn if address.startswith("a.b")}
-    assert len(cells) == 16
-    for address, text in cells.items():
-        row, column = map(int, re.findall(r"\d+", address))
-        assert float(text) == pytest.approx(MATRIX[row, column], abs=5.1e-5)
-    expect(page.locator("main")).to_contain_text("184 of 200 numbers are left out")
-    assert page.locator("svg path").count() == 2
-    assert page.locator("main i, main b").count() == 0, "text is text"
-    assert not violations(page)
-    page.set_viewport_size({"width": 360, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360

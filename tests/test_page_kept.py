@@ -1,19 +1,12 @@
-"""What a reader takes along from the page: whole matrices as CSV, and paper."""
+"""What a reader takes along from the page: paper."""
 
-import csv
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import serving
-from vidrio.look.blocks import Numbers, Section, Table
-from vidrio.look.blocks import Page as Sheet
-from vidrio.look.curves import panels
-from vidrio.look.page import blocks_page
 
 
 @pytest.fixture(scope="module")
@@ -52,27 +45,3 @@ def test_paper_is_light_and_has_the_open_layer_whole(dark: Page, server: str) ->
     dark.evaluate("dispatchEvent(new Event('afterprint'))")
     dark.emulate_media(media="screen")
     assert dark.evaluate(colour) == on_screen
-
-
-def test_a_part_of_a_matrix_is_kept_whole(browser: Browser, tmp_path: Path) -> None:
-    """Every digit of every number, also of those that a report leaves out."""
-    matrix = np.random.default_rng(0).normal(size=(40, 30)).astype(np.float32)
-    steps = [{"kind": "validation", "step": n, "seconds": n, "loss": 1 / (n + 1)} for n in range(300)]
-    small = Table([["1", "2"]], ["a", "b, c"], name="small")
-    sheet = Sheet("kept", [], [Section("a", "all", [Numbers(matrix, "m"), *panels(steps), small])], [])
-    (tmp_path / "page.html").write_text(blocks_page(sheet), "utf-8")
-    page = browser.new_context(offline=True).new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-
-    def saved(name: str) -> list[list[str]]:
-        with page.expect_download() as download:
-            page.get_by_role("button", name=f"{name}: CSV").click()
-        return list(csv.reader(download.value.path().read_text("utf-8").splitlines()))
-
-    rows = saved("m")
-    assert np.array_equal(np.array([row[1:] for row in rows[1:]], np.float32), matrix)
-    page.locator("summary").first.click()
-    assert page.locator("details table tbody tr").count() < 100
-    assert [row[0] for row in saved("validations")[1:]] == [str(n) for n in range(300)]
-    assert saved("small") == [["a", "b, c"], ["1", "2"]]
-    page.context.close()

@@ -12,7 +12,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.rounds import fitted, repeats
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
-TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, "bpe", 330)
+TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, 330)
 
 
 @given(text=st.text(LETTERS, max_size=300), longest=st.integers(6, 40))
@@ -117,7 +117,7 @@ def test_words_in_a_script_that_the_vocabulary_does_not_hold_are_copied():
     assert translated('<b title="привет">ø Ødegård</b>') == [
         '<b title="привет">ø Ødegård</b>'
     ]  # Latin is read as bytes
-    russian = Tokenizer.learn(["привет как дела"] * 3, "bpe", 330)
+    russian = Tokenizer.learn(["привет как дела"] * 3, 330)
     assert parts_in("Привет", russian) == [(0, 6)]
     words = Tokenizer.of_words(["hola"])  # such a vocabulary has no letters: what it does not hold is unknown, and told
     assert parts_in("привет", words) == [(0, 6)]

@@ -11,14 +11,12 @@ from vidrio.errors import ModelError
 from vidrio.glass.stored import check_file, stored
 from vidrio.look.receipt import receipt_data, why
 from vidrio.look.run import look, open_model
-from vidrio.look.terminal import text as plain
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_parameters
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import (
     LARGEST,
     SCALE,
     SUMMED,
-    dequantise,
     in_whole_numbers,
     multiplies_in_whole_numbers,
     quantise,
@@ -51,29 +49,11 @@ def test_no_number_is_moved_by_more_than_half_a_step(folders):
         assert np.all(np.abs(stored_arrays[name]).max(axis=int(np.argmin(scale.shape))) == LARGEST)
 
 
-def test_quantising_again_changes_nothing(folders):
-    config, _ = read_config(folders[1])
-    once = read_parameters(folders[1])
-    twice = dequantise(quantise(once, config))
-    for name in once:
-        np.testing.assert_allclose(twice[name], once[name], rtol=3e-7)
-        first, second = quantise(once, config)[name], quantise(twice, config)[name]
-        if first.dtype == np.int8:
-            np.testing.assert_array_equal(first, second)
-
-
 def test_every_matrix_is_in_whole_numbers(folders):
     config, _ = read_config(folders[0])
     whole = {name for name, value in quantise(read_parameters(folders[0]), config).items() if value.dtype == np.int8}
     assert whole == {name for name, spec in parameter_specs(config).items() if spec.axes in SUMMED}
     assert all(f".W{letter}" in " ".join(whole) for letter in "QKVO12")
-
-
-def test_a_row_of_nothing_stays_nothing(folders):
-    config, _ = read_config(folders[0])
-    parameters = {**read_parameters(folders[0])}
-    parameters["enc.0.ffn.W1"] = np.zeros_like(parameters["enc.0.ffn.W1"])
-    assert not dequantise(quantise(parameters, config))["enc.0.ffn.W1"].any()
 
 
 def test_stored_integers_are_taken_as_they_are_and_others_made_anew(folders):
@@ -122,7 +102,7 @@ def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):
     told = receipt_data(seen, address)["stored"]
     assert json.loads(json.dumps(told)) == told
     assert np.float32(told["integer"]) * np.float32(told["scale"]["value"]) == np.float32(told["value"])
-    text = plain(why(seen.trace, address, file))
+    text = "\n".join(why(seen.trace, address, file))
     assert f"is {told['integer']}" in text
     assert "which 1 is worth there" in " ".join(text.split())
     assert "changed by a what-if" not in text

@@ -80,8 +80,8 @@ def test_what_is_written_otherwise_is_told(run):
 
 
 def test_only_a_model_that_has_learned_from_sentences_is_given_sentences():
-    small = Tokenizer.learn(["see the old sea"] * 3, "bpe", 300)
-    cased = Tokenizer.learn(["The Old Man Sees The Sea In London Today, And He Is There: the old sea"] * 30, "bpe", 500)
+    small = Tokenizer.learn(["see the old sea"] * 3, 300)
+    cased = Tokenizer.learn(["The Old Man Sees The Sea In London Today, And He Is There: the old sea"] * 30, 500)
     assert not Masker(small).knows_forms
     assert Masker(cased).knows_forms
     assert read(Masker(small)).given == "see the old sea"

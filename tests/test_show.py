@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vidrio.look import layout, writing
-from vidrio.look import matrix as show
-from vidrio.look.blocks import Numbers
+from vidrio.look import writing
+from vidrio.look.matrix import Numbers, matrix
 
 EVERY_FLOAT = st.floats(-1e308, 1e308) | st.sampled_from([math.nan, math.inf, -math.inf])
 
@@ -51,7 +50,7 @@ def test_a_drawn_number_reads_back_near_what_it_was(value: float, precision: int
 
 
 def test_matrices_have_places_and_tokens_and_aligned_points() -> None:
-    drawn = show.matrix(Numbers(np.array([[1, 30.25], [-2.5, 1e-9]]), "", ["hello", "world"], ["a", "b"]))
+    drawn = matrix(Numbers(np.array([[1, 30.25], [-2.5, 1e-9]]), ["hello", "world"], ["a", "b"]))
     assert drawn.splitlines() == [
         "               0          1",
         "               a          b",
@@ -64,18 +63,18 @@ def test_matrices_have_places_and_tokens_and_aligned_points() -> None:
 def test_decimal_points_stand_under_each_other(rows: list[list[float]], precision: int) -> None:
     array = np.array(rows)
     array[array == np.round(array)] += 0.5  # a whole number has no point
-    lines = show.matrix(Numbers(array), precision, width=200).splitlines()[1:]
+    lines = matrix(Numbers(array), precision, width=200).splitlines()[1:]
     assert len({tuple(match.start() for match in re.finditer(r"\.", line)) for line in lines}) == 1
 
 
 def test_whole_numbers_are_drawn_whole() -> None:
-    assert show.matrix(Numbers(np.array([[4.0, 8.0], [6.0, 0.0]]), "", (), ())) == "4  8\n6  0"
-    assert show.matrix(Numbers(np.array([3, 1]), columns=["a", "b"])) == "0  1\na  b\n3  1"
+    assert matrix(Numbers(np.array([[4.0, 8.0], [6.0, 0.0]]), (), ())) == "4  8\n6  0"
+    assert matrix(Numbers(np.array([3, 1]), columns=["a", "b"])) == "0  1\na  b\n3  1"
 
 
 def test_what_is_left_out_is_counted_and_its_range_told() -> None:
     array = np.arange(40 * 30, dtype=float).reshape(40, 30) / 7
-    drawn = show.matrix(Numbers(array, limit=(6, 6)))
+    drawn = matrix(Numbers(array, limit=(6, 6)))
     shown = {float(cell) for line in drawn.splitlines()[1:-1] for cell in line.split()[1:] if cell != "…"}
     hidden = [value for value in array.ravel() if round(value, 4) not in shown]
     rows, columns = map(int, re.findall(r"(\d+) more", drawn))
@@ -97,29 +96,29 @@ def test_matrices_keep_to_their_width(rows: int, columns: int, precision: int, s
     tokens = [f"▁word{i}" * (1 + i % 4) for i in range(60)]
     for limit in ((6, 6), (12, 12), (48, 48)):
         for heads in (None, tokens):
-            drawn = show.matrix(Numbers(array, "", heads, heads, limit, shaded), precision)
+            drawn = matrix(Numbers(array, heads, heads, limit, shaded), precision)
             assert max(map(writing.text_width, drawn.splitlines())) <= 80
 
 
 def test_blocks_hold_every_column_once() -> None:
     array = np.arange(30, dtype=float)[None] + 0.5
-    drawn = show.matrix(Numbers(array, limit=(40, 40)))
+    drawn = matrix(Numbers(array, limit=(40, 40)))
     numbers = [float(cell) for cell in re.findall(r"\d+\.\d+", drawn)]
     assert numbers == array[0].tolist()
 
 
 def test_an_empty_matrix_says_so() -> None:
-    assert show.matrix(Numbers(np.zeros((0, 3)))) == "(nothing: 0 × 3)"
-    assert show.matrix(Numbers(np.float64(2.5))) == "2.5000"
+    assert matrix(Numbers(np.zeros((0, 3)))) == "(nothing: 0 × 3)"
+    assert matrix(Numbers(np.float64(2.5))) == "2.5000"
 
 
 def test_shading_stands_beside_digits() -> None:
-    drawn = show.matrix(Numbers(np.array([[0.0, 1.0, 0.5], [1e-9, 0.124, np.nan]]), "", (), (), shares=True))
+    drawn = matrix(Numbers(np.array([[0.0, 1.0, 0.5], [1e-9, 0.124, np.nan]]), (), (), shares=True))
     assert drawn.splitlines() == ["0           1.0000 █    0.5000 ▅", "1.00e-09 ▁  0.1240 ▁  NaN"]
-    assert [layout.shade(v) for v in (-0.1, 1.1, math.nan, 0.0)] == [" "] * 4
-    assert layout.bar(0.5, 4) == "██  "
-    assert layout.bar(1.0, 4) == "████"
-    assert layout.bar(math.nan, 4) == "    "
+    assert [writing.shade(v) for v in (-0.1, 1.1, math.nan, 0.0)] == [" "] * 4
+    assert writing.bar(0.5, 4) == "██  "
+    assert writing.bar(1.0, 4) == "████"
+    assert writing.bar(math.nan, 4) == "    "
 
 
 @pytest.mark.parametrize(
@@ -146,17 +145,16 @@ def test_control_characters_cannot_reach_the_terminal() -> None:
 
 @given(st.text(alphabet="ab c ", max_size=200), st.integers(10, 40))
 def test_wrap_loses_no_word(text: str, width: int) -> None:
-    wrapped = layout.wrap(text, width, "  ", "    ")
+    wrapped = writing.wrap(text, width, "  ", "    ")
     assert wrapped.split() == text.split()
     longest = max(map(len, text.split()), default=0)
     assert all(len(line) <= max(width, longest + 4) for line in wrapped.splitlines())
 
 
 def test_no_break_spaces_hold_together() -> None:
-    assert layout.wrap(f"one two{writing.NO_BREAK}three", 10) == "one\ntwo three"
+    assert writing.wrap(f"one two{writing.NO_BREAK}three", 10) == "one\ntwo three"
 
 
 def test_tables_line_up() -> None:
-    drawn = layout.table([["a", "1.5", "10"], ["bcd", "22.25", "9"]], ["x", "y", "z"], "l.r")
+    drawn = writing.table([["a", "1.5", "10"], ["bcd", "22.25", "9"]], ["x", "y", "z"], "l.r")
     assert drawn.splitlines() == ["x        y   z", "a     1.5   10", "bcd  22.25   9"]
-    assert layout.table([], ["x", "y"]) == "x  y"

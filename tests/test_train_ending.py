@@ -17,20 +17,17 @@ from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
-from vidrio.errors import DataError, RunError
-from vidrio.learn.choose import sized
-from vidrio.learn.finish import interval
-from vidrio.learn.plan import Choices, Material, Plan, Recipe, Request, Stop
+from vidrio.errors import DataError
+from vidrio.learn.plan import Plan, Request
 from vidrio.learn.task import Task, make_task
+from vidrio.learn.validate import interval
 from vidrio.look.run import look, open_model
-from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
 from vidrio.translate.translator import NoTranslator, Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
 LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]
 CLASSES = [f"{line}\t{line.split()[1]}" for line in LINES]
-LINES_OF_THEIR_OWN = [f"text {n}\tclass {n}" for n in range(40)]
 USUAL = "--validations 2 --d-model 32 --heads 4 --d-ff 64 --encoder-layers 1 --decoder-layers 1 --rate 0.01 --dropout 0"
 
 
@@ -101,15 +98,6 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
     assert console._bar is None
 
 
-@pytest.mark.parametrize(
-    ("percent", "count", "low", "high"), [(50.0, 10, 23.66, 76.34), (100.0, 10, 72.25, 100.0), (0.0, 50, 0.0, 7.13)]
-)
-def test_an_interval_of_a_share(percent: float, count: int, low: float, high: float) -> None:
-    """Wilson's interval, as tables of it have it."""
-    middle, half = interval(percent, count)
-    assert (middle - half, middle + half) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
-
-
 # --- judged on texts set apart ----------------------------------------------------------------------------------------
 
 
@@ -138,7 +126,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     assert [json.loads(line)["class"] for line in asked(tmp_path, records, "--jsonl")] == classes
     with pytest.raises(NoTranslator, match="does not translate"):
         Translator.load(folder)
-    assert not (folder / "report.html").exists()
+    assert not (folder / "translations.tsv").exists()
 
 
 def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:
@@ -170,8 +158,7 @@ def prepared(folder: Path, task: str, lines: Sequence[str], begun: Plan | None =
     text = "".join(f"{line}\n" for line in lines)
     if not (path := folder / "texts.tsv").exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
-    material = Material(names=(str(path),), **{"vocabulary": 300, **given})
-    return make_task(Request(folder, material, Choices(task=task)), begun, Progress())
+    return make_task(Request(folder=folder, names=(str(path),), vocabulary=300, task=task, **given), begun, Progress())
 
 
 @pytest.mark.parametrize(("task", "lines"), [("classify", CLASSES), ("generate", LINES)])
@@ -184,12 +171,6 @@ def test_the_parts_share_nothing_and_are_the_same_every_time(tmp_path: Path, tas
     assert {*again.held_out} == {*parts.held_out}
 
 
-def test_a_class_whose_only_text_is_held_out_is_a_class(tmp_path: Path) -> None:
-    parts = prepared(tmp_path, "classify", LINES_OF_THEIR_OWN)
-    assert len(parts.labels) == 40
-    assert {label for _, label in parts.test} <= {*parts.labels}
-
-
 def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
     for name, line in (("dev.tsv", "six seven\tseven"), ("test.tsv", "seven six\tsix")):
         (tmp_path / name).write_text(f"{line}\n", encoding="utf-8")
@@ -198,34 +179,17 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
     parts = prepared(tmp_path, "classify", lines, **files)
     assert parts.pairs == {"train": 221, "dev": 1, "test": 1}  # "six seven" is in dev.tsv
     assert (parts.held_out, parts.test) == ([("six seven", "seven")], [("seven six", "six")])
-    with pytest.raises(DataError, match="nothing is learned of"):
+    with pytest.raises(DataError, match="classes that the training texts lack"):
         prepared(tmp_path, "classify", CLASSES, **files)
     (tmp_path / "test.tsv").write_text("six\t\n", encoding="utf-8")
     with pytest.raises(DataError, match="nothing to judge with"):
         prepared(tmp_path, "classify", lines, **files)
 
 
-def test_a_run_that_goes_on_is_held_to_its_data_before_anything_is_written(tmp_path: Path) -> None:
-    parts = prepared(tmp_path, "classify", CLASSES)
-    recipe, config = Recipe(stop=Stop(steps=1)), sized("tiny", 8, SpecialIds())
-    begun = Plan(task="classify", preset="", data=parts.data, tokens=parts.token_key, config=config, recipe=recipe)
-
-    def files() -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-
-    before = files()
-    assert prepared(tmp_path, "classify", CLASSES, begun=begun).token_key == parts.token_key
-    with pytest.raises(RunError, match="the tokenizer"):
-        prepared(tmp_path, "classify", CLASSES, begun=begun, vocabulary=310)
-    with pytest.raises(RunError, match="the sentence pairs"):
-        prepared(tmp_path, "classify", CLASSES[:-1], begun=begun)
-    assert files() == before
-
-
 def test_subword_dropout_prepares_three_encodings_once(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("".join(f"{line}\t{line[::-1]}\n" for line in LINES), encoding="utf-8")
-    choices = Choices(recipe={"subword_dropout": 0.3})
-    request = Request(tmp_path / "m", Material(names=(str(tmp_path / "pairs.tsv"),), vocabulary=320), choices)
+    recipe, names = {"subword_dropout": 0.3}, (str(tmp_path / "pairs.tsv"),)
+    request = Request(folder=tmp_path / "m", names=names, vocabulary=320, recipe=recipe)
     task = make_task(request, None, Progress())
     ids = [encoding.source.ids.tolist() for encoding in task.encodings]
     assert len(ids) == 3

@@ -1,9 +1,6 @@
 """Text to text: nothing is lost on the way, whatever the text and however it is handed in."""
 
-import copy
 import math
-import multiprocessing
-import pickle
 import signal
 import threading
 import time
@@ -262,35 +259,12 @@ def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
 def test_a_translation_can_be_looked_into(folder):
     translator = vidrio.load(folder)
     found = translator.translate("Bala core. Cola core.")
-    seen = found.look(1)
+    seen = vidrio.look_inside(found, 1)
     assert seen.text == "Cola core."
     assert seen.translation == found.sentences[1].text
 
 
-def test_a_translation_can_be_copied_and_pickled(folder):
-    found = vidrio.load(folder).translate("Bala core. Cola core.")
-    read = pickle.loads(pickle.dumps(found))
-    assert read.to_json() == copy.deepcopy(found).to_json() == found.to_json()
-    assert (read.alternative(0), read.alignment, read.words) == (found.text, found.alignment, found.words)
-    with pytest.raises(InputError, match="it was pickled"):
-        read.look()
-    assert copy.deepcopy(found).alignment == found.alignment
-    assert pickle.loads(pickle.dumps(read)).alignment == found.alignment
-
-
 SAMPLES = ["bala core. fula gaso!", "mila", "noso bare disa."]
-
-
-def test_a_translator_is_pickled_and_copied_as_its_folder_and_options(folder):
-    translator = vidrio.load(folder)
-    translator.options = replace(translator.options, beam=3)
-    expected = [one.text for one in translator.translate(SAMPLES)]
-    for read in (pickle.loads(pickle.dumps(translator)), copy.copy(translator)):
-        assert read.options == translator.options
-        assert [one.text for one in read.translate(SAMPLES)] == expected
-    assert read.translate(SAMPLES[0]).look().translation == translator.translate(SAMPLES[0]).look().translation
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(translator.translate, (SAMPLES[0],)).text == expected[0]
 
 
 def test_a_slow_source_is_answered_text_by_text(translator):
@@ -342,7 +316,7 @@ def test_what_repeats_itself_is_searched_again(folder):
 
 def test_bytes_that_make_no_characters_are_searched_again(tmp_path):
     """This model likes nothing so much as the second byte of a character without the first."""
-    tokenizer = Tokenizer.learn(["hola mundo, hola a todos"] * 9, "bpe", 290)
+    tokenizer = Tokenizer.learn(["hola mundo, hola a todos"] * 9, 290)
     config = write_model(
         tmp_path, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, special=tokenizer.special,
         output_bias=True,

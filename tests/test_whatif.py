@@ -21,7 +21,6 @@ from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.whatif import WhatIf, parse
 from vidrio.look.changed import as_data, look_changed, view
 from vidrio.look.run import open_model
-from vidrio.look.terminal import text as text_of
 from vidrio.model.json_text import json_text
 
 
@@ -367,7 +366,7 @@ def test_the_first_nan_is_the_first_along_the_way() -> None:
 )
 def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: list[str]) -> None:
     seen = look_changed(open_model("lesson"), "hello world", asked)
-    text = text_of(view(seen))
+    text = "\n".join(view(seen))
     assert all(part in text for part in told), text
     assert max(map(len, text.splitlines())) <= 80
     data = json.loads(json_text(as_data(seen)))
@@ -377,10 +376,10 @@ def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: l
 
 def test_a_classifier_is_compared_too(tmp_path: Path) -> None:
     write_model(tmp_path, shape="encoder", target_vocabulary=0, n_classes=3)
-    text = text_of(view(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")])))
+    text = "\n".join(view(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")])))
     assert "before  class" in text
     assert "How far the probabilities moved (KL, in nats)" in text
 
 
 def test_without_text_nothing_can_change() -> None:
-    assert "nothing can change" in text_of(view(look_changed(open_model("lesson"), "", [("softmax", "naive")])))
+    assert "nothing can change" in "\n".join(view(look_changed(open_model("lesson"), "", [("softmax", "naive")])))

@@ -8,7 +8,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import token_places, word_of_each, worded, words
 
 TEXTS = ["hola mundo", "¡Qué día! ¿No?", "un perro — dijo — y 18.10 €", "emoji 🙂🇪🇸 y ñandú", "el niño, ella"]
-TOKENIZER = Tokenizer.learn(TEXTS * 3, "bpe", 300)
+TOKENIZER = Tokenizer.learn(TEXTS * 3, 300)
 
 any_text = st.text(st.sampled_from("aé\u0301ñ1.,-—'¿{}% \n\t@/🙂_\u00a0"), max_size=30) | st.text(max_size=12)
 

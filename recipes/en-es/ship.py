@@ -12,7 +12,7 @@ from typing import Any
 
 from corpora import SYMBOLS, read
 from lexicon import PARALLEL, ordinary, translated
-from vidrio.learn.finish import trainings
+from vidrio.learn.train import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters

@@ -22,8 +22,8 @@ from vidrio.learn.run_files import keep_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
-from vidrio.text.tokens.special import SpecialNames
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.vocabulary import SpecialNames
 
 FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons/trained"
 # The document's ten, in its order, then what a few sentences need besides.
@@ -162,7 +162,7 @@ For lessons only: it knows seven English words and puts Spanish ones in their pl
   weight decay 0.02, seed {seed}), then rounding to four decimals. Command: `"""
     + COMMAND
     + """`.
-- `run/snapshots/`: the model after 0, 32, 64, … 4,096 steps: `vidrio look "hello world" -m lesson --history`.
+- `run/snapshots/`: the model after 0, 32, 64, … 4,096 steps: `vidrio serve -m lesson` shows them.
 - "hello world": probabilities {hello} for hola, mundo, EOS.
 - Right (every right word likelier than all others together): {learned} sentences that it has learned; {three}
   sentences of three words that it has never seen (seed 1 made 14 of them right, so seed 2 was kept); {four} of four

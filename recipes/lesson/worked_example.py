@@ -17,8 +17,8 @@ from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import parameter_specs
-from vidrio.text.tokens.special import NONE, SpecialNames
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.vocabulary import NONE, SpecialNames
 
 FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons"
 SEED = 2017

@@ -2,7 +2,9 @@
 
 import vidrio
 translator = vidrio.load()                           # the default model; or a name, or a folder
-print(translator.translate("Hello world"))
+translation = translator.translate("Hello world")
+print(translation)
+vidrio.look_inside(translation)                      # every number on the way
 """
 
 from vidrio._version import __version__ as __version__
@@ -20,14 +22,12 @@ def load(name: "str | Path | None" = None, workers: int | None = None) -> "Trans
     """A model that translates, by name or folder. What it needs is imported now, and not before."""
     from vidrio.translate.translator import Translator
 
-    translator = Translator.load(name, workers)
-    translator.look = _look
-    return translator
+    return Translator.load(name, workers)
 
 
-def _look(folder: "Path", translation: "Translation", sentence: int) -> "Look":
-    """What `Translation.look` gives."""
+def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
+    """The run that translated a sentence, with every number on the way."""
     from vidrio.look.run import open_model
     from vidrio.look.translated import look_at
 
-    return look_at(open_model(folder), translation, sentence)
+    return look_at(open_model(translation.translator.folder), translation, sentence)

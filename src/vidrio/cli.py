@@ -32,7 +32,6 @@ VERBS = {
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "site": ("vidrio.commands.site", "Write the page as static files, for any web server."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
-    "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
     "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
     "export": ("vidrio.commands.export", "Make of a model what another program loads."),
 }

@@ -75,9 +75,15 @@ async function start(site: Site) {
   // What Pyodide asks for comes unpacked; it has no packages of its own.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
-    const name = String(from instanceof Request ? from.url : from).split("/").at(-1) ?? "";
+    const name =
+      String(from instanceof Request ? from.url : from)
+        .split("/")
+        .at(-1) ?? "";
     const type = types[name.split(".").at(-1) ?? ""] ?? "application/octet-stream";
-    const told = JSON.stringify({ info: { arch: "wasm32", platform: "emscripten_3_1_45", version: "0.24.1" }, packages: {} });
+    const told = JSON.stringify({
+      info: { arch: "wasm32", platform: "emscripten_3_1_45", version: "0.24.1" },
+      packages: {},
+    });
     return new Response(name.endsWith("json") ? told : await (name.endsWith("wasm") ? binary : library), {
       headers: { "Content-Type": type },
     });
@@ -120,13 +126,16 @@ addEventListener("message", async ({ data }: MessageEvent<Ask | { site: Site }>)
     answering = start(data.site);
     await answering.then(
       () => scope.postMessage({ kind: "ready" }),
-      (error: unknown) => scope.postMessage({ kind: "failed", why: String(error) }),
+      () => undefined, // whoever asks hears why
     );
     return;
   }
   try {
     const [status, answer] = (await (await answering)?.(data)) ?? ["failed", "not started"];
-    scope.postMessage({ kind: "answer", id: data.id, status, answer }, typeof answer === "string" ? [] : [answer.buffer]);
+    scope.postMessage(
+      { kind: "answer", id: data.id, status, answer },
+      typeof answer === "string" ? [] : [answer.buffer],
+    );
   } catch (error) {
     scope.postMessage({ kind: "answer", id: data.id, status: "failed", answer: String(error) });
   }

@@ -29,7 +29,7 @@ export class Refused extends Error {
 /** The page is one file: its answers stand in it. */
 export const alone = "vidrio" in globalThis;
 const filed = () => import("./filed");
-const inBrowser = () => import("./python.svelte");
+const inBrowser = () => import("./python");
 
 async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   if (onSite) return (await inBrowser()).ask(path, body, signal);

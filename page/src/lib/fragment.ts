@@ -9,6 +9,8 @@ export interface View {
   lesson: string; // its name and the number of its section, nan/2; empty: none
   open: string;
   head: number;
+  row: number; // of the source, that stands out; -1: the one that the step reads most from
+  story: number; // its scene, from 1; 0: none
   at: string;
   numbers: string; // "" as translating computes, or float64
   changes: Change[];
@@ -22,6 +24,8 @@ export const EMPTY: View = {
   lesson: "",
   open: "",
   head: 0,
+  row: -1,
+  story: 0,
   at: "",
   numbers: "",
   changes: [],
@@ -34,7 +38,7 @@ export function readFragment(fragment: string): Partial<View> {
     const value = given.get(name);
     if (value !== null) view[name] = value;
   }
-  for (const name of ["sentence", "step", "head"] as const) {
+  for (const name of ["sentence", "step", "head", "row", "story"] as const) {
     const value = Number(given.get(name) ?? "");
     if (given.has(name) && Number.isInteger(value) && value >= 0) view[name] = value;
   }
@@ -50,7 +54,8 @@ export function writeFragment(view: View, defaultModel: string): string {
   const told = new URLSearchParams();
   told.set("text", view.text);
   if (view.model !== defaultModel) told.set("model", view.model);
-  for (const name of ["sentence", "step", "head"] as const) if (view[name]) told.set(name, String(view[name]));
+  for (const name of ["sentence", "step", "head", "story"] as const) if (view[name]) told.set(name, String(view[name]));
+  if (view.row >= 0) told.set("row", String(view.row));
   for (const name of ["lesson", "open", "at", "numbers"] as const) if (view[name]) told.set(name, view[name]);
   for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);
   return `#${told.toString()}`;

@@ -1,10 +1,10 @@
+import type { Messages } from "./messages";
 import type { Machine, Run, Stage } from "./types";
 
 /** A block of the overview: what it is called by, the quantities drawn as strips, and all that lie inside. */
 export interface Block {
   id: string;
   kind: "embedding" | "layer" | "memory" | "rows" | "words";
-  layer: number;
   strips: { part: string; address: string }[];
 }
 
@@ -16,11 +16,9 @@ export interface Part {
 /** The two towers, from the table of quantities alone: whatever a model's shape is. */
 export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   const known = new Set(machine.stages.map((stage) => stage.address));
-  const block = (id: string, kind: Block["kind"], layer: number, ...strips: string[]): Block[] => {
+  const block = (id: string, kind: Block["kind"], ...strips: string[]): Block[] => {
     const there = strips.filter((address) => known.has(address));
-    return there.length
-      ? [{ id, kind, layer, strips: there.map((address) => ({ part: partOf(address), address })) }]
-      : [];
+    return there.length ? [{ id, kind, strips: there.map((address) => ({ part: partOf(address), address })) }] : [];
   };
   const layers = (side: "enc" | "dec"): Block[] =>
     Array.from({ length: machine.layers[side] }, (_, n) => {
@@ -28,28 +26,14 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
         machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
       );
       // The decoder's sub-layers read different things, so each has its strip; of an encoder layer its end is enough.
-      return block(
-        `${side}.${n}`,
-        "layer",
-        n,
-        ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends),
-      );
+      return block(`${side}.${n}`, "layer", ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends));
     }).flat();
-  const out = block("out", "words", 0, "out.prob");
-  const encoder = [
-    ...block("src", "embedding", 0, "enc.in"),
-    ...layers("enc"),
-    ...block("memory", "memory", 0, "memory"),
-  ];
+  const out = block("out", "words", "out.prob");
+  const encoder = [...block("src", "embedding", "enc.in"), ...layers("enc"), ...block("memory", "memory", "memory")];
   if (machine.shape === "encoder") return { enc: [...encoder, ...out], dec: [] };
   return {
     enc: encoder,
-    dec: [
-      ...block("tgt", "embedding", 0, "dec.in"),
-      ...layers("dec"),
-      ...block("dec.out", "rows", 0, "dec.out"),
-      ...out,
-    ],
+    dec: [...block("tgt", "embedding", "dec.in"), ...layers("dec"), ...block("dec.out", "rows", "dec.out"), ...out],
   };
 }
 
@@ -95,6 +79,30 @@ export function blockOf(address: string): string {
   const layer = /^(enc|dec)\.\d+(?=\.)/.exec(address);
   if (layer) return layer[0];
   return Object.keys(INSIDE).find((id) => INSIDE[id]?.(address)) ?? "";
+}
+
+/** What a block is called. */
+export function titleOf(id: string, t: Messages, classes: boolean): string {
+  const layer = /^(?:enc|dec)\.(\d+)$/.exec(id);
+  if (layer) return `${t.layer} ${layer[1]}`;
+  const out = classes ? t.classes : t.logits;
+  return { src: t.embedding, tgt: t.embedding, memory: t.memory, "dec.out": t.decoderOut, out }[id] ?? id;
+}
+
+/** The blocks that a block is made from, and those that are made from it, in the order of the table. */
+export function neighboursOf(machine: Machine, id: string): { from: string[]; to: string[] } {
+  const [from, to] = [new Set<string>(), new Set<string>()];
+  const known = new Map(machine.stages.map((stage) => [stage.address, stage]));
+  for (const stage of machine.stages) {
+    const block = blockOf(stage.address);
+    for (const input of stage.inputs) {
+      const source = isStored(known.get(input)) ? "" : blockOf(input);
+      if (!source || !block || source === block || isStored(stage)) continue;
+      if (block === id) from.add(source);
+      if (source === id) to.add(block);
+    }
+  }
+  return { from: [...from], to: [...to] };
 }
 
 /** What rows or columns along an axis stand for. */

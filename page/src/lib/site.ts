@@ -19,7 +19,6 @@ export interface Ask {
 export type Heard =
   | { kind: "loading"; done: number; total: number }
   | { kind: "ready" }
-  | { kind: "failed"; why: string }
   | { kind: "answer"; id: number; status: string; answer: string | Uint8Array };
 
 /** The page stands on static files: Python answers in a worker of the browser. */

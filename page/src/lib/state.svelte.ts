@@ -6,6 +6,7 @@ import * as api from "./api";
 import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
 import { later } from "./idle";
 import { catalogues, type Language, type Messages } from "./messages";
+import { onSite } from "./site";
 import type { Tensor } from "./tensors";
 import type { Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
@@ -32,6 +33,7 @@ class Page {
   refusal: Refusal | null = $state.raw(null);
   busy = $state(false);
   readonly alone = api.alone; // one file, without a server
+  playing = $state(false); // the story goes on by itself, from the moment it is asked for
   missing: Record<string, boolean> = $state({}); // not in this file
   milliseconds = $state(0); // from key press to a new overview
   language: Language = $state("en");
@@ -148,7 +150,9 @@ class Page {
       this.refusal =
         error instanceof api.Refused
           ? new Refusal(error.what, error.found, error.todo)
-          : new Refusal(this.t.noServer, String(error), this.t.noServerDo);
+          : onSite
+            ? new Refusal(this.t.noPython, String(error), this.t.noPythonDo)
+            : new Refusal(this.t.noServer, String(error), this.t.noServerDo);
     });
   }
 

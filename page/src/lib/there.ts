@@ -1,5 +1,8 @@
+import { blockOf, headOf } from "./plan";
+import { page } from "./state.svelte";
+
 /** A layer's quantities come into the document one a frame; what leads to one waits for it. */
-export function whenThere(id: string, then: (element: HTMLElement) => void): void {
+function whenThere(id: string, then: (element: HTMLElement) => void): void {
   const end = performance.now() + 4000;
   const look = () => {
     const element = document.getElementById(id);
@@ -7,4 +10,28 @@ export function whenThere(id: string, then: (element: HTMLElement) => void): voi
     else if (performance.now() < end) requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
+}
+
+const goTo = (id: string) =>
+  whenThere(id, (there) => {
+    there.scrollIntoView({ block: "start" });
+    there.focus({ preventScroll: true });
+  });
+
+/** Open a block, or with "" none: then back to where the block stands in the machine. */
+export function openBlock(id: string): void {
+  const from = page.view.open;
+  page.show({ open: id }, true);
+  if (id) goTo(`inside-${id}`);
+  else
+    whenThere(`block-${from}`, (there) => {
+      there.scrollIntoView({ block: "center" });
+      there.querySelector("button")?.focus({ preventScroll: true });
+    });
+}
+
+/** Open the block that holds a quantity, there. */
+export function openQuantity(address: string): void {
+  page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);
+  goTo(`q-${address}`);
 }

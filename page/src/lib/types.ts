@@ -238,35 +238,7 @@ export interface Asked {
   numbers: string;
 }
 
-// --- blocks: what a report or a lesson shows -------------------------------------------------------------------------
-
-export type CellData =
-  | string
-  | { value: Num; address: string; share: boolean; label: string }
-  | { bar: Num }
-  | { words: string; kind: string; bold: boolean };
-
-export interface NumbersBlock {
-  kind: "numbers";
-  address: string;
-  vector: boolean;
-  rows: [number | null, string][];
-  columns: [number | null, string][];
-  values: Num[][];
-  shares: boolean;
-  caption: string;
-  left_out: { count: number; of: number; from: Num; to: Num } | null;
-  whole?: { single: boolean; columns: number; bytes: string }; // where some are left out
-}
-
-export interface TableBlock {
-  kind: "table";
-  name: string;
-  heads: string[];
-  rows: CellData[][];
-  row_heads: boolean;
-  whole?: CellData[][]; // where `rows` are some of them
-}
+// --- learning --------------------------------------------------------------------------------------------------------
 
 export interface CurvesBlock {
   kind: "curves";
@@ -276,51 +248,6 @@ export interface CurvesBlock {
   from_zero: boolean;
   names?: string[]; // of the whole numbers along the axis, where they are not steps
 }
-
-export interface HeatBlock {
-  kind: "heat";
-  weights: Num[][];
-  rows: string[];
-  columns: string[];
-  caption: string;
-}
-
-export type Block =
-  | { kind: "title"; text: string }
-  | { kind: "note"; text: string; tone: string }
-  | { kind: "text"; text: string }
-  | TableBlock
-  | NumbersBlock
-  | {
-      kind: "quantity";
-      address: string;
-      axes: string;
-      shape: string;
-      says: string;
-      formula: string;
-      place: string;
-      inputs: string[];
-      numbers: Block;
-    }
-  | { kind: "beside"; blocks: Block[] }
-  | { kind: "fold"; title: string; blocks: Block[] }
-  | { kind: "pairs"; pairs: [string, string][] }
-  | CurvesBlock
-  | { kind: "ages"; history: AgesData }
-  | HeatBlock;
-
-/** A page of blocks: a report, a lesson. */
-export interface Sheet {
-  kind: "blocks";
-  vidrio: string;
-  title: string;
-  precision: number;
-  header: Block[];
-  sections: { anchor: string; title: string; blocks: Block[] }[];
-  checksums: [string, string][];
-}
-
-// --- learning --------------------------------------------------------------------------------------------------------
 
 export interface Age {
   step: number | null; // null: the model that was kept
@@ -341,7 +268,7 @@ export interface AgesData {
 
 export interface Learning {
   ages: AgesData | null;
-  curves: Block[];
+  curves: CurvesBlock[];
 }
 
 export interface Forced {

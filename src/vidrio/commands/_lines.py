@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -16,7 +17,33 @@ from vidrio.errors import DataError, about_file
 from vidrio.model.files import is_plain_file, keep_access, real_place
 from vidrio.text.utf8 import Decoder
 
+if TYPE_CHECKING:
+    from vidrio.commands._work import Work
+
 READ_AT_ONCE = 64 * 1024  # bytes
+
+
+def translate_lines(work: "Work", source: Path | None, target: Path | None, *, resume: bool) -> None:
+    """A line for each line. With `resume`, what an earlier command has written of the output stays."""
+    if resume and target and target.is_file() and not part_of(target).exists():
+        click.echo(f"vidrio: {target} is complete", err=True)
+        return
+    with writing(target, resume=resume) as output, reading(source) as groups:
+        at, left = output.done + 1, output.done
+        for group in groups:
+            lines = iter(group)
+            left -= sum(1 for _ in islice(lines, left))
+            for line in work.on_lines(lines, at):
+                output.write(line)
+                at += 1
+            output.flush()
+        if left:
+            raise DataError(
+                "there is more output than input",
+                found=f"{output.done} lines are translated already, the input has {output.done - left}",
+                do="give the same input as before, or leave out --resume to start afresh",
+            )
+
 
 # --- in ---------------------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import click
 from vidrio.model.config import LARGEST_BEAM
 
 if TYPE_CHECKING:
-    from vidrio.data.pairs import Corpus
     from vidrio.data.prepare import Wishes
+    from vidrio.data.read import Corpus
     from vidrio.hypothesis import Options
     from vidrio.model.config import ModelConfig
 
@@ -163,8 +163,8 @@ cleaning_options = together(
 def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":
     """The corpora and the wishes that files and options stand for."""
     from vidrio.data.clean import Limits
-    from vidrio.data.pairs import corpora
     from vidrio.data.prepare import Wishes
+    from vidrio.data.read import corpora
 
     languages = given["languages"] or ("", "")
     sources = corpora(files, columns=given["columns"], languages=languages)

@@ -2,17 +2,20 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from vidrio.commands._options import SAMPLING, SEARCH, as_options
 from vidrio.errors import DataError
+from vidrio.model.files import sha256
 from vidrio.model.json_text import encodable, json_text
 
 if TYPE_CHECKING:
-    from vidrio.documents.terms import Hidden, Terms
+    from vidrio.documents.terms import Terms
     from vidrio.hypothesis import Options
     from vidrio.translate.answers import Answers
     from vidrio.translate.translation import Translation
@@ -28,60 +31,83 @@ class Work:
 
     model: "Translator | Answers"
     options: "Options"
-    as_json: bool = False
-    jsonl: bool = False
-    confidence: bool = False
-    terms: "Terms" = ()
+    as_json: bool
+    jsonl: bool
+    confidence: bool
+    terms: "Terms"
     unknown: dict[str, None] = field(default_factory=dict)  # the first words that the vocabulary lacks, in order
 
-    def on_text(self, text: str, start: str) -> list[str]:
+    @staticmethod
+    def opener(
+        model_name: str | None, n_best: int, glossary: Path | None, confidence: bool, **given: Any
+    ) -> "Callable[[int | None], Work]":
+        """What loads the model, to work on so many cores, with the options of the command line."""
+
+        def load(cores: int | None) -> Work:
+            from vidrio.documents.terms import read_terms
+            from vidrio.translate.translator import NoTranslator, Translator
+
+            model: Any
+            try:
+                model = Translator.load(model_name, cores)
+            except NoTranslator:
+                from vidrio.translate.answers import Answers
+
+                if confidence or glossary:
+                    raise click.UsageError("--confidence and --glossary need a model that translates.") from None
+                model = Answers.load(model_name)
+            search = {name: given[name] for name in SEARCH}
+            if n_best > 1 and all(given[name] is None for name in SAMPLING):
+                search["beam"] = max(n_best, search["beam"] or model.options.beam)
+            return Work(
+                model=model,
+                options=replace(as_options(model.config, search), n_best=n_best),
+                as_json=given["as_json"],
+                jsonl=given["jsonl"],
+                confidence=confidence,
+                terms=read_terms(glossary),
+            )
+
+        return load
+
+    def on_text(self, text: str) -> list[str]:
         """One text, whatever line ends it holds: its translations, or one line of JSON."""
-        hidden = self._hide(text)
-        if start:
-            model: Any = self.model
-            answer = model.begin_with(hidden.text if hidden else text, start, self.options.n_best, self.options)
-        else:
-            [answer] = self._answers([hidden.text if hidden else text])
-        self._note(answer)
+        from vidrio.documents.terms import hide, reveal
+
+        hidden = hide(text, self.terms)
+        [answer] = self._answers([hidden.text])
+        self._note(1, answer)
         if self.as_json or self.jsonl:
-            return [json_text(answer.to_json() if self.as_json else {"text": text, **self._fields(answer)})]
-        if self.confidence:
-            warn_of_doubts(1, answer)
-        return [_revealed(line, hidden) for line in (answer.text, *answer.alternatives[1:])]
+            return [self._json({"text": text}, answer)]
+        return [reveal(line, hidden) for line in (answer.text, *answer.alternatives[1:])]
 
     def on_lines(self, lines: Iterable[str], first: int = 1) -> Iterator[str]:
         """A line for each line; `first` is the number of the first one."""
-        waiting: deque[tuple[dict[str, Any], Hidden | None]] = deque()
+        from vidrio.documents.terms import Hidden, hide, reveal
+
+        waiting: deque[tuple[dict[str, Any], Hidden]] = deque()
 
         def texts() -> Iterator[str]:
             for number, line in enumerate(lines, first):
                 record = read_record(line, number) if self.jsonl else {"text": line}
-                hidden = self._hide(record["text"])
-                waiting.append((record, hidden))
-                yield hidden.text if hidden else record["text"]
+                waiting.append((record, hide(record["text"], self.terms)))
+                yield waiting[-1][1].text
 
         for number, answer in enumerate(self._answers(texts()), first):
             record, hidden = waiting.popleft()
-            self._note(answer)
-            if self.as_json:
-                yield json_text({**record, **answer.to_json()})
-            elif self.jsonl:
-                yield json_text({**record, **self._fields(answer)})
+            self._note(number, answer)
+            if self.as_json or self.jsonl:
+                yield self._json(record, answer)
             else:
-                if self.confidence:
-                    warn_of_doubts(number, answer)
-                yield _revealed(answer.text if self.translates else " ".join(answer.text.splitlines()), hidden)
+                yield reveal(answer.text if self.translates else " ".join(answer.text.splitlines()), hidden)
 
     @property
     def translates(self) -> bool:
         return self.model.config.shape == "encoder-decoder"
 
-    def _hide(self, text: str) -> "Hidden | None":
-        if not self.terms:
-            return None
-        from vidrio.documents.terms import hide
-
-        return hide(text, self.terms)
+    def checksum(self) -> str:
+        """Of the model: its config holds the checksums of its other files."""
+        return sha256(self.model.folder / "config.json")
 
     def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
         model: Any = self.model
@@ -89,16 +115,21 @@ class Work:
             return model.stream(texts, self.options)
         return (model.answer(text, self.options) for text in texts)
 
-    def _fields(self, answer: Any) -> dict[str, Any]:
-        """What is added to a line of JSON."""
+    def _json(self, record: dict[str, Any], answer: Any) -> str:
+        """A line of JSON: what was read, and what is known of its translation; all of it, or the most important."""
+        if self.as_json:
+            return json_text({**record, **answer.to_json()})
         if not self.translates:
-            return dict(answer.details)
-        return {"translation": answer.text, **({"confidence": answer.confidence} if self.confidence else {})}
+            return json_text({**record, **answer.details})
+        return json_text({**record, "translation": answer.text, "confidence": answer.confidence})
 
-    def _note(self, answer: Any) -> None:
+    def _note(self, number: int, answer: Any) -> None:
+        """What is said about an answer on stderr: now, or in the end."""
         for word in answer.unknown:
             if len(self.unknown) < MOST_UNKNOWN:
                 self.unknown[word] = None
+        if self.confidence:
+            warn_of_doubts(number, answer)
 
 
 def read_record(line: str, number: int) -> dict[str, Any]:
@@ -113,14 +144,6 @@ def read_record(line: str, number: int) -> dict[str, Any]:
     return record
 
 
-def _revealed(translation: str, hidden: "Hidden | None") -> str:
-    if hidden is None:
-        return translation
-    from vidrio.documents.terms import reveal
-
-    return reveal(translation, hidden)
-
-
 def warn_of_doubts(number: int, translation: "Translation") -> None:
     """How likely a translation is, and the words of it that are not."""
     doubts = (word for word in translation.words if word.confidence is not None and word.confidence < DOUBTFUL)
@@ -128,7 +151,7 @@ def warn_of_doubts(number: int, translation: "Translation") -> None:
     click.echo(f"{number:8}{translation.confidence:8.2f}  {words}".rstrip(), err=True)
 
 
-def warn_of_unknown(words: Sequence[str]) -> None:
-    if words:
-        more = " …" if len(words) >= MOST_UNKNOWN else ""
-        click.echo(f"vidrio: not in the model's vocabulary: {', '.join(words)}{more}", err=True)
+def warn_of_unknown(words: Iterable[str]) -> None:
+    if listed := list(words):
+        more = " …" if len(listed) >= MOST_UNKNOWN else ""
+        click.echo(f"vidrio: not in the model's vocabulary: {', '.join(listed)}{more}", err=True)

@@ -29,7 +29,6 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     vidrio check "Hello world" --model lesson enc.0 "out.prob[0,hola]"
     """
     from vidrio.look import checked as report
-    from vidrio.look.terminal import text as plain
 
     request = RunRequest.take(text, given)
     as_json = given.pop("as_json")
@@ -39,5 +38,5 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     if as_json:
         print_json(report.as_data(outcome))
     else:
-        click.echo(plain(report.view(outcome)))
+        click.echo("\n".join(report.view(outcome)))
     return 0 if outcome.agrees else 1

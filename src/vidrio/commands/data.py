@@ -1,14 +1,14 @@
-"""`vidrio data clean|get`: sentence pairs, before a model learns from them."""
+"""`vidrio data clean`: sentence pairs, before a model learns from them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import FILE, cleaning_options, json_option, mirror_option, print_json, read_options
+from vidrio.commands._options import FILE, cleaning_options, json_option, print_json, read_options
 from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def data() -> None:
-    """Clean and fetch sentence pairs.
+    """Look at sentence pairs and clean them.
 
-    Pairs are read from tables (.tsv .csv .jsonl .parquet, or a .txt with tabs), from two files with aligned lines, all
-    of them also as .gz .xz, or from Hugging Face as hf:NAME.
+    Pairs are read from tables (.tsv .csv .jsonl, or a .txt with tabs), or from two files with aligned lines,
+    all of them also as .gz and .xz.
     """
 
 
@@ -75,8 +75,7 @@ def clean(
 def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict[str, int]) -> Iterator[str]:
     """What was read, left out and written, in lines of at most 80 columns."""
     from vidrio.data.clean import REASONS
-    from vidrio.look.layout import wrap
-    from vidrio.look.writing import cut, visible
+    from vidrio.look.writing import cut, visible, wrap
 
     for name, words in layouts.items():
         yield from wrap(f"{visible(name)}: {words}", hang="  ").splitlines()
@@ -90,27 +89,3 @@ def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict
                 yield cut(f"    → {visible(sample.target)}", 80)
     for path, count in written.items():
         yield f"{count:,} pairs in {path}"
-
-
-@data.command()
-@click.argument("name")
-@click.option("--to", type=FILE, help="The file to write. [by the name, here]")
-@mirror_option
-@json_option
-def get(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
-    """Fetch the pairs NAME: tatoeba:eng-spa, or opus:CORPUS:en-es.
-
-    FILE.tsv.origin.json, beside FILE.tsv, has licence and attribution; both go into the card of a model that learns
-    from it.
-    """
-    from vidrio.data.sources import get as fetch_pairs
-
-    with Console() as console:
-        path, origin = fetch_pairs(name, to, console.progress, mirror=mirror)
-    if as_json:
-        print_json({"file": str(path), **asdict(origin)})
-        return
-    click.echo(f"{origin.pairs:,} pairs in {path}")
-    click.echo(f"sha256 {origin.checksum}")
-    click.echo(f"licence: {origin.licence.splitlines()[0]}")
-    click.echo(f"attribution: {origin.attribution}")

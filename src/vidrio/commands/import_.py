@@ -19,7 +19,7 @@ from vidrio.commands._progress import Console
 def import_(source: str, to: Path, target: str, languages: tuple[str, str] | None, mirror: str, as_json: bool) -> None:
     """Make a model folder of a MarianMT model (Hugging Face) or a Marian release (OPUS-MT).
 
-    PATH_OR_NAME is a folder, a zip, or the name of a model on the Hugging Face hub such as Helsinki-NLP/opus-mt-en-es.
+    PATH_OR_NAME is a folder, or the name of a model on the Hugging Face hub such as Helsinki-NLP/opus-mt-en-es.
     docs/interop.md lists what is supported. Everything works on the folder then: translate, look, train --from, …
     """
     from vidrio.interop.importing import import_model

@@ -12,7 +12,6 @@ from vidrio.model.files import write_output
 
 if TYPE_CHECKING:
     from vidrio.look.changed import BeforeAfter
-    from vidrio.look.run import LoadedModel
 
 FILE = click.Path(dir_okay=False)
 
@@ -21,7 +20,6 @@ FILE = click.Path(dir_okay=False)
 @click.argument("text")
 @model_option
 @click.option("--at", "addresses", metavar="ADDRESS", multiple=True, help="A layer, a matrix or a number. Repeatable.")
-@click.option("--history", is_flag=True, help="The same text at every age of the model, from random to trained.")
 @run_options
 @precision_option
 @dtype_option
@@ -37,17 +35,13 @@ def look(text: str, precision: int, **given: Any) -> None:
     vidrio look "Hello world" --at enc.0
     vidrio look "Hello world" --at enc.0.self.weights.h0
     vidrio look "Hello world" --html page.html
-    vidrio look "Hello world" --model lesson --history
     """
     from vidrio.search import Tree
 
     request = RunRequest.take(text, given)
     views = Views(**given, precision=precision)
-    views.refuse_contradictions(request)
+    views.refuse_contradictions()
     model = request.open()
-    if views.history:
-        click.echo(history(views, request, model))
-        return
     options = request.options(model)
     show(views, request, request.run(model, Tree() if views.html and options.sampling is None else None))
 
@@ -57,26 +51,22 @@ class Views:
     """What is asked for of a run."""
 
     addresses: tuple[str, ...]
-    history: bool
     as_json: bool
     html: str | None
     precision: int
 
-    def refuse_contradictions(self, request: RunRequest) -> None:
+    def refuse_contradictions(self) -> None:
         """Standard output holds one thing: text, JSON or a page."""
         outputs = ["--at"] * bool(self.addresses and not self.as_json) + ["--json"] * self.as_json
         outputs += ["--html -"] * (self.html == "-")
         if len(outputs) > 1:
             raise click.UsageError(f"{' and '.join(outputs)} would all go to standard output: ask for one at a time")
-        if self.history and (self.html or request.whatif or len(self.addresses) > 1):
-            raise click.UsageError("--history cannot be combined with what-ifs, --html, or --at given twice.")
 
 
 def show(views: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print what was asked for, and write the page."""
     from vidrio.glass.trace import parse_address
     from vidrio.look import changed, overview, quantities, run_data
-    from vidrio.look.terminal import text
 
     if views.addresses:
         refuse_copied(tried.after)
@@ -93,27 +83,10 @@ def show(views: Views, request: RunRequest, tried: "BeforeAfter") -> None:
         print_json(run_data.answer(tried, request.text))
     elif views.addresses:
         found = (quantities.at(run.trace, address, lead_on, precision) for address in views.addresses)
-        click.echo("\n\n".join(text(view, precision) for view in found))
+        click.echo("\n\n".join("\n".join(lines) for lines in found))
     elif views.html is None:
         whole = changed.view(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
-        click.echo(text(whole, precision))
-
-
-def history(views: Views, request: RunRequest, model: "LoadedModel") -> str:
-    """The same text from random to trained."""
-    from vidrio.look import history as ages
-    from vidrio.look.run import target_ids
-    from vidrio.look.terminal import text
-    from vidrio.model.json_text import json_text
-
-    forced = target_ids(model, request.target) if request.target is not None and model.config.has_decoder else None
-    where = "".join(views.addresses)
-    past = ages.history(model, request.read(model).text, request.options(model), where, forced)
-    return (
-        json_text(past.to_json(), indent=1)
-        if views.as_json
-        else text(ages.view(past, views.precision), views.precision)
-    )
+        click.echo("\n".join(whole))
 
 
 def write(path: str, content: str) -> None:

@@ -38,7 +38,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @option("--alternatives-limit", type=click.IntRange(0, 64), show_default=True, help="Alternatives a text.")
 @option("--body-limit", type=click.IntRange(1), show_default=True, help="Bytes a request.")
 @option("--queue", type=click.IntRange(1), show_default=True, help="Characters that may wait.")
-@option("--keys", type=FILE, help="The file of API keys (vidrio keys).")
+@option("--keys", type=FILE, help="The file of API keys: lines of name, key, limits.")
 @option("--key-required", is_flag=True, help="Nobody is served without a key.")
 @option("--files", type=FOLDER, help="Files are translated, too; they lie here for a while.")
 @option("--file-limit", type=click.IntRange(1), show_default=True, help="Bytes of a file.")

@@ -10,12 +10,12 @@ import click
 
 from vidrio.commands._options import LIMITS, LIMITS_OF, duration, names_of, together, two_names
 from vidrio.commands._progress import Console
-from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
-    from vidrio.learn.finish import Judgement, Learned
     from vidrio.learn.plan import Request
     from vidrio.learn.task import Task
+    from vidrio.learn.train import Learned
+    from vidrio.learn.validate import Judgement
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
@@ -94,7 +94,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     """What the options ask for; what was not given is not in it."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import Wishes
-    from vidrio.learn.plan import Choices, Material, Request, Start, Stop
+    from vidrio.learn.plan import Request, Start, Stop
 
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
@@ -102,23 +102,21 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other.")
     if given["start"] is not None and (given["vocabulary"] or given["separate"]):
         raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one.")
-    material = Material(
-        clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
+    return Request(
+        folder=folder,
         names=pairs,
         languages=given["languages"] or ("", ""),
+        clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
         vocabulary=given["vocabulary"] or 0,
-        **{name: given[name] for name in ("dev", "test", "columns", "separate")},
-    )
-    choices = Choices(
-        task=given["task"],
+        start=None if given["start"] is None else Start.find(given["start"]),
         preset=sizes.pop("preset", ""),
-        device=given["device"] or "",
         sizes=sizes,
         recipe=recipe,
         stop=Stop(**ends) if ends else None,
+        device=given["device"] or "",
+        command=command,
+        **{name: given[name] for name in ("dev", "test", "columns", "separate", "task")},
     )
-    start = None if given["start"] is None else Start.find(given["start"])
-    return Request(folder, material, choices, start, command=command)
 
 
 EXAMPLES = 20  # held-out texts of which the shortest is shown
@@ -152,9 +150,8 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
         made = training.train(request, Reporter(console.say, console.watch, console.progress))
         if made is not None:
             learned, judgement = made
-            if learned.task.kind == "translate":
-                console.progress.work = Work("writing the report")
-                console.say(f"report: {write_report(learned, judgement)}")
+            if judgement.translations:
+                console.say(f"held-out sentences and their translations: {write_translations(learned, judgement)}")
             console.say(f"wrote {to}")
             console.say(f"try it: {try_it(to, learned.task)}")
 
@@ -167,23 +164,15 @@ def try_it(folder: Path, task: "Task") -> str:
     return shlex.join(["vidrio", "translate", "--model", str(folder), *(["--"] if text.startswith("-") else []), text])
 
 
-def write_report(learned: "Learned", judgement: "Judgement") -> Path:
-    """The page on how the model became what it is."""
-    from vidrio.learn.finish import LIMITS
-    from vidrio.look import report
-    from vidrio.look.page import blocks_page
+def write_translations(learned: "Learned", judgement: "Judgement") -> Path:
+    """The held-out sentences, the worst translation first: its chrF, the source, what it says and what was expected."""
     from vidrio.model.files import write_atomically
+    from vidrio.score.metrics import chrf_of_each
 
-    task, data = learned.task, learned.request.run / "data" / "data.json"
-    sources, references = zip(*task.test, strict=True) if task.test else ((), ())
-    ending = report.Ending(
-        sources=sources,
-        references=references,
-        translations=judgement.translations,
-        scores=judgement.scores,
-        limits=LIMITS,
-        warnings=judgement.warnings,
-    )
-    page = learned.request.folder / "report.html"
-    write_atomically(page, blocks_page(report.report(learned.request.folder, ending, data)).encode())
-    return page
+    sources, references = zip(*learned.task.test, strict=True)
+    scores = chrf_of_each(judgement.translations, references)
+    rows = sorted(zip(scores, sources, judgement.translations, references, strict=True))
+    lines = [f"{chrf:.1f}\t{source}\t{said}\t{expected}\n" for chrf, source, said, expected in rows]
+    path = learned.request.folder / "translations.tsv"
+    write_atomically(path, "".join(["chrF\tsource\ttranslation\texpected\n", *lines]).encode())
+    return path

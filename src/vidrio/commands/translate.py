@@ -1,32 +1,24 @@
 """`vidrio translate`: text, files, or standard input, one line out for each line in."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from itertools import islice
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import (
-    BEAM,
-    SAMPLING,
-    SEARCH,
-    THERE,
-    as_options,
-    json_option,
-    model_option,
-    ray_option,
-    search_options,
-)
+from vidrio.commands._lines import translate_lines
+from vidrio.commands._options import BEAM, SAMPLING, THERE, json_option, model_option, ray_option, search_options
+from vidrio.commands._work import Work, warn_of_unknown
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
-from vidrio.errors import DataError
+from vidrio.errors import ModelError
+from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
-    from vidrio.commands._work import Work
-    from vidrio.translate.answers import Answers
-    from vidrio.translate.translator import Translator
+    from vidrio.documents.aligned import Aligned
+    from vidrio.wide.bulk import Answer
 
+AT_ONCE = 200  # texts of a document, between two steps of the progress bar
 NAMES = {"html": "a.html", "markdown": "a.md"}
 EPILOG = """\b
 Examples:
@@ -63,7 +55,6 @@ Examples:
 @click.option(
     "--n-best", type=BEAM, default=1, help="So many translations of TEXT, the best first; of lines in --json."
 )
-@click.option("--start", default="", metavar="WORDS", help="The translation of TEXT, one sentence, begins with this.")
 @click.option("--confidence", is_flag=True, help="On stderr: how likely each line is, and the words that are not.")
 @json_option
 @click.option(
@@ -85,165 +76,131 @@ def translate(words: tuple[str, ...], sources: tuple[str, ...], ray: str | None,
     sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
     ODT, EPUB and PO are translated as a whole, with their formatting.
     """
-    search = {name: given.pop(name) for name in SEARCH}
-    request = Request(text=None if words in ((), ("-",)) else " ".join(words), search=search, sources=sources, **given)
-    if ray is None:
-        request.run()
+    text = None if words in ((), ("-",)) else " ".join(words)
+    form, target = given.pop("form"), given.pop("target")
+    if form is None:
+        document = any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in sources)
     else:
-        request.run_on_cluster(ray or None)
+        document = form != "text"
+    refuse_contradictions(text, sources, target, ray, document=document, **given)
+    resume, workers = given.pop("resume"), given.pop("workers")
+    if ray is not None:
+        translate_on_cluster(Work.opener(**given), sources, target, ray or None, workers, resume=resume)
+        return
+    source, output = (None if path is None else Path(path) for path in (next(iter(sources), None), target))
+    if document:
+        translate_document(NAMES.get(form, str(source)), source or text, output, given["model_name"], given["glossary"])
+        return
+    work = Work.opener(**given)(workers if text is None else 1)
+    if text is not None:
+        click.echo("\n".join(work.on_text(text)))
+    else:
+        translate_lines(work, source, output, resume=resume)
+    warn_of_unknown(work.unknown)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the command line asks for."""
+def refuse_contradictions(
+    text: str | None,
+    sources: tuple[str, ...],
+    target: str | None,
+    ray: str | None,
+    *,
+    document: bool,
+    resume: bool,
+    n_best: int,
+    confidence: bool,
+    as_json: bool,
+    jsonl: bool,
+    glossary: Path | None,
+    **given: Any,
+) -> None:
+    """A usage error for options that exclude each other."""
+    json = as_json or jsonl
+    same = len(sources) == 1 and target and Path(target).exists() and Path(target).samefile(sources[0])
+    wrong = {
+        "Several inputs need --ray.": len(sources) > 1 and ray is None,
+        "Give TEXT or --input, not both.": text is not None and sources,
+        "--output is for files and standard input; the translation of TEXT goes to standard output.": (
+            target and text is not None
+        ),
+        "Documents take no --json, --jsonl, --n-best or --resume.": document and (json or n_best > 1 or resume),
+        "--glossary cannot be combined with --json or --jsonl.": glossary and json,
+        "--confidence is for lines of text; --json and --jsonl tell it anyway.": confidence and (json or document),
+        "--resume needs the --output that it continues.": resume and target is None,
+        "--input and --output are the same file.": same,
+        "--n-best gives several translations per line; add --json.": (
+            n_best > 1 and not as_json and (text is None or jsonl)
+        ),
+        "--ray needs an --input and an --output.": ray is not None and not (sources and target),
+        "--ray translates lines, not documents.": ray is not None and document,
+        "--ray cannot sample: the tokens drawn depend on what else is translated.": (
+            ray is not None and any(given[name] is not None for name in SAMPLING)
+        ),
+        "--ray takes no --confidence; --json and --jsonl tell it.": ray is not None and confidence,
+    }
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise click.UsageError(message)
 
-    text: str | None  # None: lines, of a file or of standard input
-    model_name: str | None
-    sources: tuple[str, ...]
-    target: str | None
-    resume: bool
-    n_best: int
-    start: str
-    confidence: bool
-    as_json: bool
-    jsonl: bool
-    workers: int | None
-    form: str | None
-    glossary: Path | None
-    search: Mapping[str, Any]
 
-    def run(self) -> None:
-        if len(self.sources) > 1:
-            raise click.UsageError("Several inputs need --ray.")
-        source = Path(self.sources[0]) if self.sources else None
-        self.refuse_contradictions(source)
-        if self.is_document(source):
-            from vidrio.commands._documents import translate_document
+def translate_document(
+    name: str, source: Path | str | None, target: Path | None, model_name: str | None, glossary: Path | None
+) -> None:
+    """A file, a text or standard input → a file or standard output. The name's suffix says which format it is."""
+    from vidrio.commands._progress import bar
+    from vidrio.documents.aligned import answers
+    from vidrio.documents.formats import plan_file, suffix_of
+    from vidrio.documents.terms import read_terms, with_terms
+    from vidrio.model.files import write_output
+    from vidrio.translate.translator import Translator
 
-            name = NAMES.get(self.form or "", str(source))
-            translate_document(self.load(), name, source or self.text, self.output, self.glossary)
-            return
-        from vidrio.commands._work import warn_of_unknown
+    if target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
+        raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
+    if isinstance(source, Path):
+        data = source.read_bytes()
+    else:
+        data = sys.stdin.buffer.read() if source is None else f"{source}\n".encode()
+    translator = Translator.load(model_name)
+    plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(glossary))
+    found: list[Aligned] = []
+    with bar("translating", len(plan.asks)) as show:
+        for start in range(0, len(plan.asks), AT_ONCE):
+            found += answers(translator, plan.asks[start : start + AT_ONCE])
+            show(len(found))
+    written = plan.render(found)
+    if target is None:
+        sys.stdout.buffer.write(written)
+    else:
+        write_output(target, written)
 
-        work = self.work()
-        if self.text is not None:
-            click.echo("\n".join(work.on_text(self.text, self.start)))
-        else:
-            self.on_lines(work, source)
-        warn_of_unknown(list(work.unknown))
 
-    def run_on_cluster(self, address: str | None) -> None:
-        """The lines of many files, on a Ray cluster."""
-        from vidrio.commands._wide import answer_on_cluster, worker_start
-        from vidrio.wide.bulk import Bulk
+def translate_on_cluster(
+    load: Callable[[int | None], Work],
+    sources: Sequence[str],
+    target: str,
+    address: str | None,
+    cores: int | None,
+    *,
+    resume: bool,
+) -> None:
+    """The lines of many files, on a Ray cluster."""
+    from vidrio.commands._progress import bar
+    from vidrio.wide.bulk import Bulk, answer_files
 
-        if not self.sources or self.target is None:
-            raise click.UsageError("--ray needs an --input and an --output.")
-        self.refuse_contradictions(None)
-        if self.form not in (None, "text") or any(map(self.is_document, map(Path, self.sources))):
-            raise click.UsageError("--ray translates lines, not documents.")
-        if self.samples:
-            raise click.UsageError("--ray cannot sample: the tokens drawn depend on what else is translated.")
-        if self.confidence and not (self.as_json or self.jsonl):
-            raise click.UsageError("--confidence with --ray needs --json or --jsonl.")
-        begin = worker_start(lambda cores: replace(self, workers=cores).work())
-        answer_on_cluster(Bulk(self.sources, self.target, address, self.resume, self.workers, begin))
+    model = load(None).checksum()
 
-    def work(self) -> "Work":
-        """The model, and what is asked of it."""
-        from vidrio.commands._work import Work
-        from vidrio.documents.terms import read_terms
-        from vidrio.translate.translator import NoTranslator
+    def begin(cores: int) -> "Answer":
+        """On a worker: open the model, which must be the one that this machine has."""
+        work = load(cores)
+        if work.checksum() != model:
+            do = "give all machines the same model and Vidrio"
+            raise ModelError(f"{work.model.folder} is another model here", do=do)
+        return lambda name, raw, first: list(work.on_lines(map(Decoder(name, first=first), raw), first))
 
-        try:
-            model: Translator | Answers = self.load()
-        except NoTranslator:
-            model = self.load_other()
-        options = dict(self.search)
-        if self.n_best > 1 and not self.samples:
-            options["beam"] = max(self.n_best, options["beam"] or model.options.beam)
-        return Work(
-            model=model,
-            options=replace(as_options(model.config, options), n_best=self.n_best),
-            as_json=self.as_json,
-            jsonl=self.jsonl,
-            confidence=self.confidence,
-            terms=read_terms(self.glossary) if self.glossary else (),
-        )
-
-    def load(self) -> "Translator":
-        from vidrio.translate.translator import Translator
-
-        return Translator.load(self.model_name, self.workers if self.text is None else 1)
-
-    def load_other(self) -> "Answers":
-        """A classifier, or a language model."""
-        from vidrio.translate.answers import Answers
-
-        model = Answers.load(self.model_name)
-        asked = {"--confidence": self.confidence, "--start": self.start, "--glossary": self.glossary}
-        if unfit := [option for option, is_asked in asked.items() if is_asked]:
-            raise click.UsageError(f"{model.folder} does not translate: it takes no {', '.join(unfit)}.")
-        return model
-
-    def on_lines(self, work: "Work", source: Path | None) -> None:
-        from vidrio.commands._lines import part_of, reading, writing
-
-        if self.resume and self.output and self.output.is_file() and not part_of(self.output).exists():
-            click.echo(f"vidrio: {self.output} is complete", err=True)
-            return
-        with writing(self.output, resume=self.resume) as output, reading(source) as groups:
-            at, left = output.done + 1, output.done
-            for group in groups:
-                lines = iter(group)
-                left -= sum(1 for _ in islice(lines, left))
-                for line in work.on_lines(lines, at):
-                    output.write(line)
-                    at += 1
-                output.flush()
-            if left:
-                raise DataError(
-                    "there is more output than input",
-                    found=f"{output.done} lines are translated already, the input has {output.done - left}",
-                    do="give the same input as before, or leave out --resume to start afresh",
-                )
-
-    def is_document(self, source: Path | None) -> bool:
-        """Whether marked-up text or a file is translated as a whole."""
-        if self.form is not None:
-            return self.form != "text"
-        return source is not None and source.suffix.lower() in DOCUMENTS | OTHERS
-
-    @property
-    def output(self) -> Path | None:
-        return None if self.target is None else Path(self.target)
-
-    @property
-    def samples(self) -> bool:
-        """Whether tokens are drawn at random."""
-        return any(self.search[name] is not None for name in SAMPLING)
-
-    def refuse_contradictions(self, source: Path | None) -> None:
-        of_lines, document = self.text is None, self.is_document(source)
-        lines_only = self.as_json or self.jsonl or self.n_best > 1 or self.resume or self.start
-        wrong = {
-            "Give TEXT or --input, not both.": not of_lines and self.sources,
-            "--output is for files and standard input; the translation of TEXT goes to standard output.": (
-                self.target and (not of_lines or (document and source is None))
-            ),
-            "Documents take no --json, --jsonl, --n-best, --resume or --start.": document and lines_only,
-            "--glossary cannot be combined with --json or --jsonl.": self.glossary and (self.as_json or self.jsonl),
-            "--resume needs the --output that it continues.": self.resume and self.target is None,
-            "--input and --output are the same file.": (
-                source and self.output and self.output.exists() and source.samefile(self.output)
-            ),
-            "--n-best gives several translations per line; add --json.": (
-                self.n_best > 1 and not self.as_json and (of_lines or self.jsonl)
-            ),
-            "--start is for TEXT, without --jsonl and sampling.": (
-                self.start and (of_lines or self.jsonl or self.samples)
-            ),
-        }
-        for message, is_wrong in wrong.items():
-            if is_wrong:
-                raise click.UsageError(message)
+    try:
+        summary = answer_files(Bulk(sources, target, address, resume, cores, begin), bar)
+    except KeyboardInterrupt:
+        click.echo("vidrio: finished parts are kept; run the same command with --resume to continue", err=True)
+        raise
+    there = f" ({summary.there:,} complete before)" if summary.there else ""
+    click.echo(f"vidrio: files: {summary.files:,}{there}; lines: {summary.lines:,}", err=True)

@@ -46,7 +46,6 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     """
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
-    from vidrio.look.terminal import text as plain
 
     request = RunRequest.take(text, given)
     deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))
@@ -69,6 +68,6 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
         if kind == "spreadsheet" and len(line) > LONGEST_CELL:
             click.echo(f"note: {len(line):,} characters; most spreadsheets take {LONGEST_CELL:,}", err=True)
     else:
-        click.echo(plain(report.why(trace, address, file, precision), precision))
+        click.echo("\n".join(report.why(trace, address, file, precision)))
         if deep:
-            click.echo(f"\n{plain(report.deep(trace, address, limit, precision), precision)}")
+            click.echo("\n".join(["", *report.deep(trace, address, limit, precision)]))

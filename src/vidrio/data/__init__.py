@@ -1,1 +1,1 @@
-"""Sentence pairs: read, cleaned, split, stored, fetched. No PyTorch here."""
+"""Sentence pairs: read, cleaned, held out. No PyTorch here."""

@@ -1,7 +1,7 @@
 """Is this pair worth learning from? One rule after the other, each with a name, a limit and a reason to count; and what
 was left out and why, in numbers and in samples.
 
-Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in hold_out.py.
+Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in prepare.py.
 """
 
 import re
@@ -167,10 +167,10 @@ LONGEST_SAMPLE = 200  # characters
 
 # Every reason, in the order in which a pair is tested, and what it means.
 REASONS = {
-    "invalid UTF-8": "the bytes are no UTF-8 text; the line is skipped",
+    "invalid UTF-8": "the bytes are not UTF-8; the line is skipped",
     "line too long": "a line of more than 1,000,000 bytes is skipped unread",
     "NUL character": "text files do not hold it; the line is skipped",
-    "not JSON": "the line is no JSON object",
+    "not JSON": "the line is not a JSON object",
     "column missing": "the row does not have both columns, or not as text",
     "empty": "one side is blank",
     "too long": "one side has too many characters",

@@ -24,7 +24,7 @@ def only_one(home: Path) -> Iterator[None]:
             yield
     finally:
         for path in made:
-            with suppress(OSError):  # something lies there now
+            with suppress(OSError):  # it is not empty
                 path.rmdir()
 
 

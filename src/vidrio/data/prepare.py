@@ -1,34 +1,38 @@
 """Corpora → pairs worth learning from: cleaned, each once, some held out; as a stream, or as files in a folder.
 
-The corpora are read once: each pair is tested by itself and written to a work file; checksums of its sides stay in
-memory. They decide which pairs are new and which are held out, and the work file is read into the parts.
+The corpora are read once: each pair is tested by itself and written to a work file, and 64-bit checksums of its sides
+stay in memory (160 MB for ten million pairs). They decide which pairs are copies and which are held out, without random
+numbers: the same pairs, in any order, give the same held-out sentences.
 """
 
 import json
 import os
+import shutil
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b, sha256
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vidrio.data.clean import Limits, Tally, fault, suited, tidy
-from vidrio.data.hold_out import COPY, Keys, first_of_each, hold_out, key, pair_keys
-from vidrio.data.once import checksum, once
-from vidrio.data.pairs import Corpus, read
 from vidrio.data.progress import Progress, Work
+from vidrio.data.read import Corpus, read
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, real_place
+from vidrio.model.files import is_plain_file, real_place, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.fold import fold
 
+Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
+TRAIN, COPY = 0, -1
 _VERSION = 2  # of the rules: raise it when the same files would give other pairs
-_SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of lengths
+_SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of lengths are taken
 _COUNTED = 100_000  # training pairs in which words are counted
 
 
@@ -68,8 +72,11 @@ def select(
                 found=tally.summary(pairs),
                 do="give more pairs, or relax the rule",
             )
+        wanted = wishes.held_out
+        if (total := sum(wanted)) * 10 > pairs:
+            wanted = tuple(pairs * one // (10 * total) for one in wanted)
         part = np.zeros(len(sources), dtype=np.int8)
-        part[new] = hold_out(sources[new], targets[new], within(wishes.held_out, pairs), _sides_apart(wishes))
+        part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(wishes))
         comparing = progress.work = Work("comparing pairs", len(sources))
         with work.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file):
@@ -112,25 +119,74 @@ def _first_pass(
 
 def _sides_apart(wishes: Wishes) -> tuple[Keys, Keys]:
     """Checksums of the sentences in sets that are kept apart; an empty one is no sentence."""
-    pairs = list(_both_sides_of(wishes.apart))
+    pairs = list(_tidy_pairs(wishes.apart))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if wishes.one_sided:
         targets = sources
     return np.array([*sources], dtype=np.uint64), np.array([*targets], dtype=np.uint64)
 
 
-def within(wanted: tuple[int, ...], pairs: int) -> tuple[int, ...]:
-    """No more than a tenth of the pairs is held out."""
-    total = sum(wanted)
-    return wanted if total * 10 <= pairs else tuple(pairs * one // (10 * total) for one in wanted)
+def _tidy_pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
+    return ((tidy(pair.source), tidy(pair.target)) for corpus in corpora for pair in read(corpus, Tally()))
+
+
+# --- copies, and what is held out -------------------------------------------------------------------------------------
+
+
+def key(text: str) -> int:
+    """A checksum of 64 bits: two of ten million different texts share one with a chance of 3 in a million."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def pair_keys(sources: Keys, targets: Keys) -> Keys:
+    return sources * np.uint64(0x9E3779B97F4A7C15) ^ targets
+
+
+def first_of_each(keys: Keys) -> NDArray[np.bool_]:
+    """True where a key stands for the first time."""
+    first = np.zeros(len(keys), dtype=bool)
+    first[np.unique(keys, return_index=True)[1]] = True
+    return first
+
+
+def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[Keys, Keys]) -> NDArray[np.int8]:
+    """The part of each pair: 1, 2 … held out, as many as wanted; COPY where a side stands in a held-out pair or in the
+    `given` sets; else TRAIN.
+
+    The pairs whose sides stand nowhere else are held out first, so that usually no copy has to be left out for them.
+    """
+    part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
+    free = np.flatnonzero(part == TRAIN)
+    if not len(free) or not sum(wanted):
+        return part
+    sharing = _times(sources)[free] + _times(targets)[free]
+    order = free[np.lexsort((_mixed(pair_keys(sources[free], targets[free])), sharing))]
+    ends = np.cumsum([0, *wanted])
+    held = order[: ends[-1]]
+    part[np.isin(sources, sources[held]) | np.isin(targets, targets[held])] = COPY
+    for number, (begin, end) in enumerate(pairwise(ends), 1):
+        part[order[begin:end]] = number
+    return part
+
+
+def _times(keys: Keys) -> NDArray[np.int64]:
+    """How often each key stands in all of them."""
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return counts[which]
+
+
+def _mixed(keys: Keys) -> Keys:
+    """Well mixed bits (the end of splitmix64), so that the lowest is nobody's choice."""
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
 
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Share:
-    """One corpus's part of the training pairs: they lie together, in the order of the corpora."""
+class Share(NamedTuple):
+    """One corpus's part of the training pairs: stored together, in the order of the corpora."""
 
     name: str
     layout: str  # what was recognised
@@ -146,7 +202,7 @@ class Prepared:
     tally: Tally
     pairs: dict[str, int]  # of each part
     shares: tuple[Share, ...]
-    repeats: float  # how often each word stands in the training pairs, on average
+    repeats: float  # how often each word occurs in the training pairs, on average
 
     @staticmethod
     def load(folder: Path) -> "Prepared":
@@ -161,11 +217,6 @@ class Prepared:
     def read(self, part: str) -> list[tuple[str, str]]:
         """The pairs of a part that fits into memory: dev or test."""
         return list(both_sides(self.path(part)))
-
-    def to_json(self) -> dict[str, Any]:
-        shares = [asdict(share) for share in self.shares]
-        report = self.tally.to_json()
-        return {"pairs": self.pairs, "repeats": self.repeats, "corpora": shares, "report": report}
 
 
 def both_sides(part: Path) -> Iterator[tuple[str, str]]:
@@ -182,7 +233,7 @@ Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and t
 def prepare(
     folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given = ((), ())
 ) -> Prepared:
-    """The pairs of these corpora in this folder, as they lie there already or made now."""
+    """The pairs of these corpora in this folder, made now, or found there."""
     made_from = key_of(corpora, wishes, given)
     return Prepared.load(once(folder, made_from, lambda to: _prepare(to, corpora, wishes, progress, given)))
 
@@ -202,48 +253,46 @@ def _prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: 
                     count += len(here)
             yield pair
         for part, sets in enumerate(given, 1):
-            for sides in _both_sides_of(sets):
-                if all(sides):
-                    yield CleanPair(*sides, part, 0)
+            yield from (CleanPair(*sides, part, 0) for sides in _tidy_pairs(sets) if all(sides))
 
     counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], every_pair())
-    shares = (Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True))
-    pairs = dict(zip(PARTS, counts, strict=True))
-    prepared = Prepared(folder, tally, pairs, tuple(shares), count / max(1, len(words)))
-    (folder / "data.json").write_text(json_text(prepared.to_json(), indent=2) + "\n", encoding="utf-8")
-
-
-def _both_sides_of(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
-    return ((tidy(pair.source), tidy(pair.target)) for corpus in corpora for pair in read(corpus, Tally()))
+    shares = [Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True)]
+    described = {"pairs": dict(zip(PARTS, counts, strict=True)), "repeats": count / max(1, len(words))}
+    described |= {"corpora": [share._asdict() for share in shares], "report": tally.to_json()}
+    (folder / "data.json").write_text(json_text(described, indent=2) + "\n", encoding="utf-8")
 
 
 def write_pairs(paths: Sequence[Path], pairs: Iterable[CleanPair]) -> list[int]:
-    """Write the pairs of part 0, 1 … to these files, all whole or none there; how many there are of each. A device or a
-    pipe gets them as they come."""
+    """Write the pairs of part 0, 1 … to these files, all whole or none there; how many there are of each."""
     counts = [0] * len(paths)
-    places = [real_place(path) for path in paths]
-    parts = [place.with_name(f"{place.name}.part") if is_plain_file(place) else place for place in places]
     try:
         with ExitStack() as stack:
-            files = [stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts]
+            files = [stack.enter_context(_whole_file(path)) for path in paths]
             for source, target, part, _ in pairs:
                 files[part].write(f"{source}\t{target}\n")
                 counts[part] += 1
-            for file, path, place in zip(files, parts, places, strict=True):
-                file.flush()
-                if path != place:
-                    os.fsync(file.fileno())
-        for path, place in zip(parts, places, strict=True):
-            if path != place:
-                path.replace(place)
     except OSError as error:
         where = f"the pairs cannot be written to {', '.join(map(str, paths))}"
         raise DataError(where, found=str(error.strerror), do="make room, or write elsewhere") from None
-    finally:
-        for path, place in zip(parts, places, strict=True):
-            if path != place:
-                path.unlink(missing_ok=True)
     return counts
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[TextIO]:
+    """A text file that takes its place when it is complete. A device or a pipe gets lines as they come."""
+    place = real_place(path)
+    part = place.with_name(f"{place.name}.part") if is_plain_file(place) else place
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+            if part != place:
+                file.flush()
+                os.fsync(file.fileno())
+        if part != place:
+            part.replace(place)
+    finally:
+        if part != place:
+            part.unlink(missing_ok=True)
 
 
 def key_of(corpora: Sequence[Corpus], wishes: Wishes, given: Given = ((), ())) -> str:
@@ -251,3 +300,35 @@ def key_of(corpora: Sequence[Corpus], wishes: Wishes, given: Given = ((), ())) -
     every = (*corpora, *wishes.apart, *given[0], *given[1])
     files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
     return checksum([_VERSION, files, repr((list(corpora), wishes, list(map(list, given))))])
+
+
+# --- once -------------------------------------------------------------------------------------------------------------
+
+
+def checksum(key: Any) -> str:
+    """A checksum of anything that can be written as JSON."""
+    return sha256(json_text(key).encode()).hexdigest()
+
+
+def is_made(folder: Path, key: str) -> bool:
+    stamp = folder / "key"
+    return stamp.is_file() and stamp.read_text(encoding="utf-8") == key
+
+
+def once(folder: Path, key: str, make: Callable[[Path], object]) -> Path:
+    """The folder as `make` fills it for this key: whole, whatever ends the work halfway; made once."""
+    if is_made(folder, key):
+        return folder
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        part.mkdir(parents=True)
+        make(part)
+        write_atomically(part / "key", key.encode())
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written", found=str(error.strerror), do="make room") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder

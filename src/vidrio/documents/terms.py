@@ -26,8 +26,10 @@ class Hidden(NamedTuple):
     places: tuple[tuple[str, str, str], ...] = ()  # placeholder, term, translation
 
 
-def read_terms(path: Path) -> Terms:
+def read_terms(path: Path | None) -> Terms:
     """A file of lines `term<TAB>translation`; a term alone stays as it is. # begins a comment."""
+    if path is None:
+        return ()
     terms = []
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()

@@ -19,8 +19,6 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 
 T = TypeVar("T")
 
-LARGEST_SENTENCE_PIECES = 16 * 1024 * 1024  # bytes; those of OPUS-MT have 0.8 million
-LARGEST_CARD = 1 << 20
 UNKNOWN = "<unk>"
 CARD = "README.md"
 LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
@@ -69,13 +67,6 @@ def check_pieces(data: object, path: Path) -> dict[str, int]:
         raise ModelError(
             f"{path} is not a list of pieces with their ids", found=f"{error!s:.200}", do="copy it again"
         ) from None
-
-
-def read_limited(path: Path, most: int) -> bytes:
-    """A file of at most so many bytes."""
-    if (size := path.stat().st_size) > most:
-        raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {most:,} are read")
-    return path.read_bytes()
 
 
 def array_of(
@@ -153,14 +144,10 @@ def opening_of(foreign: Foreign, target: str) -> str:
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
     """What splits the texts of one language; its embedding has so many rows."""
     try:
-        proto = read_limited(side.spm, LARGEST_SENTENCE_PIECES)
+        proto = side.spm.read_bytes()
     except FileNotFoundError:
-        merges = ", ".join(sorted(path.name for path in side.spm.parent.glob("*.bpe")))
-        raise ModelError(
-            f"{side.spm} is missing",
-            found=f"{merges}: subword-nmt's merges are not supported" if merges else "no SentencePiece model",
-            do="use a model with a SentencePiece tokenizer",
-        ) from None
+        do = "use a model with a SentencePiece tokenizer"
+        raise ModelError(f"{side.spm} is missing", found="no SentencePiece model", do=do) from None
     trainer = sentence_piece_proto(proto, side.spm).trainer_spec
     if trainer.model_type != trainer.UNIGRAM:
         kind = trainer.ModelType.Name(trainer.model_type)
@@ -185,7 +172,7 @@ def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     """The model's card, its own if it brings one, and the licence that it names."""
     folder = foreign.files[0].parent
     texts = {
-        file: (folder / file).read_bytes()[:LARGEST_CARD].decode("utf-8", "replace")
+        file: (folder / file).read_text(encoding="utf-8", errors="replace")
         for file in (CARD, *LICENCES)
         if (folder / file).is_file()
     }

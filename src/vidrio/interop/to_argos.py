@@ -26,20 +26,18 @@ def export_argos(folder: Path, to: Path) -> None:
     """Write the package."""
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
-    if not (about.source_language and about.target_language):
-        raise ModelError(
-            f"{folder} does not name its languages",
-            found="no source_language or target_language",
-            do="write them into its config.json, under about",
-        )
-    if source.opening:
-        raise ModelError(
-            f"{folder} cannot be exported for Argos",
-            found=f"{source.opening[0]} stands before every source, and Argos has no place for it",
-            do="export for another program",
-        )
-    if source is not target and source.sentence_pieces is None:
-        raise ModelError(f"{folder} cannot be exported for Argos", found="two tokenizers", do="train with one for both")
+    obstacles = {
+        "no source_language or target_language; write them into its config.json, under about": (
+            not (about.source_language and about.target_language)
+        ),
+        "a token that stands before every source (>>spa<<)": source.opening,
+        "two tokenizers; Argos has one for both languages": source is not target and source.sentence_pieces is None,
+        f"a tokenizer of the kind {source.kind}, not BPE": source.sentence_pieces is None and source.kind != "bpe",
+        "capital letters as tokens (⇧ and ⇪), which SentencePiece cannot make": source.has_case_tokens,
+    }
+    if found := "; ".join(name for name, is_there in obstacles.items() if is_there):
+        do = "export for another program: --to hf or --to ctranslate2"
+        raise ModelError(f"{folder} cannot be exported for Argos", found=found, do=do)
     proto = source.sentence_pieces.proto if source.sentence_pieces else sentence_piece_model(source)
     name = f"translate-{about.source_language}_{about.target_language}"
     metadata = {
@@ -63,8 +61,6 @@ def export_argos(folder: Path, to: Path) -> None:
 
 def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
     """Our BPE in SentencePiece's form."""
-    if tokenizer.kind != "bpe":
-        raise ModelError("this tokenizer cannot be exported for Argos", found=tokenizer.kind, do="train with BPE")
     from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
     rank: dict[str, int] = {}

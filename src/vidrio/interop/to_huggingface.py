@@ -21,6 +21,8 @@ from vidrio.model.files import write_atomically
 from vidrio.model.folder import TENSORS, About, read_config, read_parameters
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import parameter_specs
+from vidrio.text.tokens.case import CAPITAL, CAPITALS, capital_of
+from vidrio.text.tokens.normalise import ESCAPE, MARKS
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 EPSILON = 1e-5  # of their layer norms
@@ -143,6 +145,8 @@ def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes
         "pair": [first, second],
         "special_tokens": {end: {"id": end, "ids": [config.special.end], "tokens": [end]}},
     }
+    if tokenizer.has_case_tokens:
+        data["decoder"]["decoders"] += restored_capitals(tokenizer)
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **{f"{theirs}_token": names[ours] for theirs, ours in TOKENS.items() if ours in names},
@@ -151,6 +155,22 @@ def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes
         "split_special_tokens": True,
     }
     return {"tokenizer.json": json_text(data).encode(), "tokenizer_config.json": object_bytes(settings)}
+
+
+def restored_capitals(tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
+    """Steps of a decoder that put capitals in place of ⇧ and ⇪; ours does so in Python (`normalise.with_capitals`)."""
+
+    def replace(pattern: str, content: str) -> dict[str, Any]:
+        return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+    for letter in sorted(set("".join(tokenizer.vocabulary()))):
+        if capital := capital_of(letter):
+            # \K: only what follows is replaced; \G: here the last replacement ended, within the same word.
+            yield replace(rf"(?:{CAPITALS} ?|\G(?!\A))(?:[^\W\d_]|['’])*?\K{letter}", capital)
+            yield replace(rf"{CAPITAL} ?\K{letter}", capital)
+    yield replace(f"[{CAPITAL}{CAPITALS}]", "")
+    yield {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    yield from (replace(f"{ESCAPE}{digit}", mark) for mark, digit in {**MARKS, ESCAPE: "0"}.items())
 
 
 TOKENS = {"pad": "pad", "unk": "unk", "bos": "start", "eos": "end"}  # theirs: ours

@@ -14,9 +14,9 @@ import torch
 
 from vidrio.errors import RunError
 from vidrio.learn.machine import find_device
-from vidrio.learn.plan import Choices, Plan, Recipe, Request, Stop, cannot_change
+from vidrio.learn.plan import Plan, Recipe, Request, Stop, cannot_change
 from vidrio.learn.task import Task
-from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
+from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 
 # The paper's sizes (Table 3) and two smaller ones, for data and machines that the paper did not have in mind.
@@ -29,74 +29,82 @@ PRESETS: dict[str, dict[str, int]] = {
 # The largest size that so many pairs can fill; on few pairs larger models are worse, not only slower.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
 PASSES = 8  # over the data, that a time budget must allow, or a smaller size is taken
-DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-# Pairs made from few words by a rule (each stands there so often, on average) are not learned by heart: little dropout.
-FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 # Muon learns more from each step, but its products take time: a GPU hardly notices, a CPU does.
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
+DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
+# Pairs made from few words by a rule (each stands there so often, on average) are not learned by heart: little dropout.
+FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 MINUTES = 30  # of training, unless the user chooses an end
 WARMUP = 500  # steps; fewer where the whole run is short
-# Of the usual highest rate, where a model is learned on from: what it knows shall change, and not be lost.
-SHARE_OF_RATE = 1 / 3
+SHARE_OF_RATE = 1 / 3  # of the usual highest rate, with --from: what the model knows should change, not be lost
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
-# What a model may be best by, the usual one first.
+# What the best model may be chosen by, the usual metric first.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
 
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
     """Refuse at once what no data can make right."""
-    choices, start = request.choices, request.start
-    if before is not None and before.task != choices.task:
-        raise cannot_change([f"task {before.task} → {choices.task}"])
-    valid = METRICS_OF[choices.task]
-    if (metric := choices.recipe.get("metric", valid[0])) not in valid:
+    start = request.start
+    if before is not None and before.task != request.task:
+        raise cannot_change([f"task {before.task} → {request.task}"])
+    valid = METRICS_OF[request.task]
+    if (metric := request.recipe.get("metric", valid[0])) not in valid:
         do = f"use --metric {' or '.join(valid)}"
-        raise RunError(f"{metric} is no measure for this", found=f"--task {choices.task}", do=do)
-    if start and (choices.task != "translate" or choices.preset or choices.sizes):
-        found = ", ".join([f"--task {choices.task}", *filter(None, [choices.preset]), *choices.sizes])
+        raise RunError(f"{metric} does not measure this", found=f"--task {request.task}", do=do)
+    if start and (request.task != "translate" or request.preset or request.sizes):
+        found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
         raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
-    if choices.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(choices.device)):
-        raise RunError(
-            "PyTorch's Muon computes in bfloat16, which this processor does not multiply in: a step would take long",
-            do="use --optimiser adam",
-        )
+    if request.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(request.device)):
+        what = "PyTorch's Muon computes in bfloat16, which this processor does not multiply in: a step would take long"
+        raise RunError(what, do="use --optimiser adam")
     if before is None:
-        preset, stop = choices.preset or "tiny", choices.stop or Stop(steps=1)
-        sized(preset, 8, SpecialIds(), **with_heads(choices.sizes, PRESETS[preset]))
-        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **choices.recipe})
+        preset, stop = request.preset or "tiny", request.stop or Stop(steps=1)
+        sized(preset, **with_heads(request.sizes, PRESETS[preset]))
+        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **request.recipe})
 
 
-def continued(before: Plan, choices: Choices, processes: int = 1) -> Plan:
+def continued(before: Plan, request: Request, processes: int = 1) -> Plan:
     """The plan of a run that goes on: as before, but for its end. What else was asked for must be as it was."""
-    config, recipe = before.config, replace(before.recipe, stop=choices.stop or before.recipe.stop)
-    sizes = with_heads(choices.sizes, config.to_json())
-    if choices.preset:
-        sizes = {**PRESETS[choices.preset], **sizes}
-    asked = {**sizes, **choices.recipe}
+    config, recipe = before.config, replace(before.recipe, stop=request.stop or before.recipe.stop)
+    sizes = with_heads(request.sizes, config.to_json())
+    if request.preset:
+        sizes = {**PRESETS[request.preset], **sizes}
+    asked = {**sizes, **request.recipe}
     if "accumulate" in asked:
         asked["accumulate"] = rounded_up(asked["accumulate"], processes)
     was = {**config.to_json(), **asdict(recipe)}
     changes = [f"{name} {was.get(name)} → {value}" for name, value in asked.items() if was.get(name) != value]
     if changes:
         raise cannot_change(changes)
+    if recipe.accumulate % processes:
+        raise RunError(
+            f"{processes} processes cannot share out the steps of this run evenly",
+            found=f"{recipe.accumulate} batches to a step",
+            do=f"start a number of processes that divides {recipe.accumulate}, or another run",
+        )
     return replace(before, recipe=recipe)
 
 
-def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
+def rounded_up(batches: int, processes: int) -> int:
+    """As many batches to a step as every process has the same number of."""
+    return -(-batches // processes) * processes
+
+
+def new_plan(request: Request, task: Task, device: torch.device, processes: int = 1) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
-    choices, start, pairs = request.choices, request.start, task.pairs["train"]
-    precision, stop = choose_precision(device), choices.stop or Stop(seconds=60 * MINUTES)
+    start, pairs = request.start, task.pairs["train"]
+    precision, stop = choose_precision(device), request.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
     else:
-        preset = choices.preset
+        preset = request.preset
         if not preset:
             speed = measure_speed(device, getattr(torch, precision))
             preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
-        own = with_heads(choices.sizes, PRESETS[preset])
-        config = sized(preset, 0, **{**decided_by(task), "decoding": DecodingDefaults(), **own})
+        own = with_heads(request.sizes, PRESETS[preset])
+        config = sized(preset, **{**decided_by(task), **own})
     like = nearest_preset(config)
     recipe = Recipe(
         stop=stop,
@@ -111,27 +119,11 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         precision=precision,
         validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
     )
-    recipe = replace(recipe, **choices.recipe)
+    recipe = replace(recipe, **request.recipe)
+    recipe = replace(recipe, accumulate=rounded_up(recipe.accumulate, processes))
     return Plan(
         task=task.kind, preset=preset_of(config), data=task.data, tokens=task.token_key, config=config, recipe=recipe
     )
-
-
-def for_processes(plan: Plan, size: int, *, begun: bool) -> Plan:
-    """The plan with as many batches to a step as the processes can share out evenly."""
-    accumulate = plan.recipe.accumulate
-    if begun and accumulate % size:
-        raise RunError(
-            f"{size} processes cannot share out the steps of this run evenly",
-            found=f"{accumulate} batches to a step",
-            do=f"start a number of processes that {accumulate} can be divided by, or another run",
-        )
-    return replace(plan, recipe=replace(plan.recipe, accumulate=rounded_up(accumulate, size)))
-
-
-def rounded_up(batches: int, processes: int) -> int:
-    """As many batches to a step as every process has the same number of."""
-    return -(-batches // processes) * processes
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -147,12 +139,12 @@ def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, spee
 
 def tokens_a_second(preset: str, vocabulary: int, speed: float) -> float:
     """A rough guess: half of the parameters meet each token, three times (once forward, twice back), at half speed."""
-    return speed / (3 * count(sized(preset, vocabulary, SpecialIds())))
+    return speed / (3 * count(sized(preset, vocabulary)))
 
 
-def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> ModelConfig:
+def sized(preset: str, vocabulary: int = 8, **changes: Any) -> ModelConfig:
     """The config of a preset, for one vocabulary on both sides."""
-    values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "special": special, "norm": "pre"}
+    values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "norm": "pre"}
     return ModelConfig(**{**values, **PRESETS[preset], **changes})
 
 

@@ -1,6 +1,6 @@
-"""The training loop: batches → loss → gradient → clip → step → running mean → figures → validate → keep.
+"""The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-Everything that a run is lies in `State`; the loop changes nothing else. So a run can be stopped at any moment and goes
+`State` holds all of a run, and the loop changes nothing else. So a run can be stopped at any moment and goes
 on exactly: on a CPU the losses that follow are the same to the last bit.
 """
 
@@ -8,7 +8,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -17,25 +18,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
 from vidrio.learn import model, run_files
-from vidrio.learn.batches import Streamed, collate, stream
-from vidrio.learn.dropout import Dropout
-from vidrio.learn.halves import GradientAndSums, Halves
+from vidrio.learn.batches import Examples, Ids, Streamed, collate, stream
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.optimiser import Schedule, clip, update_by_muon
 from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import METRICS, Recipe, Stop
 from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.state import State, save_state
-from vidrio.learn.validate import Validate
 
 EVERY = 10  # steps between two lines of metrics
 SAVE = 300  # seconds between two saved states, besides those at validations
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
-PROOF = 500  # steps after which the loss must have moved
+
+Validate = Callable[[model.Network], dict[str, Any]]
+GradientAndSums = tuple[Tensor, Tensor]  # and the sums: loss, predictions, tokens, and a place for seconds
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,18 @@ class Training:
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     """Go on from `state` until the recipe says stop; gives each line of metrics, of steps and validations."""
     recipe, processes = training.recipe, training.processes
-    state.ended = is_over(state, recipe)  # an ended run may have a later end now
     clock, longest = Clock(state.seconds), state.parameters.config.max_positions
     batches = stream(training.encodings, recipe.batch_tokens, longest, recipe.seed, state.position)
     folder = RunFolder(training.run if processes.leads else None, state)
     with closing(Halves(state.parameters.flat.device)) as halves, Interruption() as interruption:
-        while not state.ended:
-            before = state.share, state.epoch
+        while not is_over(state, recipe):
+            before = share_over(recipe.stop, state), state.epoch
             take_step(training, list(islice(batches, recipe.accumulate)), state, clock, halves)
-            state.share = share_over(recipe.stop, state)
-            state.ended = state.share >= 1
+            ends = is_over(state, recipe)
             due, stopped = processes.any_of(folder.is_due(), interruption.asked)
-            if state.step % EVERY == 0 or state.ended:
+            if state.step % EVERY == 0 or ends:
                 yield folder.log(step_metrics(state, recipe, clock))
-            if state.ended or validation_due(before, state, recipe):
+            if ends or validation_due(before, state, recipe):
                 record = validate(training, state)
                 if processes.leads:
                     yield folder.log(record)
@@ -79,7 +77,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 
 class RunFolder:
-    """Where a run's state, metrics and snapshots are written; nothing is, if there is no folder."""
+    """Writes a run's state, metrics and snapshots; without a folder, nothing."""
 
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.saved = run, time.monotonic()
@@ -108,57 +106,8 @@ class RunFolder:
             run_files.keep_snapshot(self.run, state.step, state.parameters.to_arrays())
 
 
-# --- one step ---------------------------------------------------------------------------------------------------------
-
-
-def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: "Clock", halves: Halves) -> None:
-    """Learn from some batches: one step of the optimiser."""
-    recipe, processes, parameters = training.recipe, training.processes, state.parameters
-    number = state.step + 1
-    gradient = torch.zeros_like(parameters.flat)
-    sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
-    for place, batch in enumerate(batches):
-        if place % processes.size == processes.rank:
-            learn = partial(learn_from, recipe, parameters, (recipe.seed, number, place), batch.examples)
-            part, figures = halves.learn(learn, batch.pairs)
-            gradient += part
-            sums += figures
-    sums[3] = clock.now() if processes.leads else 0
-    processes.sum(gradient)
-    loss, predictions, tokens, seconds = processes.sum(sums.to(gradient.device)).tolist()
-    length = clip(gradient.div_(predictions), recipe.clip)
-    if not math.isfinite(length) or not math.isfinite(loss):
-        raise RunError(
-            "the training has come apart: the loss or its gradient is not a number any more",
-            found=f"step {number}, loss {loss / predictions:.4g}, gradient {length:.4g}",
-            do="start a new folder with a lower --rate or a longer --warmup",
-        )
-    rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(number, state.share)
-    if recipe.optimiser == "adam":
-        state.adam.update(parameters.flat, gradient, rate)
-    else:
-        update_by_muon(state.adam, parameters, gradient, rate)
-    # In the first steps the mean is of those steps only, not of where they started.
-    state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
-    state.step, state.seconds = number, seconds
-    state.position, state.epoch = batches[-1].position, batches[-1].epoch
-    state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
-
-
-def learn_from(
-    recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
-) -> GradientAndSums:
-    """The gradient of these pairs' loss; and the loss, predictions and tokens."""
-    batch = collate(examples, pairs, parameters.config)
-    # Every random number depends on the step, the batch's place in it and the part of the batch alone.
-    dropout = Dropout(recipe.dropout, (*place, part))
-    net = model.build(parameters, getattr(torch, recipe.precision), dropout)
-    gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
-    return gradient, torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
-
-
 class Interruption:
-    """Ctrl-C and a polite kill wait for the end of a step, so that the run can be saved; a second one does not wait."""
+    """Ctrl-C and SIGTERM wait for the end of a step, so that the run can be saved; a second one does not wait."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -190,30 +139,106 @@ class Clock:
         return time.monotonic() - self.start
 
 
+# --- one step ---------------------------------------------------------------------------------------------------------
+
+
+def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: Clock, halves: "Halves") -> None:
+    """Learn from some batches: one step of the optimiser."""
+    recipe, processes, parameters = training.recipe, training.processes, state.parameters
+    number, rate = state.step + 1, rate_of(recipe, state.step + 1, state)
+    gradient = torch.zeros_like(parameters.flat)
+    sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
+    for place, batch in enumerate(batches):
+        if place % processes.size == processes.rank:
+            learn = partial(learn_from, recipe, parameters, (recipe.seed, number, place), batch.examples)
+            part, figures = halves.learn(learn, batch.pairs)
+            gradient += part
+            sums += figures
+    sums[3] = clock.now() if processes.leads else 0
+    processes.sum(gradient)
+    loss, predictions, tokens, seconds = processes.sum(sums.to(gradient.device)).tolist()
+    length = clip(gradient.div_(predictions), recipe.clip)
+    if not math.isfinite(length) or not math.isfinite(loss):
+        raise RunError(
+            "the training has diverged: the loss or its gradient is not a number any more",
+            found=f"step {number}, loss {loss / predictions:.4g}, gradient {length:.4g}",
+            do="start a new folder with a lower --rate or a longer --warmup",
+        )
+    if recipe.optimiser == "adam":
+        state.adam.update(parameters.flat, gradient, rate)
+    else:
+        update_by_muon(state.adam, parameters, gradient, rate)
+    # In the first steps the mean is of those steps only, not of where they started.
+    state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
+    state.step, state.seconds = number, seconds
+    state.position, state.epoch = batches[-1].position, batches[-1].epoch
+    state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
+
+
+def learn_from(
+    recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
+) -> GradientAndSums:
+    """The gradient of these pairs' loss; and the loss, predictions and tokens."""
+    batch = collate(examples, pairs, parameters.config)
+    # Every random number depends on the step, the batch's place in it and the part of the batch alone.
+    dropout = model.Dropout(recipe.dropout, (*place, part))
+    net = model.build(parameters, getattr(torch, recipe.precision), dropout)
+    gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
+    return gradient, torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
+
+
+def rate_of(recipe: Recipe, step: int, state: State) -> float:
+    return Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(step, share_over(recipe.stop, state))
+
+
+class Halves:
+    """A batch learned from in parts: in two halves side by side on a CPU, and in smaller parts where memory runs out.
+
+    Most operations of a step are too small to be shared out among threads, and after each of them all wait for the
+    last; threads that learn from half a batch each wait for one another once. An odd number of threads has no halves.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.threads = torch.get_num_threads()
+        self.parts = 2 if device.type == "cpu" and self.threads % 2 == 0 else 1
+        settle = partial(torch.set_num_threads, self.threads // 2)
+        self.pool = ThreadPoolExecutor(2, initializer=settle) if self.parts == 2 else None
+
+    def learn(self, learn: Callable[[Ids, int], GradientAndSums], pairs: Ids) -> GradientAndSums:
+        """What is learned from these pairs, summed over parts. Every part has long sentences and short ones."""
+        parts = min(self.parts, len(pairs))
+        run = self.pool.map if self.pool else map
+        try:
+            gradients, figures = zip(*run(learn, [pairs[n::parts] for n in range(parts)], range(parts)), strict=True)
+        except RuntimeError as error:
+            if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+                raise
+            if parts == len(pairs):
+                do = "choose a smaller --preset, or leave out long sentences (--longest)"
+                raise RunError("a single sentence pair does not fit into memory", do=do) from None
+        else:
+            return sum(gradients[1:], gradients[0]), sum(figures[1:], figures[0])
+        self.parts *= 2  # from now on
+        torch.cuda.empty_cache()
+        return self.learn(learn, pairs)
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+            torch.set_num_threads(self.threads)  # for threads to come; theirs was the last word on it
+
+
 # --- metrics and validation -------------------------------------------------------------------------------------------
 
 
 def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
-    """What has happened since the last time, as one line of metrics; a loss that does not move ends the run."""
+    """One line of metrics: the steps since the last one."""
     loss, predictions, tokens = state.sums
     state.sums = [0.0, 0.0, 0.0]
-    loss /= predictions
     seconds, clock.last_line = state.seconds - clock.last_line, state.seconds
-    if state.first_loss is None:
-        state.first_loss = loss
-    proven = state.step >= max(PROOF, 2 * recipe.warmup) and (recipe.stop.converged or state.share > 0.1)
-    # A model that is learned on from knows much at its start; it is held to what one that knows nothing would lose.
-    config = state.parameters.config
-    ignorance = max(state.first_loss, math.log(config.target_vocabulary if config.has_decoder else config.n_classes))
-    if proven and loss > 0.98 * ignorance:
-        raise RunError(
-            "the loss does not move: nothing is being learned",
-            found=f"{state.first_loss:.3f} at the start, {loss:.3f} after {state.step:,} steps",
-            do="look at the data (vidrio data clean), or try another --rate",
-        )
-    rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
-    record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}
-    return record | {"share": state.share, "seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
+    record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss / predictions}
+    record |= {"rate": rate_of(recipe, state.step, state), "share": share_over(recipe.stop, state)}
+    return record | {"seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
 
 
 def is_over(state: State, recipe: Recipe) -> bool:
@@ -232,13 +257,13 @@ def validation_due(before: tuple[float, float], state: State, recipe: Recipe) ->
     share, epoch = before
     if recipe.stop.converged:
         return state.step % EPOCH == 0 or int(state.epoch) > int(epoch)
-    return int(state.share * recipe.validations) > int(share * recipe.validations)
+    return int(share_over(recipe.stop, state) * recipe.validations) > int(share * recipe.validations)
 
 
 @torch.no_grad()
 def validate(training: Training, state: State) -> dict[str, Any]:
     """Score the mean of the parameters and keep the best; enough validations without a better one end the run."""
-    recipe, processes, scores = training.recipe, training.processes, dict[str, float]()
+    recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)
         scores = training.validate(model.build(average, getattr(torch, recipe.precision)))
@@ -252,7 +277,6 @@ def validate(training: Training, state: State) -> dict[str, Any]:
         state.best_score, state.best_loss, state.best_step, state.since_best = score, loss, state.step, 0
     else:
         state.since_best += 1
-    state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
 
 

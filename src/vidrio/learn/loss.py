@@ -71,7 +71,7 @@ class _Wanted(NamedTuple):
 
 
 class _Loss(torch.autograd.Function):
-    """The gradient of the logits is p − q, q the right answer: worked out while p is at hand, on the way forward."""
+    """The gradient of the logits is p − q, q the right answer: computed in the forward pass, while p is there."""
 
     @staticmethod
     def forward(ctx: Any, rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, wanted: _Wanted) -> tuple[Tensor, Tensor]:

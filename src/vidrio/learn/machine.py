@@ -1,4 +1,4 @@
-"""The machine at hand: settings of the process that decide how fast it trains on a CPU and in how much memory, the
+"""This machine: settings of the process that decide how fast it trains on a CPU and in how much memory, the
 device to train on. PyTorch must not be imported yet for `settle`.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
@@ -8,12 +8,12 @@ waits for. Spinning for some microseconds costs nothing when idle and makes trai
 Memory: PyTorch's library for matrix products (oneDNN) and the layer between the two (ideep) each keep what they have
 prepared for 1,024 shapes; batches have many shapes, which hardly come again. The C library hands freed memory back at
 once, and the system has to clear every page of it when it is wanted again; if it keeps all of it, it ends up with ever
-more pieces that fit nothing. So freed memory is kept, and all that lies unused is given back now and then.
+more pieces that fit nothing. So freed memory is kept, and what nobody uses is given back now and then.
 """
 
 import ctypes
 import os
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SPINS = "1000"  # of GCC's OpenMP, before a thread goes to sleep
 SHAPES = "64"  # that oneDNN keeps something for; the layers of one step share them
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for them, from glibc's malloc.h
-SWEEP_SECONDS = 15.0  # giving memory back takes up to a fifth of one
 
 
 def settle() -> None:
@@ -44,25 +43,11 @@ def keep_memory() -> bool:
     return bool(mallopt(_TRIM_THRESHOLD, 2**31 - 1) and mallopt(_MMAP_THRESHOLD, 2**25))
 
 
-def give_back() -> bool:
-    """Give all that malloc keeps and nobody uses back to the system; whether there was any. glibc only: it gives every
-    thread an arena of its own, and arenas grow, with holes, long after what is in use has stopped growing."""
-    try:
-        return bool(ctypes.CDLL(None).malloc_trim(0))
-    except (AttributeError, OSError, TypeError):
-        return False
-
-
-class Sweeper:
-    """Gives unused memory back to the system, now and then, when it is called at the end of each step."""
-
-    def __init__(self, every: float = SWEEP_SECONDS) -> None:
-        self._every, self._last = every, time.monotonic()
-
-    def __call__(self) -> None:
-        if time.monotonic() - self._last >= self._every:
-            give_back()
-            self._last = time.monotonic()
+def give_back_memory() -> None:
+    """Give all that malloc keeps and nobody uses back to the system. glibc only: it gives every thread an arena of its
+    own, and arenas grow, with holes, long after what is in use has stopped growing."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def use(threads: int | None) -> None:

@@ -5,22 +5,75 @@ It shares no code with glass/; that the two agree, part by part, is what the tes
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.errors import InputError
-from vidrio.learn.dropout import Dropout
 from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
 KeyValueCache = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+#
+# §5.4: while learning, some values are set to 0 at random and the others enlarged to make up for it.
+#
+# Drawing one random number a value takes a fifth of a training step on a CPU, so here a value is kept or not by one
+# random *byte*: the rate is rounded to the nearest 1/256. The bytes come in large draws from a generator seeded with
+# the step's number: nothing has to be stored to draw the same ones again.
+
+FIRST, LARGEST = 1 << 16, 1 << 20  # bytes drawn at once: more each time, as far as the cache holds them
+
+
+class Dropout:
+    """Drop with this rate, by a random stream of its own, named by `key`: (seed, step, …). Without a rate nothing is
+    dropped, as in translating and validating."""
+
+    def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
+        self.threshold = round(rate * 256)
+        if not 0 <= self.threshold < 256:
+            raise ValueError(f"rate {rate} is not between 0 and 511/512")
+        self.enlarge = 256 / (256 - self.threshold)
+        self.generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(list(key))))
+        self.pool = torch.empty(0)
+        self.next = FIRST
+
+    def drop(self, x: Tensor) -> Tensor:
+        """x, thinned out."""
+        mask = self.mask(x.shape, x.dtype, x.device)
+        return x if mask is None else x * mask
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """x + y, with y thinned out: the residual sum."""
+        mask = self.mask(y.shape, y.dtype, y.device)
+        return x + y if mask is None else torch.addcmul(x, y, mask)
+
+    def mask(self, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
+        """What to multiply by: 0 or 1 / (1 − rate) for each value; None if nothing is dropped."""
+        if not self.threshold:
+            return None
+        if device.type != "cpu":  # a GPU draws its own numbers faster than it could be sent them
+            keep = 1 - self.threshold / 256
+            generator = torch.Generator(device)
+            generator.manual_seed(int(self.generator.integers(0, 2**63)))
+            return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
+        size = int(np.prod(shape))
+        if len(self.pool) < size or self.pool.dtype != dtype:
+            draw = self.generator.integers(0, 2**64, size=-(-max(size, self.next) // 8), dtype=np.uint64)
+            self.next = min(LARGEST, 2 * self.next)
+            # Bytes that NumPy has compared: for PyTorch to make bools, and numbers of them, takes eight times as long.
+            kept = (draw.view(np.uint8) >= self.threshold).view(np.uint8)
+            self.pool = torch.from_numpy(kept).to(dtype).mul_(self.enlarge)
+        mask, self.pool = self.pool[:size], self.pool[size:]
+        return mask.view(tuple(shape))
 
 
 NO_DROPOUT = Dropout()
@@ -41,7 +94,7 @@ class Network:
 
 
 def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
-    """Make the parameters ready for one step, computing in `dtype` (their own, unless told otherwise)."""
+    """Make the parameters ready for one step, computing in `dtype` (by default their own)."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
@@ -93,38 +146,36 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
     return net.dropout.add(x, sub_layer(norm(net, x, f"{name}.norm")))
 
 
-def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
-    """x W + b, where this model has that b."""
-    return linear_of_rows(net, x.flatten(0, -2), name, matrix, bias).view(*x.shape[:-1], -1)
-
-
-def linear_of_rows(net: Network, rows: Tensor, name: str, matrix: str, bias: str) -> Tensor:
-    """The same for rows that are not parted into sentences."""
-    W, b = net.parameters[f"{name}.{matrix}"], net.parameters.get(f"{name}.{bias}")
+def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
+    """x W + b, where this model has that b. As rows, since what is made of a view in place, PyTorch copies on its way
+    back."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
 def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
     """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
-    # As rows: what is made of a view in place, PyTorch copies on its way back.
-    hidden = net.activate(linear_of_rows(net, x.flatten(0, -2), name, "W1", "b1"))
-    return linear_of_rows(net, hidden, name, "W2", "b2").view_as(x)
+    p = net.parameters
+    hidden = net.activate(linear(x.flatten(0, -2), p[f"{name}.W1"], p[f"{name}.b1"]))
+    return linear(hidden, p[f"{name}.W2"], p[f"{name}.b2"]).view_as(x)
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
-    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2."""
-    B, L, _ = x.shape
-    y = linear(net, x, name, f"W{letters}", f"b{letters}").view(
-        B, L, len(letters), net.config.n_heads, net.config.d_head
-    )
+    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2.
+
+    The matrices side by side make one product, which is faster than three.
+    """
+    p, (B, L, _) = net.parameters, x.shape
+    W = torch.cat([p[f"{name}.W{letter}"] for letter in letters], dim=1)
+    b = torch.cat([p[f"{name}.b{letter}"] for letter in letters]) if net.config.attention_bias else None
+    y = linear(x.flatten(0, -2), W, b).view(B, L, len(letters), net.config.n_heads, net.config.d_head)
     return y.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
 def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
     """Concat(head_1, …, head_H) W^O. §3.2.2."""
     B, H, L, K = q.shape
-    gathered = attend(q, k, v, allowed)
-    return linear(net, gathered.transpose(1, 2).reshape(B, L, H * K), name, "WO", "bO")
+    gathered = attend(q, k, v, allowed).transpose(1, 2).reshape(B * L, H * K)
+    return linear(gathered, net.parameters[f"{name}.WO"], net.parameters.get(f"{name}.bO")).view(B, L, -1)
 
 
 # --- the way ----------------------------------------------------------------------------------------------------------
@@ -242,7 +293,7 @@ def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
 
 # --- attention --------------------------------------------------------------------------------------------------------
 #
-# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, written for the machine at hand.
+# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, as fast as the machine allows.
 #
 # A CPU spends its time not in the two products but in the softmax of very short rows. So the forward and the backward
 # pass are written out here: rows of scores are laid down, not across (the softmax then runs over the first axis, at the

@@ -1,6 +1,6 @@
 """Training at its plainest: every sentence pair in every step, no dropout, no batches. For models of a lesson's size.
 
-Everything that `run/loop.py` does for large data is this loop, with more around it.
+Everything that `loop.py` does for large data is this loop, with more around it.
 """
 
 import math
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from vidrio.data.store import in_memory
 from vidrio.errors import RunError
 from vidrio.learn import model
-from vidrio.learn.batches import collate
+from vidrio.learn.batches import collate, in_memory
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.optimiser import Adam, Schedule, clip
 from vidrio.learn.parameters import Parameters

@@ -42,6 +42,16 @@ class Stop:
         return f"after {self.epochs:g} passes over the data" if self.epochs else f"after {duration(self.seconds)}"
 
 
+def duration(seconds: float) -> str:
+    """A duration to read, as it would be typed: 150 s is not 2 min."""
+    seconds = round(seconds)
+    if seconds < 100:
+        return f"{seconds} s"
+    if seconds < 6000:
+        return f"{seconds // 60} min" + (f" {seconds % 60} s" if seconds % 60 else "")
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """All that decides what a run learns, besides the data, the tokenizer and the model's config."""
@@ -65,45 +75,25 @@ class Recipe:
     precision: str = "float32"  # of the computation; the parameters themselves are float32
 
     def __post_init__(self) -> None:
-        ends = [name for name, value in asdict(self.stop).items() if value]
-        if len(ends) != 1:
-            raise ConfigError("training must end in exactly one way", found=", ".join(ends), do="give one of them")
-        problems = [text for text, wrong in self._problems() if wrong]
+        def wrong(valid: Callable[[Any], bool], *names: str) -> list[str]:
+            return [f"{name} is {getattr(self, name)!r}" for name in names if not valid(getattr(self, name))]
+
+        problems = [
+            *wrong(lambda rate: 0 <= rate < 1, "dropout", "subword_dropout", "smoothing", "average"),
+            *wrong(lambda count: count >= 1, "batch_tokens", "accumulate", "validations"),
+            *wrong(lambda size: size >= 0, "clip", "patience", "warmup", "seed"),
+            *wrong(lambda rate: rate > 0, "rate"),
+            *wrong(OPTIMISERS.__contains__, "optimiser"),
+            *wrong(SCHEDULES.__contains__, "schedule"),
+            *wrong(METRICS.__contains__, "metric"),
+            *wrong(("float32", "bfloat16").__contains__, "precision"),
+        ]
+        if [value > 0 for value in asdict(self.stop).values() if value] != [True]:
+            problems.append("training must end in exactly one way: after steps, passes, a time, or when it converges")
+        if self.stop.converged and self.schedule in ("linear", "cosine"):
+            problems.append("a schedule that falls to 0 needs an end: steps, epochs or a time")
         if problems:
             raise ConfigError("this recipe cannot be used", found="; ".join(problems), do="change the values named")
-
-    def _problems(self) -> list[tuple[str, bool]]:
-        def values(*names: str) -> list[tuple[str, Any]]:
-            return [(name, getattr(self, name)) for name in names]
-
-        rates = values("dropout", "subword_dropout", "smoothing")
-        counts = values("batch_tokens", "accumulate", "validations")
-        sizes = values("clip", "patience", "warmup", "seed")
-        precise = self.precision in ("float32", "bfloat16")
-        falls = self.schedule in ("linear", "cosine")
-        return [
-            *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates),
-            (f"optimiser is {self.optimiser!r}, not one of {', '.join(OPTIMISERS)}", self.optimiser not in OPTIMISERS),
-            (f"schedule is {self.schedule!r}, not one of {', '.join(SCHEDULES)}", self.schedule not in SCHEDULES),
-            (f"rate is {self.rate}, not above 0", not self.rate > 0),
-            (f"metric is {self.metric!r}, not one of {', '.join(METRICS)}", self.metric not in METRICS),
-            (f"average is {self.average}, not from 0 to below 1", not 0 <= self.average < 1),
-            (f"precision is {self.precision!r}, not float32 or bfloat16", not precise),
-            *((f"{name} is {value}, not above 0", value < 1) for name, value in counts),
-            *((f"{name} is {value}, below 0", value < 0) for name, value in sizes),
-            ("training cannot end before it begins", min(self.stop.steps, self.stop.epochs, self.stop.seconds) < 0),
-            ("a schedule that falls to 0 needs an end: steps, epochs or a time", self.stop.converged and falls),
-        ]
-
-
-def duration(seconds: float) -> str:
-    """A duration to read, as it would be typed: 150 s is no 2 min."""
-    seconds = round(seconds)
-    if seconds < 100:
-        return f"{seconds} s"
-    if seconds < 6000:
-        return f"{seconds // 60} min" + (f" {seconds % 60} s" if seconds % 60 else "")
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,20 +125,11 @@ def read_plan(run: Path) -> Plan | None:
         return Plan.from_json(read_json(path, what=f"the plan of the run {run}"))
     except (KeyError, TypeError, AttributeError) as error:
         do = f"remove {run} to begin again"
-        raise RunError(f"{path} is no plan of a run", found=str(error), do=do) from None
+        raise RunError(f"{path} is not the plan of a run", found=str(error), do=do) from None
 
 
 def write_plan(run: Path, plan: Plan) -> None:
     write_atomically(run / "plan.json", f"{plan.to_text()}\n".encode())
-
-
-def cannot_change(what: Sequence[str]) -> RunError:
-    """What is asked for now would make another run of it."""
-    return RunError(
-        "a run that has begun can change its end only",
-        found="; ".join(what),
-        do="give the same as before, or start a new folder with --to",
-    )
 
 
 # --- what is asked for ------------------------------------------------------------------------------------------------
@@ -183,39 +164,25 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
-    """From what to learn."""
+class Request:
+    """A training, as it was asked for: where, from what to learn, and what to make of it."""
 
-    names: tuple[str, ...]
+    folder: Path  # the model's
+    names: tuple[str, ...]  # of the files with the pairs
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
+    clean: Wishes = field(default_factory=Wishes)
     vocabulary: int = 0  # 0: by the number of pairs
     separate: bool = False  # a vocabulary for each side
-    clean: Wishes = field(default_factory=Wishes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What to make of it."""
-
+    start: Start | None = None  # a model to learn on from
     task: str = "translate"
     preset: str = ""
-    device: str = ""
     sizes: dict[str, Any] = field(default_factory=dict)  # of the model's config
     recipe: dict[str, Any] = field(default_factory=dict)
     stop: Stop | None = None
-
-
-@dataclass(frozen=True)
-class Request:
-    """A training, as it was asked for."""
-
-    folder: Path  # the model's
-    material: Material
-    choices: Choices
-    start: Start | None = None  # a model to learn on from
+    device: str = ""
     command: tuple[str, ...] = ()  # as it was typed, for the model's card
 
     @property
@@ -231,3 +198,9 @@ class Reporter:
     say: Callable[[str], None] = lambda text: None
     watch: Callable[[dict[str, Any]], None] = lambda record: None
     progress: Progress = field(default_factory=Progress)
+
+
+def cannot_change(what: Sequence[str]) -> RunError:
+    """What is asked for now would make another run of it."""
+    do = "give the same as before, or start a new folder with --to"
+    return RunError("a run that has begun can change its end only", found="; ".join(what), do=do)

@@ -8,9 +8,6 @@ them must share.
 """
 
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -20,7 +17,6 @@ from torch import Tensor, distributed
 from vidrio.errors import RunError
 
 PATIENCE = timedelta(days=1)  # one process cleans the data, or validates, while the others wait
-LOST = re.compile("connect|closed|reset by peer|broken pipe|timed? ?out", re.IGNORECASE)  # Gloo has one kind of error
 
 
 @dataclass(frozen=True)
@@ -38,15 +34,13 @@ class Processes:
     def sum(self, tensor: Tensor) -> Tensor:
         """The sum over all processes, in place."""
         if self.size > 1:
-            with _all_there():
-                distributed.all_reduce(tensor)
+            distributed.all_reduce(tensor)
         return tensor
 
     def broadcast(self, tensor: Tensor) -> Tensor:
         """The leading process's numbers, in place."""
         if self.size > 1:
-            with _all_there():
-                distributed.broadcast(tensor, 0)
+            distributed.broadcast(tensor, 0)
         return tensor
 
     def broadcast_text(self, text: str) -> str:
@@ -94,18 +88,3 @@ def join(device: str = "") -> Processes:
 def leave() -> None:
     if distributed.is_initialized():
         distributed.destroy_process_group()
-
-
-@contextmanager
-def _all_there() -> Iterator[None]:
-    """Numbers cannot come from a process that has ended; it has said why, or was killed."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not isinstance(error, distributed.DistError) and not LOST.search(str(error)):
-            raise
-        raise RunError(
-            "another process of this run has ended, or cannot be reached",
-            found=re.sub(r"^\[.*?\] ", "", str(error)).splitlines()[0].split(". ")[0],  # without the place in PyTorch
-            do="look at its own message; the same command goes on from the last saved state",
-        ) from None

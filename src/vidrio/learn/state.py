@@ -1,18 +1,14 @@
 """A run as it stands: all that it has learned, and how far it is. On disk it survives a kill at any moment.
 
-    MODEL/run/state.safetensors            the tensors, and the rest as JSON in the file's metadata
-    MODEL/run/state.previous.safetensors   the one before, should the last be damaged
-
-A new state is written beside its place and moved there when it is whole, so there is always a good one. No pickle.
+MODEL/run/state.safetensors holds the tensors, and the rest as JSON in the file's metadata. A new state is written
+beside its place and moved there when it is whole.
 """
 
 import json
 import os
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,8 +25,10 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 
-LATEST, PREVIOUS = "state.safetensors", "state.previous.safetensors"
+FILE = "state.safetensors"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
+LAYOUT = 2  # of the vectors: another number is refused
+NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "since_best", "sums")
 
 
 @dataclass
@@ -49,16 +47,13 @@ class State:
     best_loss: float | None = None  # decides between equal scores
     best_step: int = 0
     since_best: int = 0  # validations
-    first_loss: float | None = None
     # Since the last line of metrics: loss, predictions, tokens.
     sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
-    share: float = 0.0  # of the training that is over
-    ended: bool = False
 
     @staticmethod
     def start(parameters: Parameters) -> "State":
         flat = parameters.flat
-        return State(parameters, flat.clone(), flat.clone(), Adam(torch.zeros_like(flat), torch.zeros_like(flat)))
+        return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
 
     @staticmethod
     def of_arrays(config: ModelConfig, arrays: Mapping[str, np.ndarray], device: torch.device) -> "State":
@@ -70,20 +65,22 @@ class State:
         parts = (self.parameters.flat, self.average, self.best, self.adam.mean, self.adam.square)
         return dict(zip(TENSORS, parts, strict=True))
 
-    def numbers(self) -> dict[str, Any]:
-        """All the rest, for JSON."""
-        skip = ("parameters", "average", "best", "adam", "position")
-        numbers = {name: value for name, value in vars(self).items() if name not in skip}
-        return numbers | {"position": [self.position.epoch, self.position.batch], "threads": torch.get_num_threads()}
+    def numbers(self) -> str:
+        """All the rest, as JSON."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        return json_text(numbers | {"position": [self.position.epoch, self.position.batch], "layout": LAYOUT})
 
     @staticmethod
-    def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
-        numbers = {name: value for name, value in numbers.items() if name != "threads"}
-        numbers["position"] = Position(*numbers["position"])
-        for name in ("best_score", "best_loss", "first_loss"):  # JSON has words for what is no number
-            numbers[name] = None if numbers[name] is None else float(numbers[name])
-        adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
-        return State(Parameters(config, tensors["parameters"]), tensors["average"], tensors["best"], adam, **numbers)
+    def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: str) -> "State":
+        data = json.loads(numbers)
+        if data["layout"] != LAYOUT:
+            raise ValueError(f"layout {data['layout']}, not {LAYOUT}")
+        values = {name: data[name] for name in NUMBERS}
+        for name in ("best_score", "best_loss"):  # JSON has words for what is no number
+            values[name] = None if values[name] is None else float(values[name])
+        adam = Adam(tensors["adam.mean"], tensors["adam.square"], data["step"])
+        parameters, position = Parameters(config, tensors["parameters"]), Position(*data["position"])
+        return State(parameters, tensors["average"], tensors["best"], adam, position=position, **values)
 
 
 def share_state(state: State | None, config: ModelConfig, device: torch.device, processes: Processes) -> State:
@@ -91,59 +88,38 @@ def share_state(state: State | None, config: ModelConfig, device: torch.device, 
     if processes.size == 1:
         assert state is not None
         return state
-    numbers = json.loads(processes.broadcast_text("" if state is None else json_text(state.numbers())))
+    numbers = processes.broadcast_text("" if state is None else state.numbers())
     tensors = {name: torch.empty(count(config)) for name in TENSORS} if state is None else state.tensors()
     return State.of(config, {name: processes.broadcast(tensor).to(device) for name, tensor in tensors.items()}, numbers)
 
 
-# --- on disk ----------------------------------------------------------------------------------------------------------
-
-
 def save_state(run: Path, state: State) -> None:
-    """Write the state; the one that was there becomes the previous one."""
-    run.mkdir(parents=True, exist_ok=True)
+    """Write the state, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
-    metadata = {"state": json_text(state.numbers()), "checksums": json_text(_checksums(tensors))}
-    temporary, latest = run / f".{LATEST}.part", run / LATEST
+    part = run / f".{FILE}.part"
     try:
-        save_file(tensors, temporary, metadata)
-        with temporary.open("rb") as file:
+        save_file(tensors, part, {"state": state.numbers()})
+        with part.open("rb") as file:
             os.fsync(file.fileno())
-        if latest.exists():
-            os.replace(latest, run / PREVIOUS)
-        os.replace(temporary, latest)
+        os.replace(part, run / FILE)
     except (OSError, SafetensorError) as error:
-        temporary.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise RunError(
-            f"the run's state cannot be written to {latest}",
+            f"the run's state cannot be written to {run / FILE}",
             found=str(error),
             do="make room (or choose another --to) and start the same command again; it goes on from the last state",
         ) from None
 
 
-def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State, str] | None:
-    """The latest good state, and what had to be passed over; None if there is nothing to go on from."""
-    damaged = ""
-    for path in (run / LATEST, run / PREVIOUS):
-        if not path.exists():
-            continue
-        try:
-            with safe_open(path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-            if _checksums(tensors) != json.loads(metadata["checksums"]):
-                raise ValueError("its checksums differ")
-            numbers = json.loads(metadata["state"])
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
-            damaged += f"{path} is damaged ({error}). "
-            continue
-        if numbers["threads"] != (threads := torch.get_num_threads()):
-            damaged += f"It ran with {numbers['threads']} threads, now {threads}: losses will differ a little."
-        return State.of(config, {key: tensor.to(device) for key, tensor in tensors.items()}, numbers), damaged.strip()
-    if damaged:
-        raise RunError("the run cannot go on", found=damaged.strip(), do=f"remove {run} to begin again")
-    return None
-
-
-def _checksums(tensors: dict[str, Tensor]) -> dict[str, int]:
-    return {name: zlib.crc32(tensor.numpy().data) for name, tensor in tensors.items()}
+def resume(run: Path, config: ModelConfig, device: torch.device) -> State | None:
+    """The saved state; None if there is nothing to go on from."""
+    path = run / FILE
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name).to(device) for name in TENSORS}
+            return State.of(config, tensors, file.metadata()["state"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        found = f"{path} is damaged, or of another version ({error})"
+        raise RunError("the run cannot go on", found=found, do=f"remove {run} to begin again") from None

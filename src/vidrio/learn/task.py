@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidrio.data.once import checksum, is_made, once
-from vidrio.data.pairs import Corpus, corpora, lines
-from vidrio.data.prepare import Prepared, both_sides, key_of, prepare
+from vidrio.data.prepare import Prepared, both_sides, checksum, is_made, key_of, once, prepare
 from vidrio.data.progress import Progress, Work
-from vidrio.data.store import Encode, Examples, in_memory, read, write
+from vidrio.data.read import Corpus, corpora, texts
 from vidrio.errors import DataError
+from vidrio.learn.batches import Encode, Examples, in_memory, read, write
 from vidrio.learn.plan import Plan, Request, cannot_change
+from vidrio.model.config import SpecialIds
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -67,30 +67,40 @@ class Task:
         """In one pass over the data."""
         return int(self.encodings[0].source.lengths.sum() + self.encodings[0].target.lengths.sum())
 
+    def described(self) -> list[str]:
+        """What was read, and what was left out and why."""
+        tally, pairs = self.prepared.tally, self.pairs
+        return [
+            f"read {tally.read:,} {'lines' if self.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
+            *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
+            f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to judge "
+            "the finished model",
+        ]
+
     def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
         """Held-out pairs as ids."""
         encode = _encoders(self.kind, self.source, self.target, self.labels)
         sides = zip(*pairs, strict=True) if pairs else ((), ())
-        ids = [to_ids(texts) for to_ids, texts in zip(encode, sides, strict=True)]
+        ids = [to_ids(side) for to_ids, side in zip(encode, sides, strict=True)]
         return in_memory(list(zip(*ids, strict=True)))
 
 
 def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
     """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
-    material, kind = request.material, request.choices.task
-    dev, test, files = (_corpora(request, names) for names in (material.dev, material.test, material.names))
+    kind = request.task
+    dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     wishes = replace(
-        material.clean,
-        languages=material.languages,
+        request.clean,
+        languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
         apart=(*dev, *test),
         least=FEWEST,
         one_sided=kind != "translate",
     )
-    dropout = request.choices.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
+    dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
     data_key = checksum([kind, key_of(files, wishes, (dev, test))])
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
-    token_key = checksum([data_key, material.vocabulary, material.separate, dropout, started])
+    token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
     if before and data_key != before.data:
         raise cannot_change(["the sentence pairs or how they are cleaned"])
     if before and token_key != before.tokens:
@@ -103,11 +113,12 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
             raise DataError(f"there is nothing to {use}", found=found, do=do)
     once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
     progress.work = None
-    return load_task(request.run, kind, data_key, token_key)
+    special = request.start.config.special if request.start else SpecialIds()
+    return load_task(request.run, kind, data_key, token_key, special)
 
 
-def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
-    """What lies in the run's folder."""
+def load_task(run: Path, kind: str, data_key: str, token_key: str, special: SpecialIds) -> Task:
+    """The task as it was prepared in the run's folder."""
     folder = run / "tokens"
     if not is_made(folder, token_key):
         raise DataError(
@@ -116,9 +127,9 @@ def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
             do="give all machines the same folder with --to: one that they share",
         )
     prepared = Prepared.load(run / "data")
-    source = Tokenizer.load(folder / "tokenizer.json")
+    source = Tokenizer.load(folder / "tokenizer.json", special)
     separate = folder / "target-tokenizer.json"
-    target = Tokenizer.load(separate) if separate.exists() else source
+    target = Tokenizer.load(separate, special) if separate.exists() else source
     repeats = [(share.pairs, share.weight) for share in prepared.shares]
     return Task(
         kind=kind,
@@ -134,17 +145,6 @@ def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
     )
 
 
-def describe(task: Task) -> list[str]:
-    """What was read, and what was left out and why."""
-    tally, pairs = task.prepared.tally, task.pairs
-    return [
-        f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
-        *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
-        f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to judge the "
-        "finished model",
-    ]
-
-
 def largest_for(table: dict[Any, int], amount: int) -> Any:
     """The last entry of a table whose threshold the amount reaches."""
     return [name for name, threshold in table.items() if amount >= threshold][-1]
@@ -153,33 +153,33 @@ def largest_for(table: dict[Any, int], amount: int) -> Any:
 def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
     if not names:
         return ()
-    if request.choices.task == "generate":
-        return tuple(lines(names))
-    return tuple(corpora(names, columns=request.material.columns, languages=request.material.languages))
+    if request.task == "generate":
+        return tuple(texts(names))
+    return tuple(corpora(names, columns=request.columns, languages=request.languages))
 
 
 def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: float, progress: Progress) -> None:
     """Learn the tokenizers (or take those of the model to learn on from), and encode the training pairs."""
-    material, kind, train = request.material, request.choices.task, prepared.path("train")
-    size = material.vocabulary or largest_for(VOCABULARY_FOR, prepared.pairs["train"])
+    kind, train = request.task, prepared.path("train")
+    size = request.vocabulary or largest_for(VOCABULARY_FOR, prepared.pairs["train"])
 
     def learn(texts: Iterable[str]) -> Tokenizer:
         progress.work = Work("learning the tokenizer")
-        return Tokenizer.learn(texts, "bpe", size)
+        return Tokenizer.learn(texts, size)
 
     sources, targets = (source for source, _ in both_sides(train)), (target for _, target in both_sides(train))
     if request.start:
         source, target = request.start.tokenizers()
     elif kind != "translate":
         source = target = learn(sources)
-    elif material.separate:
+    elif request.separate:
         source, target = learn(sources), learn(targets)
     else:  # one language after the other: of very many texts only every second is taken
         source = target = learn(chain(sources, targets))
     source.save(folder / "tokenizer.json")
     if target is not source:
         target.save(folder / "target-tokenizer.json")
-    labels = _labels(prepared, material.dev, material.test) if kind == "classify" else []
+    labels = _labels(prepared, request.dev, request.test) if kind == "classify" else []
     (folder / "labels.json").write_text(json_text(labels), encoding="utf-8")
     count = ENCODINGS if dropout else 1
     encoding = progress.work = Work("encoding pairs", count * prepared.pairs["train"])
@@ -206,13 +206,13 @@ def _labels(prepared: Prepared, *given: tuple[str, ...]) -> list[str]:
     labels = sorted(set[str]().union(*own))
     if len(labels) < 2:
         raise DataError(
-            "there is nothing to tell apart",
+            "a classifier needs at least two classes",
             found=f"{prepared.tally.kept:,} texts of {len(labels)} classes",
             do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
         )
     if unknown := sorted((dev | test) - {*labels}):
         raise DataError(
-            "there are classes that nothing is learned of",
+            "the held-out sets have classes that the training texts lack",
             found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
             do="give texts of these classes to learn from, or leave them out of --dev and --test",
         )

@@ -18,9 +18,8 @@ from vidrio.errors import ConfigError, nearest
 from vidrio.glass.comparison import Comparison, compare
 from vidrio.glass.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
-from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.run import LoadedModel, Look, Printed, look
-from vidrio.look.writing import PRECISION, cut, number
+from vidrio.look.writing import PRECISION, cut, note, number, table
 from vidrio.search import Tree
 
 Asked = tuple[str, str]
@@ -121,7 +120,7 @@ def _sampling(words: str) -> Sampling:
     return Sampling(**given)
 
 
-def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
+def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
     """The text before and after, each layer's largest change, the next word's probabilities, the first NaN."""
     if tried.before.empty:
         yield "The text is empty: nothing was computed, so nothing can change."
@@ -129,14 +128,14 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
     compared = tried.compared
     yield "What if"
     for change in tried.whatif.changes:
-        yield Note(f"{change.asked}: {change.says}", indent=2, hang=4)
-    for note in compared.notes:
-        yield Note(f"! {note}", indent=2, hang=4)
+        yield note(f"{change.asked}: {change.says}", indent=2, hang=4)
+    for warning in compared.notes:
+        yield note(f"! {warning}", indent=2, hang=4)
     for word, seen in (("before", tried.before), ("after", tried.after)):
         text = seen.translation or "(nothing)"
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
-        yield Note(f"{word:6}  {text}", indent=2, hang=10)
+        yield note(f"{word:6}  {text}", indent=2, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:
             yield f"  {what}: {address}"
@@ -150,17 +149,17 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
     if not rows:
         yield "Nothing changed: every number is the same."
     else:
-        yield Note(f"The largest change in each layer{_over(compared)}")
-        yield Table(rows, ["layer", "by", "at", "before → after"], "l.")
+        yield note(f"The largest change in each layer{_over(compared)}")
+        yield table(rows, ["layer", "by", "at", "before → after"], "l.", indent=2)
     if compared.kl:
         shown = ", ".join(number(kl, precision) for kl in compared.kl[:8]) + ", …" * (len(compared.kl) > 8)
         yield ""
         what = "next word's probabilities moved, step by step" if compared.shared_steps else "probabilities moved"
-        yield Note(f"How far the {what} (KL, in nats): {shown}", hang=2)
+        yield note(f"How far the {what} (KL, in nats): {shown}", hang=2)
     if compared.only_before:
         left = len(compared.only_before) - 4
         names = ", ".join(compared.only_before[:4]) + f" and {left} more" * (left > 0)
-        yield Note(f"No longer computed: {names}", hang=2)
+        yield note(f"No longer computed: {names}", hang=2)
 
 
 def _over(compared: Comparison) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from vidrio.glass.checking import Checked, StepsChecked, check, check_following, check_steps
 from vidrio.glass.stored import FileChecked, check_file
 from vidrio.glass.trace import parse_address
-from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.receipt import compared_data
 from vidrio.look.run import Look
+from vidrio.look.writing import note
 
 NAMED = 8  # exceptions that are named
 
@@ -53,12 +53,12 @@ def run(tried: BeforeAfter, addresses: Sequence[str] = ()) -> Outcome:
 # --- in words ---------------------------------------------------------------------------------------------------------
 
 
-def view(outcome: Outcome) -> Iterator[Block]:
+def view(outcome: Outcome) -> Iterator[str]:
     """What was checked and what came of it, the verdict last."""
     seen, checked = outcome.seen, outcome.checked
-    yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
+    yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if outcome.changes:
-        yield Note(f"what if: {' '.join(outcome.changes)}", hang=2)
+        yield note(f"what if: {' '.join(outcome.changes)}", hang=2)
     yield ""
     if seen.empty:
         why = "Translating copies this text" if seen.copied else "The text is empty"
@@ -68,7 +68,7 @@ def view(outcome: Outcome) -> Iterator[Block]:
     yield _file(outcome)
     yield from _steps(outcome)
     if outcome.following:
-        yield Note(f"WRONG: these ids do not follow: {', '.join(outcome.following[:NAMED])}", hang=2)
+        yield note(f"WRONG: these ids do not follow: {', '.join(outcome.following[:NAMED])}", hang=2)
     if checked.wrong:
         yield ""
         yield f"{checked.wrong:,} numbers do not follow from their inputs. The worst:"
@@ -80,35 +80,35 @@ def view(outcome: Outcome) -> Iterator[Block]:
     yield f"{'Everything agrees.' if outcome.agrees else 'NOT everything agrees.'} {outcome.seconds:.1f} s"
 
 
-def _recomputed(outcome: Outcome) -> Iterator[Block]:
+def _recomputed(outcome: Outcome) -> Iterator[str]:
     checked = outcome.checked
     quantities = f"{checked.quantities:,} {'quantity' if checked.quantities == 1 else 'quantities'}"
-    yield Note(f"Recomputed  {checked.count:,} numbers in {quantities}, each from its inputs", hang=12)
+    yield note(f"Recomputed  {checked.count:,} numbers in {quantities}, each from its inputs", hang=12)
     largest = f"largest difference {checked.largest:.2e}, at {checked.largest_at}"
     yield f"{'':12}{largest if checked.largest_at else 'no difference at all'}"
     if checked.share_at is not None:
         text = f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}"
-        yield Note(text, indent=12)
+        yield note(text, indent=12)
     if checked.edited:
         text = f"{checked.edited:,} of them had another number put in their place by the what-if"
-        yield Note(text, indent=12)
+        yield note(text, indent=12)
 
 
-def _file(outcome: Outcome) -> Note:
+def _file(outcome: Outcome) -> str:
     file = outcome.file
     if file.wrong:
-        return Note(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang=2)
-    return Note(
+        return note(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang=2)
+    return note(
         f"Parameters  {file.numbers:,} in {file.tensors:,} tensors, each bit as in model.safetensors"
         + ", before the what-if" * bool(outcome.changes),
         hang=12,
     )
 
 
-def _steps(outcome: Outcome) -> Iterator[Block]:
+def _steps(outcome: Outcome) -> Iterator[str]:
     steps = outcome.steps
     if steps is not None:
-        yield Note(
+        yield note(
             f"{'WRONG: ' * (not steps.agrees)}One pass    over all {steps.steps} steps gives the logits of decoding "
             f"step by step, up to {steps.largest:.1e} of the largest (allowed: {steps.tolerance:g})",
             hang=12,

@@ -1,69 +1,97 @@
-"""What a model's folder tells of its learning: the same sentence at every age, what the right answer costs, one
-parameter's life.
+"""How a model learned, as the page shows it: its run's curves, a sentence at every age, one parameter's life, and what
+the right answer costs.
 
-The ages are the snapshots that a training run kept (`learn/run_files.py`); each is run by the glass engine like any
-model, so PyTorch is not needed.
+The ages are the snapshots that a training run kept (`learn/run_files.py`). The glass runs each of them like any model,
+so PyTorch is not needed.
 """
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.machine import build
-from vidrio.glass.maths import Array
 from vidrio.glass.receipts import locate
 from vidrio.glass.trace import parse_address
-from vidrio.hypothesis import Options, default_options
+from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import snapshots
-from vidrio.look.blocks import Block, Note, Table, apart
-from vidrio.look.layout import lying
-from vidrio.look.measures import entropy, likeliest
+from vidrio.look.measures import likeliest
 from vidrio.look.run import LoadedModel, Look, look, target_ids
-from vidrio.look.writing import PRECISION, WIDTH, cut, number, text_width
 from vidrio.model.folder import read_parameters
 
-TOKEN = 16  # columns
 ROOM = 10  # tokens more than twice the source's that a young model may babble
 FOLLOWED = 16  # tokens of the translation
+MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
+NAMES = {"loss": "loss", "nll": "loss", "bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}
+NO_SCORES = ("kind", "step", "epoch", "best", "seconds", "loss")
+
+Record = dict[str, Any]
+Points = Sequence[tuple[float, float]]
+
+# --- the curves of a run ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Age:
-    """A model at one age, on one text. The last age, the model that was kept, has no step."""
-
-    step: int | None
-    says: str
-    ended: bool
-    log_p: float  # of what it says
-    p: Sequence[float]  # of each token that is followed, those before it given
-    reads: Sequence[str] = ()  # for each of them the source token with the largest share of the cross-attention,
-    share: Sequence[float] = ()  # that share,
-    entropy: Sequence[float] = ()  # and how spread out all shares are, in bits
-
-    @property
-    def name(self) -> str:
-        return "kept" if self.step is None else f"{self.step:,}"
+def metrics(run: Path) -> list[Record]:
+    """The lines of metrics.jsonl; a half-written last one is left out."""
+    path = run / "metrics.jsonl"
+    records: list[Record] = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and isinstance(record.get("step"), int):
+            records.append(record)
+    return records
 
 
-@dataclass(frozen=True)
-class History:
-    """All ages of a model, the youngest first, on one text."""
+def curves_data(run: Path) -> list[dict[str, Any]]:
+    """Loss, scores, learning rate and speed against steps, and the minutes below them."""
+    records = metrics(run)
+    steps = [r for r in records if r.get("kind") == "step"]
+    validations = [r for r in records if r.get("kind") == "validation"]
+    minutes = thinned(when(steps))
 
-    model: str
-    text: str
-    tokens: Sequence[str]  # those that are followed: given, or what the model says as it is (or the class)
-    left_out: int  # tokens after them
-    source_tokens: Sequence[str]
-    attention: str  # whose shares are past; empty where nothing crosses
-    heads: int  # whose mean they are
-    ages: Sequence[Age]
+    def curve(name: str, records: Sequence[Record], key: str) -> dict[str, Any]:
+        points = [(r["step"], r[key]) for r in records if isinstance(r.get(key), int | float)]
+        return {"name": name, "points": thinned(points), "marked": records is validations}
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "vidrio-history", "format": 1, **asdict(self)}
+    def picture(title: str, *lines: dict[str, Any]) -> dict[str, Any]:
+        drawn = [line for line in lines if line["points"]]
+        return {"kind": "curves", "title": title, "lines": drawn, "minutes": minutes, "from_zero": len(lines) == 1}
+
+    every = [name for r in validations for name, value in r.items() if isinstance(value, int | float)]
+    scores = [name for name in dict.fromkeys(every) if name not in NO_SCORES]
+    losses = curve("training", steps, "loss"), curve("held out", validations, "loss")
+    pictures = [
+        picture("loss: the mean of −log p of a token, without smoothing", *losses),
+        *(picture(f"{NAMES.get(n, n)} of held-out sentences", curve(n, validations, n)) for n in scores),
+        picture("learning rate", curve("rate", steps, "rate")),
+        picture("tokens a second, source and target", curve("tokens_per_second", steps, "tokens_per_second")),
+    ]
+    return [one for one in pictures if one["lines"]]
+
+
+def thinned(points: Points) -> list[tuple[float, float]]:
+    """At most MOST_POINTS: each the mean of neighbours; the last one as it is."""
+    size = -(-len(points) // MOST_POINTS)
+    if size <= 1:
+        return list(points)
+    groups = (np.array(points[i : i + size], dtype=np.float64).mean(axis=0) for i in range(0, len(points), size))
+    return [*((float(step), float(value)) for step, value in groups), points[-1]]
+
+
+def when(steps: Sequence[Record]) -> list[tuple[float, float]]:
+    """(step, minutes since the start), from the beginning on."""
+    return [(0.0, 0.0), *((r["step"], r["seconds"] / 60) for r in steps if "seconds" in r)] if steps else []
+
+
+# --- a sentence at every age ------------------------------------------------------------------------------------------
 
 
 def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
@@ -72,73 +100,44 @@ def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
         yield step, replace(model, machine=build(model.config, read_parameters(folder), model.dtype.type))
 
 
-def history(
-    model: LoadedModel, text: str, options: Options | None = None, where: str = "", target: Sequence[int] | None = None
-) -> History:
-    """Run every age of a model on a text. `where` is the cross-attention to tell: `dec.1.cross`, or one head of it;
-    `target` is the translation to follow, if it is not to be what the model says as it is."""
-    if not snapshots(model.path / "run"):
-        raise InputError(
-            "this model has no history",
-            found=f"no snapshots in {model.path / 'run'}",
-            do="train one: `vidrio train` keeps some on the way; or look at a model that was trained so",
-        )
-    options = options or default_options(model.config)
+def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
+    """What each age says of a text, and the probability that it gave each token of one translation: the one given, or
+    what the model says now. None where the folder keeps no snapshots."""
+    if not snapshots(model.path / "run") or not text.strip():
+        return None
     tokenizer = model.source_tokenizer if model.config.has_encoder else model.target_tokenizer
+    options = default_options(model.config)
     babble = 2 * len(tokenizer.encode(text)) + ROOM
     options = replace(options, max_length=min(options.max_length, babble))
     now = look(model, text, options=options)
-    if now.empty or (now.result is None and model.config.has_decoder):
-        raise InputError("there is nothing to follow", found=f"TEXT {text!r} leaves nothing to compute")
-    every = list(now.chosen_ids if target is None else target)
+    every = list(target or now.chosen_ids)
     followed = every[:FOLLOWED]
-    attention, names = _attention(now, where)
-    ages = [_age(step, look(aged, text, options=options), followed, now, names) for step, aged in young(model)]
-    ages.append(_age(None, now, followed, now, names))
+    aged = ((step, look(age, text, options=options)) for step, age in young(model))
+    ages = [_age(step, seen, followed, now) for step, seen in chain(aged, [(None, now)])]
     tokens = [now.trace.vocabulary[i] for i in followed] or [now.translation]
-    sources = list(now.trace.source_tokens)
-    return History(model.name, text, tokens, len(every) - len(followed), sources, attention, len(names), ages)
+    return {"text": text, "tokens": tokens, "left_out": len(every) - len(followed), "ages": ages}
 
 
-def _attention(now: Look, where: str) -> tuple[str, list[str]]:
-    """Whose attention to tell, and the heads that it is the mean of."""
-    part_of = {name: name.rpartition(".weights.")[0] for name in now.trace.values if ".cross.weights.h" in name}
-    if not (where or part_of):
-        return "", []
-    where = where or list(part_of.values())[-1]
-    names = [name for name in part_of if name == where or name.startswith(f"{where}.")]
-    if len({part_of[name] for name in names}) != 1:
-        raise AddressError(
-            f"{where} is no cross-attention of this model",
-            found=f"it has {', '.join(dict.fromkeys(part_of.values())) or 'none'}",
-            do="give one of these, or one head of it: dec.0.cross.weights.h0" if part_of else "leave --at out",
-        )
-    return where, names
-
-
-def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look, names: Sequence[str]) -> Age:
+def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> dict[str, Any]:
+    """The last age, the model that was kept, has no step. `reads`: the source token from which the last layer's
+    cross-attention, the mean of its heads, takes its largest share, and that share."""
     if seen.result is None:
         prob_C = seen.trace.values["out.prob"]
         taken = int(np.argmax(now.trace.values["out.prob"]))
-        return Age(step, seen.translation, True, float(np.log(prob_C.max())), [float(prob_C[taken])])
-    forced = look(seen.model, seen.text, options=seen.options, target=followed)
-    p_T = np.exp(forced.trace.values["out.score"])
-    age = Age(step, seen.translation, seen.result.ended, seen.result.log_prob, p_T.tolist())
-    if not names:
-        return age
-    weights_TS: Array = np.mean([forced.trace.array(name) for name in names], axis=0)
-    reads = [forced.trace.source_tokens[s] for s in weights_TS.argmax(1)]
-    return replace(age, reads=reads, share=weights_TS.max(1).tolist(), entropy=entropy(weights_TS).tolist())
+        said = {"ended": True, "log_p": float(np.log(prob_C.max())), "p": [float(prob_C[taken])]}
+        return {"step": step, "says": seen.translation, **said, "reads": [], "share": []}
+    forced = look(seen.model, seen.text, options=seen.options, target=followed).trace
+    config = seen.model.config
+    reads, share = [], []
+    if config.has_encoder:
+        last = f"dec.{config.n_decoder_layers - 1}.cross.weights"
+        weights_TS = np.mean([forced.array(f"{last}.h{h}") for h in range(config.n_heads)], axis=0)
+        reads, share = [forced.source_tokens[s] for s in weights_TS.argmax(1)], weights_TS.max(1).tolist()
+    said = {"ended": seen.result.ended, "log_p": seen.result.log_prob, "p": np.exp(forced.values["out.score"]).tolist()}
+    return {"step": step, "says": seen.translation, **said, "reads": reads, "share": share}
 
 
-# --- for the page -----------------------------------------------------------------------------------------------------
-
-
-def ages_data(model: LoadedModel, text: str, target: Sequence[int]) -> dict[str, Any] | None:
-    """The same sentence from random to trained; None where the folder keeps no snapshots."""
-    if not snapshots(model.path / "run") or not text.strip():
-        return None
-    return history(model, text, target=target or None).to_json()
+# --- the right answer, one parameter ----------------------------------------------------------------------------------
 
 
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
@@ -179,70 +178,3 @@ def life_data(seen: Look, address: str) -> dict[str, Any]:
         for step, aged in chain(young(model), [(None, model)])
     ]
     return {"address": str(at), "ages": ages}
-
-
-# --- the view --------------------------------------------------------------------------------------------------------
-
-
-def view(past: History, precision: int = PRECISION) -> Iterator[Block]:
-    """The three tables."""
-    parts = [_heading(past), _said(past, precision), _sure(past, precision)]
-    yield from apart([*parts, _read(past, precision)] if past.attention else parts)
-
-
-def _heading(past: History) -> Iterator[Block]:
-    yield Note(f"{past.text} → {past.ages[-1].says or '(nothing)'}", hang=2)
-    yield ""
-    yield Note(
-        f"{past.model} at {len(past.ages)} ages: after steps {', '.join(age.name for age in past.ages[:-1])} of its "
-        f"training, and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run "
-        f"chose so).",
-        hang=2,
-    )
-
-
-def _said(past: History, precision: int) -> Iterator[Block]:
-    yield "What it says"
-    width = max(text_width(age.name) for age in past.ages) + 12 + precision
-    rows = []
-    for age in past.ages:
-        says = cut(age.says, WIDTH - width - 8) if age.ended else cut(age.says, WIDTH - width - 14) + " (cut)"
-        rows.append([age.name, number(age.log_p, precision), says])
-    yield Table(rows, ["step", "log p", "translation"], "r.l")
-
-
-def _sure(past: History, precision: int) -> Iterator[Block]:
-    words = " ".join(past.tokens)
-    more = f" … ({past.left_out} more tokens)" if past.left_out else ""
-    yield Note(f"How sure it is of “{words}”{more}: p of each token, those before it given", hang=2)
-    columns = [
-        [cut(token, TOKEN), *(number(age.p[t], precision) for age in past.ages)] for t, token in enumerate(past.tokens)
-    ]
-    yield lying(_steps(past), columns)
-
-
-def _read(past: History, precision: int) -> Iterator[Block]:
-    heads = f", the mean of its {past.heads} heads" if past.heads > 1 else ""
-    yield Note(f"What each token reads: {past.attention}{heads}", hang=2)
-    yield Note(
-        "The row that says the token takes its largest share from the source token named; then the share, and the "
-        f"entropy of all shares in bits: 0 for one source token only, "
-        f"{number(np.log2(len(past.source_tokens)), precision)} for all alike.",
-        indent=2,
-    )
-    columns = [
-        [
-            cut(token, TOKEN),
-            *(
-                f"{cut(age.reads[t], TOKEN)} {number(age.share[t], precision)} ({number(age.entropy[t], precision)})"
-                for age in past.ages
-            ),
-        ]
-        for t, token in enumerate(past.tokens)
-    ]
-    yield lying(_steps(past), columns)
-
-
-def _steps(past: History) -> list[str]:
-    width = max(4, *(text_width(age.name) for age in past.ages))
-    return ["step".rjust(width), *(age.name.rjust(width) for age in past.ages)]

@@ -1,19 +1,44 @@
-"""Vectors and matrices as plain text. Nothing is computed here, only drawn.
+"""Vectors and matrices as plain text.
 
-Plain text carries everything: it reads without colour, in 80 columns, in a log, in a pipe, by a screen reader. What
-does not fit is not cut off silently: it is wrapped into blocks of columns, or left out, with its count and range.
+What does not fit is not cut off silently: it is wrapped into blocks of columns, or left out, with its count and range.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.look.blocks import Numbers
-from vidrio.look.layout import at_point, right, shade, side_by_side
-from vidrio.look.writing import PRECISION, WIDTH, cut, number, shape, text_width, value_range
+from vidrio.glass.maths import Array
+from vidrio.look.writing import (
+    NO_BREAK,
+    PRECISION,
+    WIDTH,
+    at_point,
+    cut,
+    number,
+    right,
+    shade,
+    shape,
+    side_by_side,
+    text_width,
+    value_range,
+    wrap,
+)
+from vidrio.search import largest
 
+LIMIT = 12  # rows or columns drawn before the rest is left out
 LONGEST_TOKEN = 16  # columns on the screen
+TOP = 10  # words shown of a vocabulary
+
+
+class Numbers(NamedTuple):
+    """A vector or matrix with the tokens of its rows and columns (None: bare places; empty: no heads at all)."""
+
+    array: Array
+    rows: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    limit: tuple[int, int] = (LIMIT, LIMIT)  # rows and columns drawn
+    shares: bool = False  # between 0 and 1, each row with the sum 1: a small bar stands beside each
 
 
 def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> str:
@@ -21,7 +46,7 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
     vector as one row.
 
     More than `limit` rows or columns are left out from the middle, and their number and range given. Columns within the
-    limit that do not fit into `width` come in a block below. `shares` have a small bar beside them; the digits stay.
+    limit that do not fit into `width` come in a block below.
     """
     array = np.asarray(numbers.array)
     if array.ndim == 0:
@@ -92,3 +117,18 @@ def _left_out(
         hidden = np.ones(array.shape, dtype=bool)
         hidden[np.ix_(*kept)] = False
         yield f"… {' and '.join(parts)}, range {value_range(array[hidden], precision)}"
+
+
+def likeliest_words(numbers: Numbers, precision: int = PRECISION) -> Iterator[str]:
+    """Of each row over a vocabulary the largest numbers, and the sum or range of the others."""
+    words = numbers.columns or ()
+    for r, row in enumerate(np.atleast_2d(numbers.array)):
+        order = largest(row, TOP)
+        head = f"{r} {cut(numbers.rows[r], LONGEST_TOKEN)}  " if numbers.array.ndim == 2 and numbers.rows else ""
+        parts = [f"{cut(words[i], LONGEST_TOKEN)} {number(float(row[i]), precision)}" for i in order]
+        others = np.delete(row, order)
+        rest = f"all {len(others):,} others: sum {number(others.sum(), precision)}"
+        if not numbers.shares:
+            rest = f"{len(others):,} others: {number(others.min(), precision)} … {number(others.max(), precision)}"
+        line = " · ".join(part.replace(" ", NO_BREAK) for part in [*parts, rest])
+        yield wrap(line, WIDTH, head, " " * text_width(head))

@@ -33,6 +33,12 @@ def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, li
     return nearest
 
 
+def mean_of_heads(trace: Trace, name: str) -> Array:
+    """The mean over heads of what each head has: of `dec.1.cross.weights.h0`, `.h1`, … for `dec.1.cross.weights`."""
+    mean: Array = np.mean([trace.array(f"{name}.h{h}") for h in range(trace.machine.config.n_heads)], axis=0)
+    return mean
+
+
 class Alike(NamedTuple):
     """How alike the learned rows of a side's tokens are, and what stands near them in their table."""
 
@@ -72,12 +78,6 @@ def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
     signs_2 = np.sign(u_L2[np.abs(u_L2).argmax(axis=0), [0, 1]])  # either sign is right: take one
     shares = squares_2 / np.trace(centred_LD @ centred_LD.T)
     return u_L2 * signs_2 * np.sqrt(squares_2), (float(shares[0]), float(shares[1]))
-
-
-def entropy(weights_LM: Array) -> Array:
-    """−Σ w log₂ w of each row, in bits: 0 if a row looks at one place only, log₂ M if at all M alike."""
-    logs = np.log2(weights_LM, out=np.zeros_like(weights_LM), where=weights_LM > 0)
-    return -(weights_LM * logs).sum(axis=-1) + 0.0  # + 0: no −0
 
 
 class Candidate(NamedTuple):

@@ -9,13 +9,25 @@ import numpy as np
 
 from vidrio.glass.comparison import first
 from vidrio.glass.engine import WHOLE_NUMBERS
-from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
-from vidrio.look.layout import wrap
-from vidrio.look.measures import classes, likeliest
+from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look
 from vidrio.look.translated import COPIED
-from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, left, number, shape, visible
+from vidrio.look.writing import (
+    NO_BREAK,
+    PRECISION,
+    WIDTH,
+    apart,
+    bar,
+    cut,
+    left,
+    note,
+    number,
+    shape,
+    table,
+    visible,
+    wrap,
+)
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 
@@ -31,77 +43,65 @@ AXES = {
     "C": "classes",
     "P": "positions",
 }
-TOP = 5
+TOP = 5  # likeliest tokens of a step
 
 
-def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
+def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
     """Everything at one glance: the text in, the way, the words out, and where to look next."""
     if seen.copied:
-        yield from (
-            Note(f"{seen.text} → {seen.translation}", hang=2),
-            Note(f"{COPIED[0].upper()}{COPIED[1:]}: the model reads nothing of it. Nothing was computed."),
-        )
+        yield note(f"{seen.text} → {seen.translation}", hang=2)
+        yield note(f"{COPIED[0].upper()}{COPIED[1:]}: the model reads nothing of it. Nothing was computed.")
     elif seen.empty:
         yield "The text is empty, and so is its translation. Nothing was computed."
     else:
         yield from apart(_parts(seen, again, precision))
 
 
-def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[Block]]:
-    yield headline(seen)
-    yield [Title("The text in"), text_in(seen), *unknown(seen)]
-    yield way(seen)
+def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[str]]:
+    yield _headline(seen)
+    yield _text_in(seen)
+    yield _way(seen)
     if seen.stopped:
-        yield [Note(f"! {why_stopped(seen)}", hang=2)]
+        yield [note(f"! {_why_stopped(seen)}", hang=2)]
     elif seen.result:
-        title = "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
-        yield [Title(title), words_out(seen), "", *how_found(seen, precision)]
+        yield _words_out(seen, precision)
     else:
-        yield classes_out(seen)
-    yield onward(seen, again)
+        yield _classes_out(seen, precision)
+    yield _onward(seen, again)
 
 
-def headline(seen: Look) -> Iterator[Block]:
+def _headline(seen: Look) -> Iterator[str]:
     """What went in and came out, what must be known before any number is read, and which machine it was."""
-    yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
+    yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
-        yield Note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
+        yield note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
     for change in seen.changes:
-        yield warning(f"Changed: {change}")
+        yield note(f"! Changed: {change}", hang=2)
     if not seen.model.machine.causal and seen.target_ids:
-        yield warning(
-            "Without the mask earlier rows see later words; the decoder's numbers are those of the last step."
+        yield note(
+            "! Without the mask earlier rows see later words; the decoder's numbers are those of the last step.", hang=2
         )
     yield ""
-    yield Note(f"The machine  {describe(seen)}", hang=13)
+    yield note(f"The machine  {_described(seen)}", hang=13)
 
 
-def warning(text: str) -> Note:
-    return Note(f"! {text}", hang=2, tone="warning")
-
-
-def describe(seen: Look) -> str:
+def _described(seen: Look) -> str:
     """A model in one sentence."""
     c = seen.model.config
     layers = c.layers_in_words.replace(" ", NO_BREAK)
     sizes = ", ".join(
         f"{a}{NO_BREAK}{n}" for a, n in zip("DHKF", (c.d_model, c.n_heads, c.d_head, c.d_ff), strict=True)
     )
+    numbers = "int8 and float32" if seen.model.machine.arithmetic is WHOLE_NUMBERS else str(seen.model.dtype)
     return (
         f"{seen.model.name}: {c.shape.replace('-', '–')}, {layers} layers, {sizes}, {c.activation}, "
-        f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {computed_in(seen)}"
+        f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {numbers}"
     )
 
 
-def computed_in(seen: Look) -> str:
-    """`float64`, or `int8 and float32`."""
-    model = seen.model
-    return "int8 and float32" if model.machine.arithmetic is WHOLE_NUMBERS else str(model.dtype)
-
-
-def text_in(seen: Look) -> Table:
-    """The tokens of the text, each with the characters that it stands for."""
+def _text_in(seen: Look) -> Iterator[str]:
+    """The tokens of the text, each with the characters that it stands for, and the words that the model cannot read."""
     config = seen.model.config
     rows = [
         (p.token, p.id, f"“{cut(seen.text[p.start : p.end], 24)}”", ": not in the vocabulary" * p.unknown)
@@ -111,32 +111,26 @@ def text_in(seen: Look) -> Table:
         rows.append((seen.trace.source_tokens[-1], seen.source_ids[-1], "the end", ""))
     if not config.has_encoder:
         rows.insert(0, (seen.trace.target_tokens[0], seen.target_ids[0], "the start", ""))
-    side = "src" if config.has_encoder else "tgt"
-    cells: Rows = [
-        [str(i), Words(cut(token, 24)), Value(id_, f"{side}.ids[{i}]", label="id "), Words(stands_for), Words(note)]
-        for i, (token, id_, stands_for, note) in enumerate(rows)
-    ]
-    return Table(cells, align="rlrl", name="tokens")
-
-
-def unknown(seen: Look) -> Iterator[Note]:
-    """The words that the model cannot read."""
+    cells = [[str(i), cut(token, 24), f"id {id_}", *others] for i, (token, id_, *others) in enumerate(rows)]
+    yield "The text in"
+    yield table(cells, align="rlrl", indent=2)
     for word in seen.unknown:
-        yield warning(
-            f"{visible(word)!r} is not in the vocabulary: it became the unknown token, "
-            f"and the model cannot tell it from any other unknown word."
+        yield note(
+            f"! {visible(word)!r} is not in the vocabulary: it became the unknown token, "
+            f"and the model cannot tell it from any other unknown word.",
+            hang=2,
         )
 
 
 # --- the way ----------------------------------------------------------------------------------------------------------
 
 
-def way(seen: Look) -> Iterator[Block]:
+def _way(seen: Look) -> Iterator[str]:
     """Every step from ids to probabilities. The first layer of each side in full; the others do the same."""
     trace = seen.trace
     letters = {letter for name in trace.values for letter in trace.stages[name].axes}
     legend = (f"{a} {trace.sizes[a]:,} ({says})".replace(" ", NO_BREAK) for a, says in AXES.items() if a in letters)
-    yield Note(f"The way  {', '.join(legend)}", hang=9)
+    yield note(f"The way  {', '.join(legend)}", hang=9)
     steps = list(_steps(seen))
     shapes, addresses = (max(len(getattr(step, column)) for step in steps) for column in ("shape", "address"))
     room = WIDTH - addresses - shapes - 7 - 8
@@ -197,38 +191,59 @@ def _title(side: str, layer: str, rest: list[str], config: ModelConfig) -> str:
 # --- the words out ----------------------------------------------------------------------------------------------------
 
 
-def words_out(seen: Look) -> Predictions:
+def _words_out(seen: Look, precision: int) -> Iterator[str]:
     """Each decoding step: the token taken, and the likeliest ones with their probabilities."""
     trace, prompt = seen.trace, 0 if seen.forced else len(seen.options.prefix)
-    steps = [
-        Prediction(trace.target_tokens[t], token, float(log_p), likeliest(seen, t, TOP), given=t < prompt)
-        for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True))
+    yield "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
+    steps = enumerate(zip(trace.target_tokens, trace.chosen_tokens, trace.values["out.score"], strict=True))
+    rows = [
+        [str(t), f"after {cut(after, 20)}", f"→ {cut(token, 20)}", f"log p {number(log_p, precision)}"]
+        + ["given: the prompt"] * (t < prompt)
+        for t, (after, token, log_p) in steps
     ]
-    return Predictions(steps, drawn=seen.options.sampling is not None)
+    draw = _drawn if seen.options.sampling is not None else _likely
+    for t, head in enumerate(table(rows, align="rlll").splitlines()):
+        yield f"  {head}"
+        yield draw(likeliest(seen, t, TOP), precision)
+    yield ""
+    yield _how_found(seen, precision)
 
 
-def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
+def _likely(candidates: Iterable[Candidate], precision: int) -> str:
+    """`hola 0.9951 · mundo 0.0020 · …`."""
+    parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * c.forbidden for c in candidates)
+    return wrap(" · ".join(part.replace(" ", NO_BREAK) for part in parts), indent="     ")
+
+
+def _drawn(candidates: Iterable[Candidate], precision: int) -> str:
+    """With sampling: the model's own probability beside the one that was drawn from."""
+    rows = [
+        ["→" * c.taken, cut(c.token, 16), *(part for p in (c.p, c.drawable) for part in (number(p, precision), bar(p)))]
+        for c in candidates
+    ]
+    return table(rows, ["", "", "p of the model", "", "p to be drawn", ""], "ll.l.l", indent=5)
+
+
+def _how_found(seen: Look, precision: int) -> str:
     """Which search, and what score."""
     result, options = seen.result, seen.options
-    if result is None:
-        return
+    assert result is not None
     log_prob = number(result.log_prob, precision)
     if seen.forced:
-        yield Note(f"The whole: log p {log_prob}, the sum of the steps'.", indent=2)
-        return
+        return note(f"The whole: log p {log_prob}, the sum of the steps'.", indent=2)
     way = f"beam {options.beam}" if options.beam > 1 else "greedy: the likeliest token at every step"
     if options.sampling:
         s = options.sampling
         way = f"drawn at random, temperature {s.temperature:g}, top-k {s.top_k or 'off'}, "
         way += f"top-p {s.top_p:g}, seed {s.seed}"
-    yield Note(
+    return note(
         f"The whole: log p {log_prob}, score {number(result.score, precision)} "
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
         indent=2,
     )
 
 
-def why_stopped(seen: Look) -> str:
+def _why_stopped(seen: Look) -> str:
     """Where it came to NaN or infinity."""
     step = len(seen.target_ids) - 1
     where = f"at step {step} " if seen.model.config.has_decoder else ""
@@ -237,21 +252,20 @@ def why_stopped(seen: Look) -> str:
     return f"Nothing can be chosen: {where}the numbers are no longer numbers ({firsts})."
 
 
-def classes_out(seen: Look) -> Iterator[Block]:
+def _classes_out(seen: Look, precision: int) -> Iterator[str]:
     """A classifier's classes with their probabilities."""
-    yield Title("The classes")
-    rows: Rows = [
-        [Words(cut(name, 30)), Value(p, f"out.prob[{c}]", share=True), Bar(p, 20)] for name, c, p in classes(seen)
-    ]
-    yield Table(rows, align="l.l")
+    yield "The classes"
+    yield table(
+        [[cut(name, 30), number(p, precision), bar(p, 20)] for name, _, p in classes(seen)], align="l.l", indent=2
+    )
 
 
-def onward(seen: Look, again: CommandLine) -> Iterator[Block]:
+def _onward(seen: Look, again: CommandLine) -> Iterator[str]:
     """Where to look next."""
     names = seen.trace.values
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"
     best = "dec.0.cross.weights.h0" if "dec.0.cross.weights.h0" in names else f"{side}.self.weights.h0"
-    yield Title("Look closer")
+    yield "Look closer"
     commands = [
         ("one layer, every matrix", again.look("--at", side)),
         ("one matrix", again.look("--at", best)),

@@ -1,4 +1,4 @@
-"""The page as one file: what `vidrio serve` shows, with a run's data or a list of blocks in it, and no server.
+"""The page as one file: what `vidrio serve` shows, with a run's data in it, and no server.
 
 It is the very page that `page/` builds; this only puts the data where it looks for them. Everything stands deflated in
 the file, as digits to base 85, and a few lines of script unfold it. The file needs no network, and may ask for nothing.
@@ -17,13 +17,11 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.glass.words import without_head
 from vidrio.hypothesis import Sampling
-from vidrio.look import blocks as b
 from vidrio.look import run_data
-from vidrio.look.blocks_data import as_data
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import Look, look
-from vidrio.look.writing import PRECISION, visible
+from vidrio.look.writing import visible
 from vidrio.model.json_text import json_text
 from vidrio.search import Tree
 
@@ -53,7 +51,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "again": again.look(),
         "sha256": run_data.identity(seen.model)["sha256"],
     }
-    return _file(_title(seen), [*_bundle("page"), _deflated(json_text(data)), _deflated(save(_numbers(seen.trace)))])
+    return _file(_title(seen), [*_bundle(), _deflated(json_text(data)), _deflated(save(_numbers(seen.trace)))])
 
 
 def _numbers(trace: Trace) -> dict[str, Array]:
@@ -61,7 +59,10 @@ def _numbers(trace: Trace) -> dict[str, Array]:
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
-    return {name: np.ascontiguousarray(_narrow(name, trace.array(name))) for name in [*parameters, *trace.values]}
+    means = {name: run_data.array_at(trace, name) for name in run_data.heads_together(trace)}
+    return means | {
+        name: np.ascontiguousarray(_narrow(name, trace.array(name))) for name in [*parameters, *trace.values]
+    }
 
 
 def _narrow(name: str, array: Array) -> Array:
@@ -71,24 +72,6 @@ def _narrow(name: str, array: Array) -> Array:
     if array.dtype.kind == "i":
         return array.astype(np.int32)
     return array.astype(np.float32) if array.dtype == np.float16 else array
-
-
-def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
-    """A page of blocks: a report, a lesson."""
-    data = {
-        "kind": "blocks",
-        "vidrio": __version__,
-        "title": visible(page.title),
-        "precision": precision,
-        "header": as_data(page.header, precision),
-        "sections": [
-            {"anchor": section.anchor, "title": section.title, "blocks": as_data(section.blocks, precision)}
-            for section in page.sections
-            if section.blocks
-        ],
-        "checksums": [list(pair) for pair in page.checksums],
-    }
-    return _file(page.title, [*_bundle("blocks"), _deflated(json_text(data))])
 
 
 def _searched(seen: Look) -> Look:
@@ -117,9 +100,9 @@ def as_text(part: bytes) -> str:
 # --- the file --------------------------------------------------------------------------------------------------------
 
 
-def _bundle(name: str) -> list[bytes]:
+def _bundle() -> list[bytes]:
     """Style and script as `npm run build` leaves them."""
-    return [_deflated((_BUILT / f"{name}.{kind}").read_bytes()) for kind in ("css", "js")]
+    return [_deflated((_BUILT / f"page.{kind}").read_bytes()) for kind in ("css", "js")]
 
 
 def _deflated(content: bytes | str) -> bytes:

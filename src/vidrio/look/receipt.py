@@ -15,9 +15,8 @@ from vidrio.glass.receipts import Compared, Receipt, locate, receipt, walk
 from vidrio.glass.stored import stored
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.words import without_head
-from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.run import Look
-from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
+from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, note, number, table, text_width, visible
 
 INPUTS = 8  # shown of those a number is made from
 DEEP = 100  # lines of the way down, unless --limit says otherwise
@@ -36,14 +35,14 @@ def digits(precision: int) -> Show:
     return write
 
 
-def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> Iterator[Block]:
+def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> Iterator[str]:
     """The receipt of the number at an address. `file` is where its parameters are stored."""
     bill = receipt(trace, locate(trace, parse_address(address)))
     show, stage = digits(precision), bill.stage
     full = "" if float(show(bill.value)) == bill.value or math.isnan(bill.value) else f"   in full {bill.value!r}"
     yield f"{bill.at} = {show(bill.value)}{full}"
     yield from _place(bill)
-    yield Note(f"{stage.says}. {stage.place}", indent=2)
+    yield note(f"{stage.says}. {stage.place}", indent=2)
     if stage.kind == "parameter":
         yield ""
         yield from _in_file(bill, file)
@@ -57,34 +56,34 @@ def why(trace: Trace, address: str, file: Path | None = None, precision: int = P
     yield from _links(bill, show)
 
 
-def _place(bill: Receipt) -> Iterator[Block]:
+def _place(bill: Receipt) -> Iterator[str]:
     words = ("row", "column") if len(bill.at.place) == 2 else ("place",)
     parts = [
         f"{word} {i}" + (f": {visible(token)}" if token else "")
         for word, i, token in zip(words, bill.at.place, bill.tokens, strict=True)
     ]
     if parts:
-        yield Note(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent=2)
+        yield note(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent=2)
 
 
-def _working(bill: Receipt, show: Show) -> Iterator[Block]:
+def _working(bill: Receipt, show: Show) -> Iterator[str]:
     """The formula, the numbers put in, and what they come to, line by line."""
     if bill.stage.kind == "choice":
         yield "  The search decides; it is not computed from other numbers."
     else:
         long = {short: name for name, short in bill.short_names.items() if short != name}
-        yield Note(f"= {bill.stage.formula}", indent=2, hang=4)
-        yield Note(f"= {_tight(bill.formula)}", indent=2, hang=4)
+        yield note(f"= {bill.stage.formula}", indent=2, hang=4)
+        yield note(f"= {_tight(bill.formula)}", indent=2, hang=4)
         if long:
             where = ", ".join(f"{short} = {name}".replace(" ", NO_BREAK) for short, name in long.items())
-            yield Note(f"where {where}", indent=4)
+            yield note(f"where {where}", indent=4)
         constant = isinstance(bill.expression, Number) and bill.expression.cell is None
         for line in bill.working(show) if not constant else ():
-            yield Note(f"= {_tight(line)}", indent=2, hang=4)
+            yield note(f"= {_tight(line)}", indent=2, hang=4)
     if bill.facts:
         yield ""
         rows = [[what, show(value)] for what, value in bill.facts]
-        yield Table(rows, align="l.")
+        yield table(rows, align="l.", indent=2)
 
 
 def _tight(line: str) -> str:
@@ -97,7 +96,7 @@ def _tight(line: str) -> str:
     return re.sub(r"\((?:[^()]|\([^()]*\))*\)", bracket, line)
 
 
-def _verdict(bill: Receipt, precision: int) -> Iterator[Block]:
+def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
     """Model and recomputation side by side, and whether rounding explains the difference."""
     result, show = bill.compared, digits(precision)
     yield f"  model       {bill.precision.name:8} {result.model!r}"
@@ -109,17 +108,17 @@ def _verdict(bill: Receipt, precision: int) -> Iterator[Block]:
         explained = "nothing: this is a copy" if result.tolerance == 0 else f"{result.tolerance:.1e}"
         yield f"  difference  {result.difference:.1e}; rounding explains up to {explained}; {verdict}"
     if bill.edited:
-        yield Note(f"A what-if put {bill.value!r} in its place, and that went on.", indent=2)
+        yield note(f"A what-if put {bill.value!r} in its place, and that went on.", indent=2)
     printed = bill.from_printed(show)
     if printed is not None:
-        yield Note(
+        yield note(
             f"With the numbers as printed here, {precision} decimals each, you get {printed}, not "
             f"{show(result.recomputed)}: what they leave out adds up. More decimals: --precision {precision + 2}.",
             indent=2,
         )
 
 
-def _links(bill: Receipt, show: Show) -> Iterator[Block]:
+def _links(bill: Receipt, show: Show) -> Iterator[str]:
     made = [f"{at} = {show(value)}" for at, value in bill.inputs[:INPUTS]]
     if len(bill.inputs) > INPUTS:
         made.append(f"… and {len(bill.inputs) - INPUTS} more")
@@ -127,30 +126,30 @@ def _links(bill: Receipt, show: Show) -> Iterator[Block]:
     yield from _column("used by", list(bill.used_by) or ["nothing in this run"])
 
 
-def _column(title: str, entries: Sequence[str]) -> Iterator[Block]:
+def _column(title: str, entries: Sequence[str]) -> Iterator[str]:
     for i, entry in enumerate(entries):
         yield f"  {title if i == 0 else '':9}  {entry}"
 
 
-def _in_file(bill: Receipt, file: Path | None) -> Iterator[Block]:
+def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
     """Where a parameter is stored: the very bytes."""
     yield "  A trained number: it is read, not computed."
     found = parameter_bytes(file, bill)
     if found is None:
         return
-    yield Note(
+    yield note(
         f"{found['bytes']} at byte {found['offset']:,} of {found['file']} ({found['dtype']}, lowest byte first) "
         f"is {found['integer'] if found['scale'] else found['value']!r}",
         indent=2,
     )
     if scale := found["scale"]:
         worth = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
-        yield Note(f"{worth}: {found['value']!r}", indent=2)
+        yield note(f"{worth}: {found['value']!r}", indent=2)
     yield f"  sha256 of {found['tensor']}:"
     yield f"    {found['sha256']}"
     if found["value"] != bill.value:
         changed = float(bill.value)
-        yield Note(f"Here it is {changed!r}: rounded to {bill.precision.name}, or changed by a what-if.", indent=2)
+        yield note(f"Here it is {changed!r}: rounded to {bill.precision.name}, or changed by a what-if.", indent=2)
 
 
 def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
@@ -188,7 +187,7 @@ def copied(trace: Trace, address: str, kind: str) -> str:
 # --- the way down -----------------------------------------------------------------------------------------------------
 
 
-def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[Block]:
+def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[str]:
     """Receipts, one a line, from a number down to parameters and ids, each number once."""
     at, show = locate(trace, parse_address(address)), digits(precision)
     lines = list(islice(walk(trace, at), limit + 1))

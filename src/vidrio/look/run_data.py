@@ -17,8 +17,7 @@ from vidrio.glass.walk import positions
 from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.measures import Alike, alike, classes, listed, projection
-from vidrio.look.overview import words_out
+from vidrio.look.measures import Alike, alike, classes, likeliest, listed, mean_of_heads, projection
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.files import sha256
 from vidrio.model.parameters import count
@@ -28,6 +27,7 @@ from vidrio.text.tokens.steps import steps
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 POSITIONS = 64  # rows of their table that are drawn
 LISTED = 12  # tokens of a choice; of the others the sum
+LIKELY = 5  # of a step, beside the token taken
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
@@ -110,14 +110,14 @@ def _source_tokens(seen: Look) -> list[dict[str, Any]]:
 def _steps(seen: Look) -> Iterator[dict[str, Any]]:
     if seen.stopped or not seen.trace.chosen_tokens:
         return
-    for t, (id_, step) in enumerate(zip(seen.chosen_ids, words_out(seen).steps, strict=True)):
+    for t, id_ in enumerate(seen.chosen_ids):
         yield {
-            "token": step.token,
+            "token": seen.trace.chosen_tokens[t],
             "id": id_,
-            "log_p": {"address": f"out.score[{t}]", "value": step.log_p},
+            "log_p": {"address": f"out.score[{t}]", "value": float(seen.trace.values["out.score"][t])},
             "best": [
                 {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{t},{c.id}]", "taken": c.taken}
-                for c in step.candidates
+                for c in likeliest(seen, t, LIKELY)
             ],
         }
 
@@ -258,13 +258,21 @@ def positions_at(machine: Machine, address: str) -> dict[str, Array]:
 
 def holds(trace: Trace, address: str) -> bool:
     """Whether this run has that quantity."""
-    return parse_address(address).name in trace
+    name = parse_address(address).name
+    return name in trace or name in heads_together(trace)
+
+
+def heads_together(trace: Trace) -> list[str]:
+    """The attention weights of which the page draws the mean over heads: `dec.1.cross.weights`, without a head."""
+    return [name.removesuffix(".h0") for name in trace.values if name.endswith(".weights.h0")]
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, in its own precision, as it lies in memory."""
+    """A whole quantity, in its own precision, as it lies in memory; of weights without a head, the mean over heads."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
+    if where.name in heads_together(trace):
+        return mean_of_heads(trace, where.name)
     array = np.ascontiguousarray(trace.array(where.name))
     return array.astype(np.int32) if array.dtype.kind == "i" else array

@@ -1,8 +1,11 @@
-"""How a number, a shape and a word are written: plain text that needs no colour and moves no cursor."""
+"""How numbers, words, paragraphs and tables are written: plain text in 80 columns that needs no colour.
+
+It reads in a log, in a pipe and by a screen reader. Nothing in it can move a terminal's cursor.
+"""
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -86,22 +89,101 @@ def cut(text: str, width: int) -> str:
     return text[:kept] + "…"
 
 
-def clock(minutes: float) -> str:
-    """Minutes in few characters: 0.25, 2.5, 31."""
-    return f"{minutes:,.0f}" if minutes >= 10 or minutes == 0 else f"{minutes:.2g}"
+# --- bars -------------------------------------------------------------------------------------------------------------
+
+_BARS = "▁▂▃▄▅▆▇█"
 
 
-def minute_at(minutes: Sequence[tuple[float, float]], step: float) -> float:
-    """When a step was, on straight lines between those of which it is known."""
-    steps, times = zip(*minutes, strict=True)
-    return float(np.interp(step, steps, times))
+def shade(value: float) -> str:
+    """A bar of eight heights for a share from 0 to 1, nearly equal ones alike; nothing for 0 and for no share."""
+    if not 0 < value <= 1:
+        return " "
+    return _BARS[min(7, int(value * 8 + 1e-3))]
 
 
-def clip(text: str, most: int = 120) -> str:
-    """Texts of a young model go on and on."""
-    return text if len(text) <= most else f"{text[:most]}…"
+def bar(value: float, width: int = 10) -> str:
+    """A bar of `width` cells for a share from 0 to 1, in eighths of a cell, padded to its width."""
+    if not 0 <= value <= 1:
+        return " " * width
+    eighths = round(value * width * 8)
+    drawn = "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
+    return drawn.ljust(width)
+
+
+# --- text in columns --------------------------------------------------------------------------------------------------
 
 
 def left(text: str, width: int) -> str:
     """Text at the left of a column."""
     return text + " " * max(0, width - text_width(text))
+
+
+def right(text: str, width: int) -> str:
+    """Text at the right of a column."""
+    return " " * max(0, width - text_width(text)) + text
+
+
+def note(text: str, indent: int = 0, hang: int | None = None) -> str:
+    """A paragraph: `indent` columns before its first line, `hang` before the others (else the same)."""
+    return wrap(visible(text), WIDTH, " " * indent, None if hang is None else " " * hang)
+
+
+def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The parts one after the other, an empty line between them."""
+    for n, part in enumerate(parts):
+        if n:
+            yield ""
+        yield from part
+
+
+def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = None) -> str:
+    """A paragraph broken at spaces: `indent` before the first line, `hang` (else the same) before the later ones.
+
+    A word longer than a line stays whole. A no-break space keeps what it joins on one line, and is printed as a space.
+    """
+    lines, line, empty = [], indent, True
+    for word in text.split(" "):
+        if not empty and text_width(line) + 1 + text_width(word) > width:
+            lines.append(line)
+            line, empty = indent if hang is None else hang, True
+        line, empty = (line + word if empty else f"{line} {word}"), False
+    return "\n".join([*lines, line]).replace(NO_BREAK, " ")
+
+
+def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str = "", indent: int = 0) -> str:
+    """Cells in columns; `align` has one letter a column: l (left, the default), r (right), . (at the decimal point)."""
+    n = max(len(row) for row in rows)
+    align = align.ljust(n, "l")
+    columns = []
+    for c in range(n):
+        cells = [row[c] if c < len(row) else "" for row in rows]
+        if align[c] == ".":
+            cells = at_point(cells)
+        head = [headers[c]] if c < len(headers) else [""] if headers else []
+        put = left if align[c] == "l" else right
+        width = max(map(text_width, [*head, *cells]))
+        columns.append([put(cell, width) for cell in [*head, *cells]])
+    return "\n".join(" " * indent + "  ".join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+def at_point(cells: Sequence[str]) -> list[str]:
+    """Numbers as text, padded so that their decimal points stand under each other."""
+    split = [cell.partition(".") for cell in cells]
+    before = max((len(whole) for whole, _, _ in split), default=0)
+    after = max((len(point + rest) for _, point, rest in split), default=0)
+    return [right(whole, before) + left(point + rest, after) for whole, point, rest in split]
+
+
+def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Columns, the cells of each of one width, at the right of their heads: in blocks of lines that fit the width."""
+    head_width = max(map(text_width, heads))
+    blocks: list[list[Sequence[str]]] = []
+    used = 0
+    for column in columns:
+        more = 2 + text_width(column[0])
+        if not blocks or head_width + used + more > width:
+            blocks.append([[left(head, head_width) for head in heads]] if head_width else [])
+            used = 0
+        blocks[-1].append(column)
+        used += more
+    return ["\n".join("  ".join(line).rstrip() for line in zip(*block, strict=True)) for block in blocks]

@@ -80,13 +80,8 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
             raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_OBJECT:,} are read")
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelError(
-            f"{what} cannot be read", found=f"there is no {path}", do="give the path of a model folder"
-        ) from None
-    except NotADirectoryError:
-        raise ModelError(
-            f"{what} is not a folder", found=str(path.parent), do="give the path of a model folder"
-        ) from None
+        found = f"there is no {path}"
+        raise ModelError(f"{what} cannot be read", found=found, do="give the path of a model folder") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, no JSON, a number of 10,000 digits
         raise ModelError(f"{path} cannot be read", found=str(error), do="use an undamaged model folder") from None
     if not isinstance(data, dict):

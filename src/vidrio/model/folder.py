@@ -52,11 +52,10 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
         raise ModelError(
             f"{folder} is a model of another format",
             found=f"format {shown(data.get('format'))}, this version reads format {FORMAT}",
-            do=f"use the version of vidrio that wrote it ({data.get('written_by', 'not told')!s:.40}), or train again",
+            do=f"use the version of vidrio that wrote it ({data.get('written_by', 'unknown')!s:.40}), or train again",
         )
-    if not isinstance(data.get("model"), dict):
-        parts = ", ".join(shown(name)[1:-1] for name in list(data)[:12])
-        raise ModelError(f"{path} has no part 'model'", found=f"parts: {parts}", do="use an undamaged folder")
+    if "model" not in data:
+        raise ModelError(f"{path} has no part 'model'", do="use an undamaged folder")
     try:
         about = record(About, data.get("about", {}))
     except TypeError as error:
@@ -67,7 +66,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
 
 
 def _check_sizes(folder: Path, config: ModelConfig) -> None:
-    """Hold the config to the file's own header, before anything is made of the sizes that it tells."""
+    """Hold the config to the file's own header, before anything of those sizes is allocated."""
     if config.positions != "learned" and config.max_positions * config.d_model > LARGEST_POSITIONS:
         raise ModelError(
             f"{folder} has more positions than are made",
@@ -96,8 +95,8 @@ def write_config(folder: Path, config: ModelConfig, about: About) -> None:
 
 
 def check_files(folder: Path, names: Sequence[str]) -> None:
-    """Refuse files that are not the ones with which the config was written, where it tells: those of another model,
-    or with a bit that has flipped. A folder of an older version does not tell."""
+    """Refuse files that are not the ones with which the config was written, if it has their checksums: those of
+    another model, or with a bit that has flipped. A folder of an older version has none."""
     path = folder / "config.json"
     data = read_json(path, what=f"the model folder {folder}") if path.is_file() else {}
     if "files" not in data:
@@ -113,7 +112,7 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
                 raise ModelError(f"{folder / name} is missing", do="use a complete model folder")
             raise ModelError(
                 f"{folder / name} is another file than the one that the model was written with, or damaged",
-                found=f"sha256 {checksum}, the config tells {written.get(name, 'of none')[:64]}",
+                found=f"sha256 {checksum}, the config has {written.get(name, 'none')[:64]}",
                 do="copy the model again; after a change of your own, write its config again (write_config)",
             )
 

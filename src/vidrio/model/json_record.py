@@ -1,4 +1,4 @@
-"""Records out of JSON that anybody may have written: every entry has the type that its field tells, or is refused.
+"""Records out of JSON that anybody may have written: every entry has the type of its field, or is refused.
 
 JSON has one kind of number, and none of its sizes end: 256.0 and true are no whole numbers here, and what no float can
 hold is no number. What a value may be beyond its type (how large, which words) the record itself knows.
@@ -82,7 +82,7 @@ LARGEST_FLOAT = 1.7e308
 
 
 def shown(value: Any) -> str:
-    """A value as a message tells it: the beginning of a long one."""
+    """A value for a message: the beginning of a long one."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of too many digits

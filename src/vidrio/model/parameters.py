@@ -117,7 +117,7 @@ def count(config: ModelConfig) -> int:
 
 
 def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig, *, where: str = "the model") -> None:
-    """Refuse parameters that do not fit the config; every problem is told at once."""
+    """Refuse parameters that do not fit the config; with every problem at once."""
     import numpy as np
 
     specs = parameter_specs(config)
@@ -131,7 +131,7 @@ def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig
 
 
 def check_shapes(shapes: Mapping[str, tuple[int, ...]], config: ModelConfig, *, where: str) -> None:
-    """The same of the shapes alone, which a file's header tells before anything of its size is in memory."""
+    """The same of the shapes alone, which a file's header holds, before anything of its size is in memory."""
     layers = config.n_encoder_layers * config.has_encoder + config.n_decoder_layers * config.has_decoder
     if layers > len(shapes):
         refuse([f"{layers:,} layers with {len(shapes):,} parameters in all"], where)
@@ -150,9 +150,9 @@ def misfits(shapes: Mapping[str, tuple[int, ...]], specs: Mapping[str, Parameter
 
 def refuse(problems: list[str], where: str) -> None:
     if problems:
-        told = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
+        found = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
         raise ModelError(
-            f"the parameters of {where} do not fit its config", found=told, do="use an undamaged model folder"
+            f"the parameters of {where} do not fit its config", found=found, do="use an undamaged model folder"
         )
 
 

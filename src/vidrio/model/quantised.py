@@ -93,7 +93,7 @@ def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "di
 
 
 def dequantise(arrays: "Mapping[str, Any]") -> "dict[str, np.ndarray]":
-    """Integers times their scales; what is no integer stays."""
+    """Integers times their scales; other arrays stay as they are."""
     import numpy as np
 
     whole = {name for name, value in arrays.items() if value.dtype == np.int8}

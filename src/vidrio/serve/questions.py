@@ -13,8 +13,6 @@ from safetensors.numpy import save
 from vidrio.errors import InputError
 from vidrio.hypothesis import Sampling
 from vidrio.look import history, run_data
-from vidrio.look.blocks_data import as_data
-from vidrio.look.curves import metrics, panels
 from vidrio.look.receipt import copied, receipt_data
 from vidrio.serve.looking import Asked, Looking, Run
 
@@ -145,7 +143,7 @@ def learning(looking: Looking, q: Question) -> Any:
     unchanged = replace(q.asked(looking), changes=())
     seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
     ages = history.ages_data(model, seen.text, seen.chosen_ids)
-    return {"ages": ages, "curves": as_data(panels(metrics(model.path / "run")))}
+    return {"ages": ages, "curves": history.curves_data(model.path / "run")}
 
 
 def forced(looking: Looking, q: Question) -> Any:

@@ -1,13 +1,12 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.mask import Masked
 from vidrio.text.words import Place
@@ -61,7 +60,6 @@ class Sentence(NamedTuple):
     passed_over: str = ""  # what the search liked better, where the lexicon put in another word
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
-    details: Details | None = None
 
     @property
     def text(self) -> str:
@@ -91,32 +89,21 @@ class Annotator(Protocol):
     """The translator, as its translations know it."""
 
     folder: Path
-    look: Callable[[Path, "Translation", int], Any]
 
     def details(self, sentence: Sentence) -> Details: ...
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A text, its translation, and how it came about. Pickled, it goes without its translator."""
+    """A text, its translation, and how it came about."""
 
     source: str
     text: str
     sentences: Pieces
-    _annotator: Annotator | None = field(default=None, repr=False, compare=False)
+    translator: Annotator = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.text
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        def light(hypothesis: Hypothesis) -> Hypothesis:
-            return hypothesis._replace(attention=None)
-
-        sentences = tuple(
-            sentence._replace(details=details, hypotheses=tuple(map(light, sentence.hypotheses)))
-            for sentence, details in zip(self.sentences, self._details, strict=True)
-        )
-        return Translation, (self.source, self.text, sentences)
 
     @property
     def score(self) -> float:
@@ -157,11 +144,7 @@ class Translation:
 
     @cached_property
     def _details(self) -> tuple[Details, ...]:
-        def of(sentence: Sentence) -> Details:
-            assert self._annotator
-            return self._annotator.details(sentence)
-
-        return tuple(sentence.details or of(sentence) for sentence in self.sentences)
+        return tuple(map(self.translator.details, self.sentences))
 
     def alternative(self, n: int) -> str:
         """The text with the n-th best translation of every sentence; its last one where there are fewer."""
@@ -219,16 +202,6 @@ class Translation:
                     for word in details.words
                 ],
             }
-
-    def look(self, sentence: int = 0) -> Any:
-        """Look inside the translation of one sentence: every number on the way."""
-        if self._annotator is None:
-            raise InputError(
-                "this translation has no translator any more",
-                found="it was pickled, and look() needs the model",
-                do="translate the text again",
-            )
-        return self._annotator.look(self._annotator.folder, self, sentence)
 
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:

@@ -16,12 +16,12 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 from vidrio.engine.engine import Engine
 from vidrio.engine.workers import Stopped
 from vidrio.errors import InputError, ModelError
-from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, default_options, diverging
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options, diverging
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
@@ -38,8 +38,6 @@ from vidrio.translate.translation import Details, Pieces, Sentence, Translation,
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
-Look = Callable[[Path, Translation, int], Any]  # a model's folder, a translation, which sentence → the run
-
 
 class NoTranslator(ModelError):
     """The model is a classifier, or one that writes on (answers.py)."""
@@ -54,11 +52,10 @@ class Translator:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self.lexicon = Lexicon.of(folder)
         self.options = default_options(config)
-        self.look: Look = without_glass  # how `Translation.look` looks; given by vidrio.load
-        self._workers: int | None = None
         self._source, self._target = tokenizers
         self._masker = Masker(self._source, about.symbols, about.translated)
         self._close = config.source_close
+        self._rounds = Rounds(self._masker, *tokenizers, self._close, engine, self.options)
         longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
         self._splitter = Splitter(self._source, longest)
 
@@ -74,13 +71,7 @@ class Translator:
                 do="use vidrio translate or vidrio look, which know such models; or another model",
             )
         engine = Engine.load(folder, config, workers=workers or cores())
-        translator = Translator(folder, config, about, read_tokenizers(folder, config), engine)
-        translator._workers = workers
-        return translator
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled or copied, it is its folder and options: it is opened anew where it is needed."""
-        return _reopened, (self.folder.absolute(), self._workers, self.options, self.look)
+        return Translator(folder, config, about, read_tokenizers(folder, config), engine)
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -128,7 +119,7 @@ class Translator:
         def differing(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
             return [diverging(self.engine.search, ids, options) for ids in sources]
 
-        rounds = self._rounds(options, search=differing if count > 1 else None)
+        rounds = replace(self._rounds, options=self._searched(options), search=differing if count > 1 else None)
         [pieces] = rounds.translate([source], hide_names=not start)
         pieces = tuple(
             one._replace(alternatives=one.alternatives[:count], hypotheses=one.hypotheses[:count]) for one in pieces
@@ -139,10 +130,10 @@ class Translator:
         """The greedy translation, sentence by sentence, each with what follows it. `on_text` is called with the pieces
         of a sentence as they are written, and returns whether to stop: then it ends in a CancelledError."""
         plan, at = self._sentences(text), 0
-        options = replace(self.options, beam=1, n_best=1)
+        options = self._searched(replace(self.options, beam=1, n_best=1))
         for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
             search = streaming_search(self.engine, self._target, self._masker.mask(source), on_text)
-            [pieces] = self._rounds(options, search=search).translate([source])
+            [pieces] = replace(self._rounds, options=options, search=search).translate([source])
             yield put_back(text[at:end], [(start - at, pieces)])[0]
             at = end
         if text[at:]:
@@ -188,7 +179,7 @@ class Translator:
         sources = {source.text: source for plan in plans for _, source in plan}
         pieces_of = {sentence: there for sentence in sources if (there := known.get(sentence))}
         new = [source for sentence, source in sources.items() if sentence not in pieces_of]
-        found = self._rounds(options, stopped).translate(new)
+        found = replace(self._rounds, options=self._searched(options), stopped=stopped).translate(new)
         if self.lexicon and options.beam > 1 and not options.prefix:
             found = UnknownWords(self.lexicon, self._source, self._target, self.engine).put_right(found)
         for source, pieces in zip(new, found, strict=True):
@@ -202,16 +193,15 @@ class Translator:
 
     def _sentences(self, text: str) -> list[tuple[int, Protected]]:
         """What of a text is translated, each with the place where it begins."""
-        source = protected(valid(text))
+        source = protected(text if text.isascii() else valid(text))
         sentences = split(text, self.about.source_language)
         return [
             (start, source if (start, end) == (0, len(text)) else source.part(start, end))
             for start, end in self._splitter.parts(source, sentences)
         ]
 
-    def _rounds(self, options: Options, stopped: Stopped = None, search: SearchAll | None = None) -> Rounds:
-        options = search_options(options, self.config, self._target.size)
-        return Rounds(self._masker, self._source, self._target, self._close, self.engine, options, stopped, search)
+    def _searched(self, options: Options) -> Options:
+        return search_options(options, self.config, self._target.size)
 
 
 @lru_cache
@@ -221,18 +211,6 @@ def search_options(options: Options, config: ModelConfig, tokens: int) -> Option
     room = min(options.max_length, max(1, config.max_positions - 1))
     nameless = range(tokens, config.target_vocabulary)
     return replace(options, max_length=room, suppressed=(*options.suppressed, *nameless))
-
-
-def _reopened(folder: Path, workers: int | None, options: Options, look: Look) -> Translator:
-    """A translator that was pickled."""
-    translator = Translator.load(folder, workers)
-    translator.options, translator.look = options, look
-    return translator
-
-
-def without_glass(folder: Path, translation: Translation, sentence: int) -> Any:
-    """In the place of the glass, which is above."""
-    raise InputError("this translator was loaded without the glass", do="load it by vidrio.load")
 
 
 def cores() -> int:

@@ -8,34 +8,23 @@ is done twice is written twice alike, and a part that is there is done.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from vidrio.data.lock import only_one
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError
-from vidrio.wide.cluster import Failed, Pool, cluster, results, share_out
+from vidrio.wide.cluster import Failed, cluster, results, share_out
 from vidrio.wide.parts import File, Part, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
 
-THREADS = 4  # files that are looked at or put together at the same time
-MOST_LISTED = 20  # failed parts, unknown words
-COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".parquet")  # a part cannot be read from the middle of these
-
-
-class Answered(NamedTuple):
-    """What became of some lines."""
-
-    lines: list[str]
-    unknown: list[str]  # words that the vocabulary does not hold
-
+MOST_LISTED = 20  # failed parts
+NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # would be garbled line by line
 
 # The file's name, its lines, the number of the first → their answers.
-Answer = Callable[[str, Sequence[bytes], int], Answered]
+Answer = Callable[[str, Sequence[bytes], int], list[str]]
 # A title and a total → what is called with how much of it is done.
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
@@ -52,29 +41,26 @@ class Bulk:
     begin: Callable[[int], Answer]  # opens the model on a worker with so many cores
 
 
-@dataclass
+@dataclass(frozen=True)
 class Summary:
     """What was done."""
 
-    files: int = 0
-    there: int = 0  # of them finished before
-    lines: int = 0  # of the others
-    pool: Pool | None = None
-    unknown: dict[str, None] = field(default_factory=dict)
+    files: int
+    there: int  # of them complete before
+    lines: int  # of the others
 
 
-def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> Callable[[Part], Answered]:
+def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> Callable[[Part], None]:
     """On a worker: open the model."""
     answer = begin(cores)
 
-    def work(part: Part) -> Answered:
+    def work(part: Part) -> None:
         file = files[part.file]
-        answered = answer(file.source.name, lines_of(file, part), part.first)
-        if len(answered.lines) != part.lines:
-            raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
+        lines = answer(file.source.name, lines_of(file, part), part.first)
+        if len(lines) != part.lines:
+            raise RuntimeError(f"{len(lines)} lines for {part.lines}")
         with file.place(part).writing() as stream:
-            stream.write("".join(f"{line}\n" for line in answered.lines).encode())
-        return answered._replace(lines=[])
+            stream.write("".join(f"{line}\n" for line in lines).encode())
 
     return work
 
@@ -82,92 +68,62 @@ def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) ->
 def answer_files(bulk: Bulk, bar: Bar) -> Summary:
     """Answer all lines of all files. The bar is called with how many bytes are done."""
     out = Place.of(bulk.output)
-    sources = matching(bulk.inputs)
-    for source in sources:
-        refuse_no_lines(source.name)
-        if source.path == (out / source.base).path:
-            raise DataError("an output would replace its input", found=source.name, do="give another folder")
-    files = [File(source, out / source.base, out / ".vidrio" / source.base) for source in sources]
+    files = [File(source, out / source.base, out / ".vidrio" / source.base) for source in matching(bulk.inputs)]
+    for file in files:
+        if (suffix := PurePath(file.source.name).suffix.lower()) in NO_LINES:
+            do = "unpack it to plain or JSON lines first, or leave it out"
+            raise DataError(f"{file.source.name} is not a file of plain lines", found=suffix, do=do)
+        if file.source.path == file.target.path:
+            raise DataError("an output would replace its input", found=file.source.name, do="give another folder")
     # A store of objects has no locks.
     lock = only_one(Path(out.path) / ".vidrio" / ".lock") if out.system.type_name == "local" else nullcontext()
     with lock:
         todo = [file for file in files if not (bulk.resume and file.target.size() is not None)]
-        summary = Summary(files=len(files), there=len(files) - len(todo))
         if not bulk.resume:
             for file in todo:
                 file.forget_parts()
-        with ThreadPoolExecutor(THREADS) as threads:
-            _answer(todo, bulk, bar, threads, summary)
-    return summary
+        parts = [cut_lines(file, number) for number, file in enumerate(todo)]
+        _answer(todo, parts, bulk, bar)
+    lines = sum(part.lines for cut in parts for part in cut)
+    return Summary(len(files), len(files) - len(todo), lines)
 
 
-def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExecutor, summary: Summary) -> None:
-    parts = [[part._replace(file=n) for part in cut] for n, cut in enumerate(threads.map(cut_lines, files))]
-    summary.lines = sum(part.lines for cut in parts for part in cut)
-    missing = [set(cut) - _done(file, cut) for file, cut in zip(files, parts, strict=True)]
+def _answer(files: Sequence[File], parts: Sequence[Sequence[Part]], bulk: Bulk, bar: Bar) -> None:
+    """Do the parts that are not there, and put each file together when it has all of its parts."""
+    missing = [set(cut) - file.parts_there(cut) for file, cut in zip(files, parts, strict=True)]
     failed: dict[Part, str] = {}
-    joining: list[Future[None]] = []
 
     def end_file(number: int) -> None:
         if not missing[number]:
-            joining.append(threads.submit(_finish, files[number], parts[number]))
+            join_lines(files[number], parts[number])
+            files[number].forget_parts()
 
     for number in range(len(files)):
         end_file(number)
-    if todo := sorted(set().union(*missing), key=lambda part: (part.file, part.number)):
-        total = sum(part.bytes for cut in parts for part in cut)
-        done = total - sum(part.bytes for part in todo)
-        with cluster(bulk.address), bar("translating", total) as show:
-            summary.pool = pool = share_out(bulk.cores)
-            for part, outcome in results(partial(worker, files, bulk.begin, pool.cores), todo, pool):
-                if isinstance(outcome, Failed):
-                    failed[part] = outcome.why
-                    continue
-                if len(summary.unknown) < MOST_LISTED:
-                    summary.unknown |= dict.fromkeys(outcome.unknown)
-                missing[part.file].remove(part)
-                done += part.bytes
-                show(done)
-                end_file(part.file)
-    for future in joining:
-        future.result()
+    todo = sorted(set().union(*missing), key=lambda part: (part.file, part.number))
+    if not todo:
+        return
+    total = sum(part.bytes for cut in parts for part in cut)
+    done = total - sum(part.bytes for part in todo)
+    with cluster(bulk.address), bar("translating", total) as show:
+        pool = share_out(bulk.cores)
+        for part, outcome in results(partial(worker, files, bulk.begin, pool.cores), todo, pool):
+            if isinstance(outcome, Failed):
+                failed[part] = outcome.why
+                continue
+            missing[part.file].remove(part)
+            done += part.bytes
+            show(done)
+            end_file(part.file)
     if failed:
-        raise _failure(files, todo, failed)
-
-
-def _done(file: File, parts: Sequence[Part]) -> set[Part]:
-    there = {place.base for place in file.folder.files()}
-    return {part for part in parts if file.place(part).base in there}
-
-
-def _finish(file: File, parts: Sequence[Part]) -> None:
-    join_lines(file, parts)
-    file.forget_parts()
-
-
-def refuse_no_lines(name: str) -> None:
-    """Refuse what would be garbled line by line."""
-    suffix = PurePath(name).suffix.lower()
-    if suffix in COMPRESSED:
+        lines = [
+            f"{files[part.file].source.name}, lines {part.first:,} to {part.first + part.lines - 1:,}: "
+            + " ".join(failed[part].split())
+            for part in todo
+            if part in failed
+        ]
         raise DataError(
-            f"{name} is not a file of plain lines", found=suffix, do="unpack it to text or JSON lines first"
+            f"{len(lines):,} of {len(todo):,} parts failed",
+            found="\n    ".join([*lines[:MOST_LISTED], *["…"] * (len(lines) > MOST_LISTED)]),
+            do="run the same command with --resume to try these again; the others are kept",
         )
-    if suffix in DOCUMENTS | OTHERS:
-        raise DataError(
-            f"{name} is not a file of lines", found=suffix, do="translate it without --ray, or leave it out"
-        )
-
-
-def _failure(files: Sequence[File], parts: Sequence[Part], failed: dict[Part, str]) -> DataError:
-    which = [part for part in parts if part in failed]
-    lines = [
-        f"{files[part.file].source.name}, lines {part.first:,} to {part.first + part.lines - 1:,}: "
-        + " ".join(failed[part].split())
-        for part in which[:MOST_LISTED]
-    ]
-    more = [f"and {len(which) - MOST_LISTED:,} more"] if len(which) > MOST_LISTED else []
-    return DataError(
-        f"{len(which):,} of {len(parts):,} parts failed",
-        found="\n    ".join([*lines, *more]),
-        do="run the same command with --resume to try these again; the others are kept",
-    )

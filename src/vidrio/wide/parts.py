@@ -19,7 +19,7 @@ class Part(NamedTuple):
     bytes: int
     first: int  # the number of its first line, from 1
     lines: int
-    file: int = 0  # which file
+    file: int  # its number
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,17 @@ class File:
             raise DataError(f"{place.name} is damaged", found=found, do="continue with --resume")
         return data
 
+    def parts_there(self, parts: Sequence[Part]) -> set[Part]:
+        there = {place.base for place in self.folder.files()}
+        return {part for part in parts if self.place(part).base in there}
+
     def forget_parts(self) -> None:
         for place in self.folder.files():
             place.remove()
 
 
-def cut_lines(file: File) -> list[Part]:
-    """Parts of about the same size, cut at the ends of lines."""
+def cut_lines(file: File, number: int) -> list[Part]:
+    """Parts of about the same size, cut at the ends of lines; `number` is the file's."""
     parts: list[Part] = []
     size = file.source.size() or 0
     wanted = size / max(1, -(-size // PART))
@@ -62,10 +66,10 @@ def cut_lines(file: File) -> list[Part]:
             last = block[-1:]
             end = at - len(block) + block.rfind(b"\n") + 1
             if wanted <= at - start and at < size and b"\n" in block:
-                parts.append(Part(len(parts), start, end - start, first, lines))
+                parts.append(Part(len(parts), start, end - start, first, lines, number))
                 start, first, lines = end, first + lines, 0
     if at > start:
-        parts.append(Part(len(parts), start, at - start, first, lines + (last != b"\n")))
+        parts.append(Part(len(parts), start, at - start, first, lines + (last != b"\n"), number))
     return parts
 
 

@@ -27,7 +27,7 @@ SPACE = "▁"
 
 
 class Encoding(NamedTuple):
-    """A text's tokens, as `tokenizers` tells them."""
+    """A text's tokens, as `tokenizers` returns them."""
 
     ids: list[int]
     tokens: list[str]
@@ -75,10 +75,10 @@ class SentencePieces:
     def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
         """The ids, pieces and places of a text's tokens; that of its target language stands before them."""
         opening, rest = self._opened(text)
-        told: dict[str, Any] = self._processor.Encode(rest, return_type="offset_mapping")
+        encoded: dict[str, Any] = self._processor.Encode(rest, return_type="offset_mapping")
         begin = len(text) - len(rest)
-        tokens = [*opening, *told["pieces"]]
-        offsets = [*((0, begin) for _ in opening), *((begin + start, begin + end) for start, end in told["offsets"])]
+        tokens = [*opening, *encoded["pieces"]]
+        offsets = [*((0, begin) for _ in opening), *((begin + start, begin + end) for start, end in encoded["offsets"])]
         return Encoding(self._to_ids(tokens), tokens, offsets)
 
     def encode_batch_fast(self, texts: Sequence[str], *, add_special_tokens: bool = False) -> list[Encoding]:
@@ -128,7 +128,7 @@ class SentencePieces:
         return {processor.IdToPiece(i): processor.GetScore(i) for i in range(processor.GetPieceSize())}
 
     def to_str(self, *, pretty: bool = False) -> str:
-        """What a `tokenizers` file would tell of it."""
+        """What a `tokenizers` file would say of it."""
         vocabulary = [(piece, self.scores.get(piece)) for piece in self._vocabulary]
         return json_text({"model": {"type": "Unigram", "vocab": vocabulary}, "pre_tokenizer": "SentencePiece"})
 

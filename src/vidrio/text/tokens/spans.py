@@ -2,7 +2,7 @@
 
 from itertools import accumulate, groupby
 
-from vidrio.text.tokens.special import BYTES
+from vidrio.text.tokens.vocabulary import BYTES
 
 
 def exact_spans(text: str, tokens: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,8 +7,8 @@ or an AssertionError says so: an explanation that drifts from the code that it e
 from dataclasses import dataclass
 from itertools import pairwise
 
-from vidrio.text.tokens.special import BYTES
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer
+from vidrio.text.tokens.vocabulary import BYTES
 
 
 @dataclass(frozen=True, slots=True)

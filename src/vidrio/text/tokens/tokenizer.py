@@ -21,11 +21,12 @@ from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
+from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.case import CAPITAL
 from vidrio.text.tokens.normalise import MARKS, SPACE, pre_tokenizer, valid, with_capitals
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
-from vidrio.text.tokens.special import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames, special_ids, told_special_ids
+from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
 
@@ -67,45 +68,32 @@ class Tokenizer:
 
     @staticmethod
     def learn(
-        texts: Iterable[str],
-        kind: str = "bpe",
-        size: int = 8000,
-        *,
-        names: SpecialNames | None = None,
-        coverage: float = 0.9999,
-        case_tokens: bool = False,
+        texts: Iterable[str], size: int = 8000, *, coverage: float = 0.9999, case_tokens: bool = False
     ) -> "Tokenizer":
-        """Learn a tokenizer of `kind` bpe or word with at most `size` tokens.
+        """Learn a BPE tokenizer with at most `size` tokens.
 
         Characters that make up the rarest 1 - `coverage` of the texts get no token of their own: bytes stand for them.
-        With `case_tokens`, a vocabulary of bpe holds words in small letters only, and marks for capitals (case.py).
+        With `case_tokens` the vocabulary holds words in small letters only, and marks for capitals (case.py).
         """
-        from vidrio.text.tokens import vocabulary
-
-        names = names or SpecialNames()
-        engine = vocabulary.learn(texts, kind, size, names=names, coverage=coverage, case_tokens=case_tokens)
-        return Tokenizer(engine, special_ids(engine, names))
+        engine = vocabulary.learn(texts, size, coverage=coverage, case_tokens=case_tokens)
+        return Tokenizer(engine, SpecialNames().ids(engine))
 
     @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
         """A word tokenizer with just these words, in this order; special tokens that are not among them come first."""
-        from vidrio.text.tokens import vocabulary
-
-        names, words = names or SpecialNames(), list(words)
-        vocabulary.check("word", len(words) or 1, names)
+        names = names or SpecialNames()
         engine = vocabulary.of_words(words, names, lowercase=lowercase)
-        return Tokenizer(engine, special_ids(engine, names))
+        return Tokenizer(engine, names.ids(engine))
 
     @staticmethod
     def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
-        """Read a tokenizer.json. `special` is for files that do not say which of their tokens are special."""
-        path = Path(path)
+        """Read a tokenizer.json; `special` says which of its tokens are special, if not the first four as usual."""
+        path, special = Path(path), special or SpecialIds()
         try:
             size = path.stat().st_size
             if size > LARGEST_JSON:
-                raise TokenizerError(
-                    f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_JSON:,} are read"
-                )
+                do = f"at most {LARGEST_JSON:,} are read"
+                raise TokenizerError(f"{path} is too large", found=f"{size:,} bytes", do=do)
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise TokenizerError(f"there is no tokenizer {path}", do="give the path of a tokenizer.json") from None
@@ -113,33 +101,25 @@ class Tokenizer:
             raise TokenizerError(f"{path} cannot be read", found=str(error), do="use an undamaged file") from None
         try:
             if text.startswith(BEGINNING):
-                return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
+                return Tokenizer(SentencePieces.from_json(text), special)
             with _library():
                 engine = tokenizers.Tokenizer.from_str(text)
-                if _leaves_texts_out(engine):
-                    raise TokenizerError(f"{path} makes nothing of a text", do="use an undamaged one")
         except (TokenizerError, ModuleNotFoundError):
             raise
         except Exception as error:  # the library raises nothing more precise
-            raise TokenizerError(
-                f"{path} is damaged, or no tokenizer",
-                found=f"{str(error)[:200]}; sha256 {sha256(path)}",
-                do="copy it again",
-            ) from None
+            found = f"{str(error)[:200]}; sha256 {sha256(path)}"
+            raise TokenizerError(f"{path} is damaged, or no tokenizer", found=found, do="copy it again") from None
         if engine.normalizer is None:  # one that does nothing can be asked
             engine.normalizer = normalizers.Sequence([])
         if engine.pre_tokenizer is None:
             engine.pre_tokenizer = pre_tokenizers.Sequence([])
-        return Tokenizer(engine, special or told_special_ids(engine, path))
+        return Tokenizer(engine, special)
 
     def with_dropout(self, rate: float) -> "Tokenizer":
         """The same, but each merge of BPE is left out with this probability: it splits a text otherwise every time."""
-        if isinstance(self._engine, SentencePieces) or self.kind != "bpe":
-            raise TokenizerError(
-                "words are split otherwise by a BPE tokenizer only",
-                found="SentencePiece" if isinstance(self._engine, SentencePieces) else f"one of the kind {self.kind}",
-                do="train without --subword-dropout",
-            )
+        if self.kind != "bpe":
+            what = "words are split otherwise by a BPE tokenizer only"
+            raise TokenizerError(what, found=f"one of the kind {self.kind}", do="train without --subword-dropout")
         engine = tokenizers.Tokenizer.from_str(self.file_text())
         engine.model.dropout = rate
         return Tokenizer(engine, self.special)
@@ -149,7 +129,7 @@ class Tokenizer:
         write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
 
     def file_text(self, *, pretty: bool = False) -> str:
-        """What stands in its file."""
+        """The content of its file."""
         engine = self._engine
         return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
 
@@ -361,15 +341,6 @@ def _library() -> Iterator[None]:
         raise TokenizerError(
             "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
         ) from None
-
-
-def _leaves_texts_out(engine: tokenizers.Tokenizer) -> bool:
-    """Whether the template has no place for the text, so that not even a token becomes one."""
-    probe = engine.id_to_token(engine.get_vocab_size() - 1)
-    try:
-        return bool(probe and not probe.isspace() and not engine.encode(probe, add_special_tokens=False).ids)
-    except Exception:  # a vocabulary without the unknown; it is told when a text is read
-        return False
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:

@@ -1,6 +1,5 @@
 """Fetch a file over HTTP: what is there when it is done is whole."""
 
-import json
 import time
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -35,15 +34,6 @@ def fetch(url: str, path: Path, progress: Progress, *, mirror: str = "") -> None
         raise DataError(f"{path} cannot be written", found=str(error.strerror), do="make room") from None
     finally:
         part.unlink(missing_ok=True)
-
-
-def get_json(url: str, *, mirror: str = "") -> object:
-    """A small JSON answer."""
-    try:
-        with _open(url, mirror) as answer:
-            return json.loads(answer.read(1 << 20))
-    except (OSError, HTTPException, ValueError) as error:
-        raise _unreachable(url, error) from None
 
 
 def _unreachable(url: str, error: Exception) -> DataError:

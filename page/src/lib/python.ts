@@ -1,8 +1,6 @@
 import { Refused } from "./api";
+import { loading } from "./loading.svelte";
 import type { Ask, Heard, Site } from "./site";
-
-/** How far Python is, in the browser. */
-export const python = $state({ done: 0, total: 0, ready: false, why: "" });
 
 interface Waiting extends Ask {
   answered: (status: string, answer: string | Uint8Array) => void;
@@ -18,17 +16,15 @@ export const site: Promise<Site> = fetch("site.json").then((answer) => answer.js
 const worker = site.then((told) => {
   const started = new Worker("worker.js");
   started.onmessage = ({ data }: MessageEvent<Heard>) => hear(data, started);
-  started.onerror = ({ message }) => hear({ kind: "failed", why: message }, started);
   started.postMessage({ site: told });
   return started;
 });
 
 function hear(heard: Heard, to: Worker): void {
-  if (heard.kind === "loading") [python.done, python.total, python.ready] = [heard.done, heard.total, false];
-  if (heard.kind === "ready") python.ready = true;
-  if (heard.kind === "failed") python.why = heard.why;
+  if (heard.kind === "loading") [loading.done, loading.total, loading.ready] = [heard.done, heard.total, false];
+  if (heard.kind === "ready") loading.ready = true;
   if (heard.kind !== "answer") return;
-  python.ready = true;
+  loading.ready = true;
   const over = asked;
   asked = undefined;
   next(to);
