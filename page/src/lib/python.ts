@@ -59,3 +59,5 @@ export async function ask(path: string, body: object, signal?: AbortSignal): Pro
     next(to);
   });
 }
+
+Object.assign(globalThis, { vidrio: { ask } }); // at hand in the console, as in a page that is one file

@@ -12,7 +12,12 @@ from vidrio.commands._options import json_option
     "--to", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="An empty folder, or a new one."
 )
 @click.option(
-    "-m", "--model", "models", metavar="MODEL", multiple=True, help="A model to show; several if given again. [packaged]"
+    "-m",
+    "--model",
+    "models",
+    metavar="MODEL",
+    multiple=True,
+    help="A model to show; several if given again. [packaged]",
 )
 @json_option
 def site(to: Path, models: tuple[str, ...], as_json: bool) -> None:

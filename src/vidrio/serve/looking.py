@@ -95,9 +95,7 @@ def _folders(default: str | None) -> dict[str, Path]:
 class Looking:
     """The models that may be looked into, and the runs of late."""
 
-    def __init__(
-        self, default: str | None = None, folders: Mapping[str, Path] | None = None, runs: int = RUNS
-    ) -> None:
+    def __init__(self, default: str | None = None, folders: Mapping[str, Path] | None = None, runs: int = RUNS) -> None:
         """The folders are looked into when they are first asked for; without, they are the default's and the packaged
         ones."""
         self.folders = dict(folders) if folders is not None else _folders(default)

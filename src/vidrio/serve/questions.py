@@ -6,7 +6,7 @@ same functions answer in the browser (site/). Every question holds all that its 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from safetensors.numpy import save
 
@@ -26,7 +26,7 @@ SHORT = 300  # characters of an address or a change
 class Question:
     """Which run (the text, the model, what is changed in it), and what of it is asked for."""
 
-    __pydantic_config__ = {"extra": "forbid"}
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     text: str = ""
     model: str = ""

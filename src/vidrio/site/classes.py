@@ -5,7 +5,7 @@ from itertools import groupby
 
 from tokenizers import Regex, pre_tokenizers
 
-BLOCK = 1 << 12  # code points asked about at once
+BLOCK = 1 << 9  # code points asked about at once
 PLANES = (0x0, 0x1, 0x2, 0x3, 0xE)  # in which characters are assigned
 
 

@@ -1,4 +1,4 @@
-"""In the browser: the glass's sums, by the engine's glass.wasm. NumPy has no BLAS there, and would take ten times as long.
+"""In the browser: the glass's sums, by the engine's glass.wasm, since NumPy has no BLAS there.
 
 The products of whole numbers are exact in any order, and the others keep theirs, so every number is the one that NumPy
 would have (tests/test_site.py compares the runs bit for bit).

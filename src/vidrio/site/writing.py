@@ -150,7 +150,9 @@ def _write_page(to: Path) -> dict[str, str]:
     icons = [{"src": f"assets/{icon}", "sizes": "any", "type": "image/svg+xml", "purpose": "any"}]
     (to / "manifest.webmanifest").write_text(json.dumps({**MANIFEST, "icons": icons}), "utf-8")
     texts = {f"{n}/{i}": section_html(n, one) for n in NAMES for i, one in enumerate(sections(n))}
-    (to / "lessons.json").write_text(json.dumps({"contents": contents(), "sections": texts}, ensure_ascii=False), "utf-8")
+    (to / "lessons.json").write_text(
+        json.dumps({"contents": contents(), "sections": texts}, ensure_ascii=False), "utf-8"
+    )
     html = (PAGE / "index.html").read_text("utf-8")
     html = html.replace("<html ", f'<html data-site="{__version__}" ', 1)
     html = html.replace("</head>", '  <link rel="manifest" href="manifest.webmanifest">\n  </head>', 1)
@@ -170,7 +172,9 @@ def _app() -> dict[str, bytes]:
     files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in sorted(SHIMS.rglob("*.py"))}
     files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
     files["classes.json"] = json.dumps(classes()).encode()
-    files |= _under("vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm", "glass.wasm")))
+    files |= _under(
+        "vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm", "glass.wasm"))
+    )
     for folder in find.LESSONS.values():
         at = PACKAGE / "lessons" / folder
         every = [path.relative_to(at).as_posix() for path in sorted(at.rglob("*")) if path.is_file()]

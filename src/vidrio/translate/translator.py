@@ -214,4 +214,10 @@ def search_options(options: Options, config: ModelConfig, tokens: int) -> Option
 
 
 def cores() -> int:
-    return 1 if sys.platform == "emscripten" else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        1
+        if sys.platform == "emscripten"
+        else len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )

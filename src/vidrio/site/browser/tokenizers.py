@@ -1,9 +1,9 @@
 """In the browser, this module is `tokenizers`: as much of the Rust library as our own tokenizer files take, in Python.
 
 It reads a tokenizer.json whose normalizer, pre-tokenizer and decoder are of the kinds below (text/tokens/normalise.py
-makes them) and whose model is BPE or WordLevel, and gives the same ids, tokens and places: tests/test_site_tokenizers.py
-compares the two. What letters, marks and numbers are (`\\p{L}`), the site's writer asks the library itself, and writes
-down beside this file (classes.json).
+makes them) and whose model is BPE or WordLevel, and gives the same ids, tokens and places: a test compares the two
+(test_site_tokenizers.py). What letters, marks and numbers are (`\\p{L}`), the site's writer asks the library itself,
+and writes down beside this file (classes.json).
 """
 
 import json

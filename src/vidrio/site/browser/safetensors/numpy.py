@@ -16,7 +16,9 @@ def load_file(path: Path) -> dict[str, np.ndarray]:
     header = json.loads(data[8:first])
     header.pop("__metadata__", None)
     return {
-        name: np.frombuffer(data[first + told["data_offsets"][0] : first + told["data_offsets"][1]], TYPES[told["dtype"]])
+        name: np.frombuffer(
+            data[first + told["data_offsets"][0] : first + told["data_offsets"][1]], TYPES[told["dtype"]]
+        )
         .reshape(told["shape"])
         .copy()
         for name, told in header.items()
