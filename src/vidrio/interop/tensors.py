@@ -29,7 +29,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     from safetensors import deserialize
 
     arrays = {}
-    for name, stored in deserialize(path.read_bytes()):
+    for name, stored in deserialize(path.read_bytes()):  # type: ignore[no-untyped-call]
         if stored["dtype"] in SAFETENSORS:
             array = np.frombuffer(stored["data"], SAFETENSORS[stored["dtype"]]).reshape(stored["shape"])
             is_half = stored["dtype"] == "BF16"
