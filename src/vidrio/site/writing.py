@@ -28,7 +28,7 @@ HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
 # What answers a question of the page; the rest (training, documents, commands) needs a computer.
 ROOMS = ("engine", "glass", "look", "model", "search.py", "serve", "text", "translate", "site")
-OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json", "lexicon.tsv", "words.txt")
+OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 LOADED = {  # by Python's start in the browser
     "wasm": "pyodide.asm.wasm.gz",
     "code": "pyodide.asm.js.gz",
