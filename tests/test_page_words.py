@@ -107,7 +107,7 @@ REFUSED_CHANGES = [
     ("mask", "x"), ("softmax", "x"), ("divisor", "x"), ("without", "x"), ("heads-off", "enc.9.self.h0"), ("x", "y"),
     ("set", "enc.0.ffn.W1[0,0]"), ("set", "enc.0.ffn.W1[0]=3"), ("set", "enc.0.ffn.W1[9999,0]=3"), ("set", "???=3"),
     ("set", "src.ids[0]=3"), ("set", "enc.9=3"), ("pin", "x"),
-    ("draw", "temperature=x"), ("draw", "temperature=-1"), ("positions", "learned"),
+    ("draw", "temperature=x"), ("draw", "temperature=-1"),
 ]  # fmt: skip
 REFUSED_ADDRESSES = [
     "enc.77.in[0,0]",

@@ -217,7 +217,6 @@ def test_float16_overflows_quietly() -> None:
         (("heads-off", ""), "the nearest"),
         (("heads-off", "enc.1.self"), "enc.1.self.h0"),
         (("positions", "cosine"), "sinusoidal"),
-        (("positions", "learned"), "no learned positions"),
         (("divisor", "much"), "not a number"),
         (("norm-epsilon", "0"), "not above 0"),
         (("norm-epsilon", "-1"), "not above 0"),

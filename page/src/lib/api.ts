@@ -5,7 +5,6 @@ import type {
   Drawing,
   Forced,
   Learning,
-  Life,
   Machine,
   Receipt,
   Run,
@@ -72,8 +71,6 @@ export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
 export const learning = (asked: Asked, signal?: AbortSignal) => json<Learning>("learning", asked, signal);
 export const forced = (asked: Asked, answer: string, signal?: AbortSignal) =>
   json<Forced>("forced", { ...asked, answer }, signal);
-export const life = (asked: Asked, address: string, signal?: AbortSignal) =>
-  json<Life>("life", { ...asked, address }, signal);
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
   (await post("copy", { ...asked, address, kind })).text();
 

@@ -96,7 +96,6 @@ _POSITIONS = {
     "sinusoidal": "sines and cosines in turn, §3.5",
     "sinusoidal-halves": "first all sines, then all cosines",
     "sinusoidal-marian": "first all sines, then all cosines, of Marian's longer waves",
-    "learned": "as the model learned them",
     "none": "zeros are added to the embeddings",
     "seed": "the worked example's slip: the column's number stands where the pair's should",
 }

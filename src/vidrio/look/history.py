@@ -1,5 +1,4 @@
-"""How a model learned, as the page shows it: its run's curves, a sentence at every age, one parameter's life, and what
-the right answer costs.
+"""How a model learned, as the page shows it: its run's curves, a sentence at every age, what the right answer costs.
 
 The ages are the snapshots that a training run kept (`learn/run_files.py`). The glass runs each of them like any model,
 so PyTorch is not needed.
@@ -14,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import AddressError, InputError
+from vidrio.errors import InputError
 from vidrio.glass.machine import build
-from vidrio.glass.receipts import locate
-from vidrio.glass.trace import parse_address
 from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import snapshots
 from vidrio.look.measures import likeliest, mean_of_heads
@@ -136,7 +133,7 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
     return {"step": step, "says": seen.translation, **said, "reads": reads, "share": share}
 
 
-# --- the right answer, one parameter ----------------------------------------------------------------------------------
+# --- the right answer -------------------------------------------------------------------------------------------------
 
 
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
@@ -161,19 +158,3 @@ def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
     ]
     knows_nothing = float(np.log(model.config.target_vocabulary))
     return {"tokens": tokens, "sum": float(-score_T.sum()), "mean": float(-score_T.mean()), "nothing": knows_nothing}
-
-
-def life_data(seen: Look, address: str) -> dict[str, Any]:
-    """One parameter at every age."""
-    at, model = locate(seen.trace, parse_address(address)), seen.model
-    if seen.trace.stages[at.name].kind != "parameter":
-        raise AddressError(
-            f"{address} is no parameter", do="open one: the numbers a quantity is made from lead to them"
-        )
-    if not snapshots(model.path / "run"):
-        raise InputError("this model's folder keeps no snapshots of its training", found=str(model.path / "run"))
-    ages = [
-        {"step": step, "value": float(aged.machine.parameter(at.name)[at.place])}
-        for step, aged in chain(young(model), [(None, model)])
-    ]
-    return {"address": str(at), "ages": ages}

@@ -158,9 +158,4 @@ def router(looking: Looking) -> APIRouter:
         read = looking.run(asked(look)).look.text
         return as_json(history.forced_data(looking.learned(asked(look).model), read, look.answer))
 
-    @api.post("/life")
-    def life(look: Look) -> Any:
-        """One parameter at every age."""
-        return as_json(history.life_data(run(look).look, look.address))
-
     return api
