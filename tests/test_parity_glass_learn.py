@@ -12,7 +12,7 @@ from vidrio.glass import positions as glass_positions
 from vidrio.glass import walk as glass
 from vidrio.glass.machine import KeyValueCache, Machine, build
 from vidrio.glass.maths import allowed as glass_allowed
-from vidrio.glass.walk import decode_step
+from vidrio.glass.walk import last_row, logits
 from vidrio.learn import model as learn
 from vidrio.learn.parameters import Parameters
 from vidrio.model import config as choices
@@ -185,7 +185,7 @@ def test_kept_keys_and_values_change_nothing(shape: str) -> None:
     memory = None if memory_SD is None else batch_of(memory_SD)
     cache, store = KeyValueCache(), {}
     for t, token in enumerate(TARGET):
-        expected = decode_step(machine, [token], memory_SD, cache)
+        expected = logits(machine, last_row(machine, [token], memory_SD, cache))[0]
         ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, store, t))
         assert_agree(ours[0, 0], expected)
     assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)

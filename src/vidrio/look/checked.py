@@ -25,8 +25,6 @@ def view(tried: BeforeAfter, checked: Checked) -> Iterator[str]:
     if checked.share_at is not None:
         share = f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}"
         yield note(f"differences: {share}", indent=12)
-    elif not checked.wrong:
-        yield note("no difference at all", indent=12)
     if checked.edited:
         yield note(f"{checked.edited:,} of them had another number put in their place by the what-if", indent=12)
     if checked.wrong:

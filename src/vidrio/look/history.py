@@ -24,8 +24,7 @@ from vidrio.model.folder import read_parameters
 ROOM = 10  # tokens more than twice the source's that a young model may babble
 FOLLOWED = 16  # tokens of the translation
 MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
-NAMES = {"loss": "loss", "nll": "loss", "bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}
-NO_SCORES = ("kind", "step", "epoch", "best", "seconds", "loss")
+SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # of a validation, where it has them
 
 Record = dict[str, Any]
 Points = Sequence[tuple[float, float]]
@@ -62,12 +61,10 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
         drawn = [line for line in lines if line["points"]]
         return {"kind": "curves", "title": title, "lines": drawn, "minutes": minutes, "from_zero": len(lines) == 1}
 
-    every = [name for r in validations for name, value in r.items() if isinstance(value, int | float)]
-    scores = [name for name in dict.fromkeys(every) if name not in NO_SCORES]
     losses = curve("training", steps, "loss"), curve("held out", validations, "loss")
     pictures = [
         picture("loss: the mean of −log p of a token, without smoothing", *losses),
-        *(picture(f"{NAMES.get(n, n)} of held-out sentences", curve(n, validations, n)) for n in scores),
+        *(picture(f"{name} of held-out sentences", curve(name, validations, key)) for key, name in SCORES.items()),
         picture("learning rate", curve("rate", steps, "rate")),
         picture("tokens a second, source and target", curve("tokens_per_second", steps, "tokens_per_second")),
     ]
