@@ -84,18 +84,6 @@ def test_every_shape_of_model_in_every_view(shape: str, tmp_path: Path, capsys: 
             assert all(text_width(line) <= 80 or "vidrio " in line for line in out.splitlines()), out
 
 
-def test_the_text_may_come_from_standard_input(run_vidrio: Run) -> None:
-    given = run_vidrio("look", "-", "--model", "lesson", stdin="Hello world\n").stdout
-    assert given == run_vidrio("look", "Hello world", "--model", "lesson").stdout
-
-
-def test_standard_input_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "vidrio", "look", "-", "--model", "lesson"]
-    done = subprocess.run(command, input=b"hello \xff", capture_output=True, cwd=tmp_path, timeout=60)
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert b"not UTF-8" in done.stderr
-
-
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 

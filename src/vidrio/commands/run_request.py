@@ -1,8 +1,6 @@
 """Which run TEXT and the options of look, why and check ask for: taken from the command line once, and run once."""
 
-import gc
 import os
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 # NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
 # first, and takes three times the processor's time for it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What a run makes lives until it ends: looking for garbage after every 700 objects finds none.
-gc.set_threshold(100_000)
 
 Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
 
@@ -89,7 +85,7 @@ class RunRequest:
             changes = words if isinstance(words, tuple) else (words,)
             whatif += [(option, change) for change in changes if change is not None]
         names = ("model_name", "dtype", "target", "typed", "values")
-        return RunRequest(given_text(text), **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
+        return RunRequest(text, **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
 
     def open(self) -> "LoadedModel":
         """The model, ready to be looked into; stderr says which it is."""
@@ -161,16 +157,6 @@ def values_of(path: str | None) -> Asked:
         raise InputError(
             f"{path} cannot be read as TOML", found=str(error), do='write lines like "enc.0.ffn.b2" = [1, 0, 0, 0]'
         ) from None
-
-
-def given_text(text: str) -> str:
-    """The TEXT argument; `-` is standard input, without its last line end."""
-    if text != "-":
-        return text
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InputError("standard input is not UTF-8", found=str(error), do="convert it to UTF-8") from None
 
 
 def tell_unknown(seen: "Look") -> None:
