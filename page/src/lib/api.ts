@@ -1,17 +1,6 @@
 import { onSite } from "./site";
 import { readTensors, type Tensor } from "./tensors";
-import type {
-  Asked,
-  Choice,
-  Drawing,
-  Forced,
-  Learning,
-  Machine,
-  Receipt,
-  Run,
-  Search,
-  Tokenising,
-} from "./types";
+import type { Asked, Choice, Drawing, Forced, Learning, Machine, Receipt, Run, Search, Tokenising } from "./types";
 
 /** What the server refused, in its words: what is wrong, what was found, what to do. */
 export class Refused extends Error {

@@ -194,8 +194,7 @@ const en = {
   classes: "Classes",
   stepsShort: "step",
   learningTitle: "How it learned",
-  learningSays:
-    "The same sentence from random numbers to the trained model; what a right answer costs.",
+  learningSays: "The same sentence from random numbers to the trained model; what a right answer costs.",
   agesTitle: "The same sentence at every age",
   agesSays: "How sure it was, at that age, of each token that it says now, those before it given.",
   kept: "as it is now",
@@ -490,8 +489,7 @@ const es: Messages = {
   classes: "Clases",
   stepsShort: "paso",
   learningTitle: "Cómo aprendió",
-  learningSays:
-    "La misma frase desde números al azar hasta el modelo entrenado; lo que cuesta una respuesta correcta.",
+  learningSays: "La misma frase desde números al azar hasta el modelo entrenado; lo que cuesta una respuesta correcta.",
   agesTitle: "La misma frase a cada edad",
   agesSays: "Lo segura que estaba, a esa edad, de cada token que dice ahora, dados los anteriores.",
   kept: "como es ahora",
