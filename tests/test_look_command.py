@@ -47,15 +47,10 @@ def look_at(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_word_for_word(view: str, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+def test_a_view_word_for_word_in_80_columns(view: str, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     code, out, err = look_at(capsys, "Hello world", "--model", "lesson", *VIEWS[view])
     assert code == 0, err
     golden(f"look/{view}.txt", out)
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_view_is_plain_text_in_80_columns(view: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", *VIEWS[view])
     assert "\x1b" not in out
     assert all(line == line.rstrip() for line in out.splitlines())
     for line in out.splitlines():
