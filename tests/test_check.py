@@ -238,15 +238,6 @@ def test_why_with_more_decimals_and_other_machines(capsys: pytest.CaptureFixture
     assert "A what-if put 0.25 in its place" in why("--set", "enc.0.self.scaled.h0[0,1]=0.25")
 
 
-@pytest.mark.parametrize("kind", ["python", "spreadsheet"])
-def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
-    arguments = ["why", "enc.0.self.scores.h0[0,1]", "hello world", "--model", "lesson", "--as", kind]
-    code, out, _ = vidrio(capsys, *arguments)
-    assert code == 0
-    assert len(out.splitlines()) == 1
-    assert out.startswith("=") == (kind == "spreadsheet")
-
-
 def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["why", "memory[0,0]", "hello xyzzy"], ["check", "hello xyzzy"]):
         code, _, err = vidrio(capsys, *arguments, "--model", "lesson")

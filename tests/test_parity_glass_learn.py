@@ -114,30 +114,6 @@ def test_layers(norm: str, activation: str) -> None:
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("positions", choices.POSITIONS)
-def test_embedding(positions: str, scaled: bool) -> None:
-    config = make_config(positions=positions, scale_embeddings=scaled)
-    machine, net = both(config)
-    for first in (0, 4):
-        expected = glass.embed(machine, TARGET, "tgt", first)
-        assert_agree(learn.embed(net, torch.tensor([TARGET]), "tgt.embed", "tgt", first)[0], expected)
-
-
-@pytest.mark.parametrize(("norm", "positions"), list(product(choices.NORMS, choices.POSITIONS)))
-def test_encoder_and_decoder_with_padding(norm: str, positions: str) -> None:
-    machine, net = both(make_config(norm=norm, positions=positions))
-    source, source_lengths = padded(SOURCE)
-    target, target_lengths = padded(TARGET)
-    memory = learn.encode(net, source, source_lengths)
-    out = learn.decode(net, target, memory, learn.within_lengths(source, source_lengths))
-    for b in range(2):
-        memory_SD = glass.encode(machine, source[b, : source_lengths[b]].tolist())
-        assert_agree(memory[b, : source_lengths[b]], memory_SD)
-        out_TD = glass.decode(machine, target[b, : target_lengths[b]].tolist(), memory_SD)
-        assert_agree(out[b, : target_lengths[b]], out_TD)
-
-
 OTHER_CHOICES = list(product(choices.TYINGS, [False, True], [False, True], [False, True]))
 
 
