@@ -115,12 +115,6 @@ def router(looking: Looking) -> APIRouter:
             raise InputError(f"there is no decoding step {look.step}", found=f"{len(seen.chosen_ids)} steps")
         return as_json(run_data.choosing_data(seen, look.step, sampling))
 
-    @api.post("/kept")
-    def kept(look: Look) -> Any:
-        """What a decoding step reused, and what it computed anew."""
-        steps = run_data.kept_data(run(look).look)
-        return as_json(steps[look.step] if look.step < len(steps) else [])
-
     @api.post("/tokens")
     def tokens(look: Look) -> Any:
         """Every step from the text to its tokens."""
