@@ -48,6 +48,7 @@ class Counting:
 def counted(folder):
     translator = Translator.load(folder)
     translator.engine = Counting(translator.engine)
+    translator._rounds = replace(translator._rounds, engine=translator.engine)
     return translator
 
 
