@@ -57,7 +57,7 @@ function fewFonts(): Plugin {
 }
 
 /** The same page for a file that needs no server: everything in one script and one style (npm run build makes both). */
-function alone() {
+function alone(name: string) {
   return defineConfig({
     plugins: [onlyWoff2(), fewFonts(), svelte()],
     publicDir: false,
@@ -69,12 +69,12 @@ function alone() {
       modulePreload: false,
       target: "es2022",
       rollupOptions: {
-        input: join(here, "src/alone/page.ts"),
+        input: join(here, `src/alone/${name}.ts`),
         output: {
           format: "iife",
           codeSplitting: false,
-          entryFileNames: "page.js",
-          assetFileNames: "page[extname]",
+          entryFileNames: `${name}.js`,
+          assetFileNames: `${name}[extname]`,
         },
       },
     },
@@ -94,4 +94,4 @@ const served = defineConfig({
   test: { include: ["tests/**/*.test.ts"] },
 });
 
-export default defineConfig(({ mode }) => (mode === "alone-page" ? alone() : served));
+export default defineConfig(({ mode }) => (mode.startsWith("alone-") ? alone(mode.slice(6)) : served));

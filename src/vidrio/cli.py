@@ -30,6 +30,7 @@ VERBS = {
     "train": ("vidrio.commands.train", "Learn to translate from a file of sentence pairs."),
     "data": ("vidrio.commands.data", "Clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
+    "site": ("vidrio.commands.site", "Write the page as static files, for any web server."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
     "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
     "export": ("vidrio.commands.export", "Make of a model what another program loads."),

@@ -1,3 +1,4 @@
+import { onSite } from "./site";
 import { readTensors, type Tensor } from "./tensors";
 import type {
   Asked,
@@ -27,8 +28,10 @@ export class Refused extends Error {
 /** The page is one file: its answers stand in it. */
 export const alone = "vidrio" in globalThis;
 const filed = () => import("./filed");
+const inBrowser = () => import("./python");
 
 async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  if (onSite) return (await inBrowser()).ask(path, body, signal);
   const answer = await fetch(`api/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -43,14 +46,22 @@ async function post(path: string, body: object, signal?: AbortSignal): Promise<R
 const json = async <T>(path: string, body: object, signal?: AbortSignal): Promise<T> =>
   (alone ? await (await filed()).answer(path, body) : await (await post(path, body, signal)).json()) as T;
 
-export const models = async (): Promise<{ default: string; models: string[] }> =>
-  alone
-    ? { default: "", models: [] }
-    : ((await (await fetch("api/models")).json()) as { default: string; models: string[] });
-export const lessons = async (): Promise<{ name: string; sections: string[] }[]> =>
-  (await (await fetch("api/lessons")).json()) as { name: string; sections: string[] }[];
+export async function models(): Promise<{ default: string; models: string[] }> {
+  if (alone) return { default: "", models: [] };
+  if (!onSite) return (await fetch("api/models")).json();
+  const { default: first, names } = await (await inBrowser()).site;
+  return { default: first, models: names };
+}
+interface Lessons {
+  contents: { name: string; sections: string[] }[];
+  sections: Record<string, string>; // by place: nan/2
+}
+const written = async (): Promise<Lessons> => (await fetch("lessons.json")).json();
+export const lessons = async (): Promise<Lessons["contents"]> =>
+  onSite ? (await written()).contents : (await fetch("api/lessons")).json();
 /** A section of a lesson, as HTML. */
 export const lesson = async (place: string): Promise<string> => {
+  if (onSite) return (await written()).sections[place] ?? "";
   const answer = await fetch(`api/lessons/${place}`);
   return answer.ok ? ((await answer.json()) as { html: string }).html : "";
 };

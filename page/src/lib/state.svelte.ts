@@ -6,6 +6,7 @@ import * as api from "./api";
 import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
 import { later } from "./idle";
 import { catalogues, type Language, type Messages } from "./messages";
+import { onSite } from "./site";
 import type { Tensor } from "./tensors";
 import type { Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
@@ -149,7 +150,9 @@ class Page {
       this.refusal =
         error instanceof api.Refused
           ? new Refusal(error.what, error.found, error.todo)
-          : new Refusal(this.t.noServer, String(error), this.t.noServerDo);
+          : onSite
+            ? new Refusal(this.t.noPython, String(error), this.t.noPythonDo)
+            : new Refusal(this.t.noServer, String(error), this.t.noServerDo);
     });
   }
 

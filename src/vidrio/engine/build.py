@@ -35,6 +35,7 @@ WEBASSEMBLY = {
     "engine.wasm": ["wasm32-wasi", "-msimd128", "-mrelaxed-simd"],
     "engine-core.wasm": ["wasm32-wasi", "-msimd128"],  # without relaxed SIMD, which Safari lacks
 }
+SUMS = {"glass.wasm": ("whole_product", "in_order")}  # of c/glass.c, for the glass in a browser
 NATIVE = {
     "linux-x86_64-plain.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64"],
     "linux-x86_64-avx2.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v3"],
@@ -48,17 +49,18 @@ NATIVE = {
 
 def compile_to(folder: Path, name: str) -> None:
     """Compile one of the builds into a folder."""
-    wasm = name in WEBASSEMBLY
-    target, *features = (WEBASSEMBLY if wasm else NATIVE)[name]
+    wasm = name in WEBASSEMBLY or name in SUMS
+    target, *features = NATIVE[name] if not wasm else WEBASSEMBLY.get(name, WEBASSEMBLY["engine-core.wasm"])
+    source, exported = ("glass.c", SUMS[name]) if name in SUMS else ("engine.c", FUNCTIONS)
     if wasm:
         # A reactor: a library without a main function. Nothing is imported, so a page needs no shim.
-        link = ["-mexec-model=reactor", *(f"-Wl,--export={function}" for function in (*FUNCTIONS, "malloc", "free"))]
+        link = ["-mexec-model=reactor", *(f"-Wl,--export={function}" for function in (*exported, "malloc", "free"))]
     else:
         link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *features, *FLAGS, *SMALL, *link]
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        [*command, "-o", str(folder / name), str(SOURCE / "engine.c")], capture_output=True, text=True, check=False
+        [*command, "-o", str(folder / name), str(SOURCE / source)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise VidrioError(f"{name} cannot be compiled", found=done.stderr.strip()[-2000:], do="mend the source")
@@ -72,7 +74,7 @@ def here(name: str) -> bool:
 def main(arguments: list[str]) -> None:
     if find_spec("ziglang") is None:
         raise VidrioError("there is no compiler", found="ziglang is not installed", do="pip install ziglang")
-    names = [*WEBASSEMBLY, *(name for name in NATIVE if "--all" in arguments or here(name))]
+    names = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if "--all" in arguments or here(name))]
     for name in names:
         compile_to(BUILT, name)
         print(f"{(BUILT / name).stat().st_size:8,} bytes  {name}")

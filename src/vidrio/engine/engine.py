@@ -1,6 +1,5 @@
 """Ids → hypotheses, by the engine: the C in `c/`, as machine code or as WebAssembly (docs/design.md tells why)."""
 
-import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -171,7 +170,7 @@ def _read_record(library: Library, record: int) -> dict[str, "memoryview[float]"
     for nth in range(functions.record_count(record)):
         rows, columns = functions.record_rows(record, nth), functions.record_columns(record, nth)
         size = 4 * rows * (columns or 1)
-        values = ctypes.string_at(library.at(functions.record_values(record, nth)), size)
+        values = library.read(functions.record_values(record, nth), size)
         shape = (rows, columns) if columns else (rows,)
         found[_text(library, functions.record_address(record, nth))] = matrix(values, shape)
     return found
@@ -179,4 +178,4 @@ def _read_record(library: Library, record: int) -> dict[str, "memoryview[float]"
 
 def _text(library: Library, address: Any) -> str:
     """The C string at an address."""
-    return ctypes.string_at(library.at(address)).decode()
+    return library.read(address).decode()

@@ -6,6 +6,7 @@ All of them give the same bits. `VIDRIO_ENGINE` names one of them, for tests and
 import ctypes
 import os
 import platform
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -35,11 +36,16 @@ class Library(Protocol):
     def functions(self) -> Any: ...  # of engine.h, by their names; pointers are addresses, ctypes arrays or bytes
     def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int: ...
     def free(self, name: str, *addresses: int) -> None: ...
-    def at(self, address: int) -> int: ...
+    def read(self, address: int, size: int = -1) -> bytes: ...  # so many bytes, or as many as come before a zero
 
 
 def opener(wish: str | None = None) -> Callable[[], Library]:
     """What opens the library that is wished for, or the best one that runs here, any number of times."""
+    if sys.platform == "emscripten":
+        from vidrio.engine import browser
+
+        code = browser.best(BUILT, list(MODULES.values()))
+        return lambda: browser.Browser(code)
     wish = wish or os.environ.get(WISH) or "auto"
     if wish not in CHOICES:
         raise ConfigError(

@@ -39,6 +39,6 @@ class Native:
         """Free a model or a search."""
         getattr(self.functions, name)(*addresses)
 
-    def at(self, address: int) -> int:
-        """Where in this process an address is."""
-        return address
+    def read(self, address: int, size: int = -1) -> bytes:
+        """So many bytes, or as many as come before a zero."""
+        return ctypes.string_at(address, size)

@@ -80,6 +80,10 @@ class Wasm:
     def free(self, name: str, *addresses: int) -> None:
         """Nothing: what is in the module's memory goes with it."""
 
+    def read(self, address: int, size: int = -1) -> bytes:
+        """So many bytes, or as many as come before a zero."""
+        return ctypes.string_at(self.at(address), size)
+
     def at(self, address: int) -> int:
         """Where in this process an address is. The module's memory may move when it grows."""
         return ctypes.addressof(self._memory.data_ptr(self._store).contents) + (address & 0xFFFFFFFF)

@@ -104,7 +104,7 @@ def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     z = r * r
     sine = r + (r * z) * _polynomial(z, _SINE)
     cosine = 1.0 + z * _polynomial(z, _COSINE)
-    quarter = k.astype(np.int64) % 4
+    quarter = k.astype(np.intp) % 4
     return (
         np.choose(quarter, [sine, cosine, -sine, -cosine]),
         np.choose(quarter, [cosine, -sine, -cosine, sine]),

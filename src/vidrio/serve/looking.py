@@ -6,7 +6,7 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -85,20 +85,26 @@ class Run:
         return self.look.trace
 
 
+def _folders(default: str | None) -> dict[str, Path]:
+    """The default model, known by its name if it is a packaged one, and the other packaged ones."""
+    packaged, first = models.packaged(), models.find(default)
+    known = next((name for name, path in packaged.items() if path == first), first.name)
+    return {known: first, **{name: path for name, path in packaged.items() if name != known}}
+
+
 class Looking:
     """The models that may be looked into, and the runs of late."""
 
-    def __init__(self, default: str | None = None) -> None:
-        packaged = models.packaged()
-        first = models.find(default)
-        known = next((name for name, path in packaged.items() if path == first), first.name)
-        self.folders: dict[str, Path] = {known: first, **{n: p for n, p in packaged.items() if n != known}}
-        self.default = known
+    def __init__(self, default: str | None = None, folders: Mapping[str, Path] | None = None, runs: int = RUNS) -> None:
+        """The folders are looked into when they are first asked for; without, they are the default's and the packaged
+        ones."""
+        self.folders = dict(folders) if folders is not None else _folders(default)
+        self.default = default if folders is not None and default else next(iter(self.folders))
         self.models = list(self.folders)
         self._load = remembered(2 * len(self.models), self._loaded)
         self._translate = lru_cache(64)(self._translated)
-        self._search = remembered(RUNS, self._searched)
-        self.run = remembered(RUNS, self._run)
+        self._search = remembered(runs, self._searched)
+        self.run = remembered(runs, self._run)
 
     def loaded(self, name: str, numbers: str = "") -> Loaded:
         if name not in self.models:

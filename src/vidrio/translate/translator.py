@@ -15,6 +15,7 @@ translation; a sentence that is too long for the model is translated in parts. N
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
@@ -189,6 +190,8 @@ def search_options(options: Options, config: ModelConfig, tokens: int) -> Option
 
 
 def cores() -> int:
+    if sys.platform == "emscripten":
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import tokenizers
-from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
+from tokenizers import Regex, models, normalizers
 
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
@@ -82,6 +82,8 @@ def _merges(
     engine: tokenizers.Tokenizer, letters: list[str], size: int, texts: list[str], rare: str
 ) -> list[tuple[str, str]]:
     """The merges that the texts teach; a space stands for each rare character, so that nothing joins across it."""
+    from tokenizers import trainers
+
     learner = tokenizers.Tokenizer(models.BPE())
     learner.pre_tokenizer = engine.pre_tokenizer
     learner.normalizer = engine.normalizer
@@ -111,6 +113,8 @@ def finish(
     engine: tokenizers.Tokenizer, kind: str, names: SpecialNames, *, cased: bool = False
 ) -> tokenizers.Tokenizer:
     """Write down, in the file's own terms, how to decode and which tokens are special."""
+    from tokenizers import AddedToken, processors
+
     engine.decoder = decoder(kind, cased=cased)
     engine.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.given()])
     edges = [(name, engine.token_to_id(name)) for name in (names.start, names.end) if name is not None]

@@ -1,0 +1,63 @@
+import { Refused } from "./api";
+import { loading } from "./loading.svelte";
+import type { Ask, Heard, Site } from "./site";
+
+interface Waiting extends Ask {
+  answered: (status: string, answer: string | Uint8Array) => void;
+  signal: AbortSignal | undefined;
+}
+
+const waiting: Waiting[] = [];
+let asked: Waiting | undefined; // the worker does one thing at a time: what nobody wants any more never reaches it
+let count = 0;
+
+export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
+
+const worker = site.then((told) => {
+  const started = new Worker("worker.js");
+  started.onmessage = ({ data }: MessageEvent<Heard>) => hear(data, started);
+  started.postMessage({ site: told });
+  return started;
+});
+
+function hear(heard: Heard, to: Worker): void {
+  if (heard.kind === "loading") [loading.done, loading.total, loading.ready] = [heard.done, heard.total, false];
+  if (heard.kind === "ready") loading.ready = true;
+  if (heard.kind !== "answer") return;
+  loading.ready = true;
+  const over = asked;
+  asked = undefined;
+  next(to);
+  over?.answered(heard.status, heard.answer);
+}
+
+function next(to: Worker): void {
+  if (asked) return;
+  do asked = waiting.shift();
+  while (asked?.signal?.aborted);
+  if (asked) to.postMessage({ id: asked.id, path: asked.path, body: asked.body } satisfies Ask);
+}
+
+/** Python's answer, as the server would give it. */
+export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  const to = await worker;
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason));
+    waiting.push({
+      id: ++count,
+      path,
+      body: JSON.stringify(body),
+      signal,
+      answered(status, answer) {
+        if (status === "ok") resolve(new Response(answer as BodyInit));
+        else if (status === "refused") {
+          const told = JSON.parse(answer as string) as { what: string; found: string; do: string };
+          reject(new Refused(told.what, told.found, told.do));
+        } else reject(new Error(answer as string));
+      },
+    });
+    next(to);
+  });
+}
+
+Object.assign(globalThis, { vidrio: { ask } }); // at hand in the console, as in a page that is one file

@@ -1,0 +1,1 @@
+"""The page as static files: the same Python, run in the browser."""

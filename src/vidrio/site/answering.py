@@ -1,0 +1,37 @@
+"""In the browser: the page's questions as text, answered by the functions that `vidrio serve` answers with."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from vidrio.errors import VidrioError
+from vidrio.glass import engine
+from vidrio.model import find
+from vidrio.model.json_text import json_text
+from vidrio.serve.looking import Looking
+from vidrio.serve.questions import ANSWERS, Question
+from vidrio.site import sums
+
+RUNS = 2  # kept: a phone has less memory than a server
+
+
+def answering(default: str, names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
+    """`answer(name, body) → status, answer`: ok and the answer, or refused and why. A model's files may come later."""
+    engine.whole_product, engine.in_order = sums.whole_product, sums.in_order
+    lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
+    models = {name: lessons.get(name, find.PACKAGE / "models" / name) for name in names}
+    looking = Looking(default, models, RUNS)
+
+    def answer(name: str, body: str) -> tuple[str, Any]:
+        given = json.loads(body)
+        given["changes"] = tuple(map(tuple, given.get("changes", ())))
+        given["addresses"] = tuple(given.get("addresses", ()))
+        try:
+            found = ANSWERS[name](looking, Question(**given))
+        except VidrioError as error:
+            return "refused", json_text({"what": error.what, "found": error.found, "do": error.do})
+        except ValueError as error:
+            return "refused", json_text({"what": str(error), "found": "", "do": ""})
+        return "ok", found if isinstance(found, bytes | str) else json_text(found)
+
+    return answer

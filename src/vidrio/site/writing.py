@@ -1,0 +1,200 @@
+"""`vidrio site`: the page, Python, the engine, models and lessons as static files, for any web server.
+
+Everything large has its checksum in its name, so that a browser may keep it for good; what a page opens first is
+listed in `service.js`, which lets it open without a network. See docs/site.md.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from vidrio._version import __version__
+from vidrio.errors import ConfigError, ModelError, about_file
+from vidrio.lessons.html import contents, section_html
+from vidrio.lessons.run import NAMES, sections
+from vidrio.model import find
+from vidrio.model.folder import read_config
+from vidrio.site.browser import tokenizers
+from vidrio.site.classes import classes
+from vidrio.text.sentences import OWN
+
+HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
+PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
+# What answers a question of the page; the rest (training, documents, commands) needs a computer.
+ROOMS = ("engine", "glass", "look", "model", "search.py", "serve", "text", "translate", "site")
+OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json", "lexicon.tsv", "words.txt")
+LOADED = {  # by Python's start in the browser
+    "wasm": "pyodide.asm.wasm.gz",
+    "code": "pyodide.asm.js.gz",
+    "loader": "pyodide.js.gz",
+    "stdlib": "python_stdlib.zip.gz",
+    "packages": "packages.pack.gz",
+}
+MANIFEST = {
+    "name": "Vidrio",
+    "short_name": "Vidrio",
+    "description": "A translator made of glass: every number on the way can be looked at.",
+    "start_url": "./",
+    "display": "standalone",
+    "background_color": "#ffffff",
+    "theme_color": "#ffffff",
+}
+
+
+class Written(NamedTuple):
+    """What lies in the folder now: bytes on the wire, by what they are."""
+
+    version: str
+    page: int
+    python: int
+    models: dict[str, int]
+
+
+def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> Written:
+    """Write the site into a folder that is empty or not there yet, whole or not at all."""
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        found = "files in it" if to.is_dir() else "a file"
+        raise ConfigError(f"{to} is not an empty folder", found=found, do="name another one, or empty it")
+    folders = _models(names)
+    to = to.absolute()
+    to.parent.mkdir(parents=True, exist_ok=True)
+    building = to.parent / f".{to.name}.{os.urandom(4).hex()}.part"
+    try:
+        with about_file(to):
+            (building / "files").mkdir(parents=True)
+            written = _write(building, folders, note)
+            if to.exists():
+                to.rmdir()
+            building.rename(to)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return written
+
+
+def _models(names: Iterable[str]) -> dict[str, Path]:
+    """The models to show, the first one first, by name; the lessons' come along."""
+    packaged = find.packaged()
+    first = [name for name in packaged if name not in find.LESSONS]
+    folders = {folder.name: folder for folder in (find.find(name) for name in tuple(names) or first)}
+    for folder in folders.values():
+        _check(folder)
+    return folders | {name: packaged[name] for name in find.LESSONS if name in packaged}
+
+
+def _check(folder: Path) -> None:
+    """Whether a browser can read it: there, tokenizers of our own kinds are known, and sentences of two languages."""
+    _, about = read_config(folder)
+    for path in (folder / "tokenizer.json", folder / "target-tokenizer.json"):
+        try:
+            if path.is_file() or path.name == "tokenizer.json":
+                tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"{folder} cannot be read in a browser",
+                found=f"{path.name}: {error!s:.100}",
+                do="use a model with a tokenizer of Vidrio's own; others run in vidrio serve",
+            ) from None
+    code = about.source_language.lower().replace("_", "-").partition("-")[0]
+    if code not in ("", *OWN):
+        raise ModelError(
+            f"{folder} cannot be read in a browser",
+            found=f"it reads {code}, whose sentences are told by a library that runs on a computer only",
+            do="use vidrio serve for it",
+        )
+
+
+def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -> Written:
+    sizes: dict[str, int] = {}
+
+    def store(name: str, packed: bytes) -> str:
+        """A packed file under a name that changes with it. No server takes .bin for something to unpack by itself."""
+        path = f"files/{name}.{sha256(packed).hexdigest()[:12]}.bin"
+        (to / path).write_bytes(packed)
+        sizes[path] = len(packed)
+        return path
+
+    note("Python")
+    runtime = {what: store(what, (RUNTIME / name).read_bytes()) for what, name in LOADED.items()}
+    app = store("app", pack(_app()))
+    models = {}
+    for name, folder in folders.items():
+        if name not in find.LESSONS:
+            note(name)
+            models[name] = store(name, pack(_files(folder, OF_MODEL)))
+    note("page")
+    shell = _write_page(to)
+    first = next(iter(folders))
+    site = {"default": first, "names": list(folders), "models": models, "runtime": runtime, "app": app, "sizes": sizes}
+    version = sha256(json.dumps([site, shell], sort_keys=True).encode()).hexdigest()[:12]
+    (to / "site.json").write_text(json.dumps({"version": version, **site}), "utf-8")
+    service = (HERE / "service.js").read_text("utf-8")
+    for name, value in {"VERSION": version, "SHELL": [".", "site.json", *shell], "FILES": list(sizes)}.items():
+        service = service.replace(f'"{name}"', json.dumps(value))
+    (to / "service.js").write_text(service, "utf-8")
+    of_models = {name: sizes[path] for name, path in models.items()}
+    python = sum(sizes.values()) - sum(of_models.values())
+    return Written(version, sum((to / name).stat().st_size for name in shell), python, of_models)
+
+
+def _write_page(to: Path) -> dict[str, str]:
+    """The bundle, told that it is alone → its files, with their checksums."""
+    shutil.copytree(PAGE / "assets", to / "assets")
+    shutil.copy(PAGE / "alone" / "worker.js", to / "worker.js")
+    [icon] = (path.name for path in (PAGE / "assets").glob("icon*.svg"))
+    icons = [{"src": f"assets/{icon}", "sizes": "any", "type": "image/svg+xml", "purpose": "any"}]
+    (to / "manifest.webmanifest").write_text(json.dumps({**MANIFEST, "icons": icons}), "utf-8")
+    texts = {f"{n}/{i}": section_html(n, one) for n in NAMES for i, one in enumerate(sections(n))}
+    (to / "lessons.json").write_text(
+        json.dumps({"contents": contents(), "sections": texts}, ensure_ascii=False), "utf-8"
+    )
+    html = (PAGE / "index.html").read_text("utf-8")
+    html = html.replace("<html ", f'<html data-site="{__version__}" ', 1)
+    html = html.replace("</head>", '  <link rel="manifest" href="manifest.webmanifest">\n  </head>', 1)
+    (to / "index.html").write_text(html, "utf-8")
+    (to / "LICENSES.md").write_text((RUNTIME / "LICENSES.md").read_text("utf-8"), "utf-8")
+    paths = sorted(path for path in to.rglob("*") if path.is_file() and path.parent.name != "files")
+    return {path.relative_to(to).as_posix(): sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def _app() -> dict[str, bytes]:
+    """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
+    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py", "vidrio/learn/run_files.py"}
+    for room in ROOMS:
+        paths = (PACKAGE / room).rglob("*.py") if (PACKAGE / room).is_dir() else [PACKAGE / room]
+        found |= {path.relative_to(PACKAGE.parent).as_posix() for path in paths}
+    files = {name: (PACKAGE.parent / name).read_bytes() for name in sorted(found)}
+    files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in sorted(SHIMS.rglob("*.py"))}
+    files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
+    files["classes.json"] = json.dumps(classes()).encode()
+    files |= _under(
+        "vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm", "glass.wasm"))
+    )
+    for folder in find.LESSONS.values():
+        at = PACKAGE / "lessons" / folder
+        every = [path.relative_to(at).as_posix() for path in sorted(at.rglob("*")) if path.is_file()]
+        files |= _under(f"vidrio/lessons/{folder}", _files(at, every))
+    return files
+
+
+def _files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+
+
+def _under(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {f"{folder}/{name}": data for name, data in files.items()}
+
+
+def pack(files: Mapping[str, bytes]) -> bytes:
+    """Files one after the other behind a header that says where each lies, compressed."""
+    header, at = {}, 0
+    for name, data in files.items():
+        header[name] = (at, len(data))
+        at += len(data)
+    told = json.dumps(header).encode()
+    return gzip.compress(struct.pack("<I", len(told)) + told + b"".join(files.values()), 9, mtime=0)

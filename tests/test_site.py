@@ -1,0 +1,221 @@
+"""`vidrio site`: what it writes and refuses, and the page that runs alone in Chromium with Python's own numbers."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from chromium import violations
+from site_texts import texts
+from vidrio.errors import ConfigError, ModelError
+from vidrio.model.find import find
+from vidrio.serve.looking import Asked, Looking, Run
+from vidrio.serve.questions import ANSWERS, MOST_TENSORS, Question
+from vidrio.site.browser.safetensors.numpy import save
+from vidrio.site.writing import RUNTIME, write_site
+
+TEXT = "The old man and his dog walked slowly along the river every morning."
+NOW = 240_000  # milliseconds that a busy machine may take to start Python
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    to = tmp_path_factory.mktemp("site") / "site"
+    write_site(to, (), lambda what: None)
+    return to
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[str]:
+    """The folder on a plain web server, Python's own: where it is."""
+    command = [sys.executable, "-u", "-m", "http.server", "--directory", str(folder), "--bind", "127.0.0.1", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout
+        port = process.stdout.readline().split(" port ")[1].split()[0]
+        yield f"http://127.0.0.1:{port}/"
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def page(site: str, browser: Browser) -> Iterator[Page]:
+    """The page, with the first translation there; its console must stay quiet."""
+    said: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"{site}#{urlencode({'text': TEXT})}")
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    page.locator(".towers canvas").first.wait_for(timeout=NOW)
+    yield page
+    context.close()
+    assert not said
+
+
+def asked(page: Page, name: str, **question: Any) -> Any:
+    """The answer of Python in the browser."""
+    told = page.evaluate("([name, body]) => vidrio.ask(name, body).then(answer => answer.text())", [name, question])
+    return json.loads(told)
+
+
+def digests(page: Page, run: Asked, addresses: list[str]) -> list[str]:
+    """Checksums of a run's quantities, in the browser's Python."""
+    ask = """async ([name, body]) => {
+        const bytes = await (await vidrio.ask(name, body)).arrayBuffer();
+        const found = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+        return [...found].map(byte => byte.toString(16).padStart(2, "0")).join("");
+    }"""
+    body = {"text": run.text, "model": run.model, "changes": run.changes}
+    parts = [addresses[at : at + MOST_TENSORS] for at in range(0, len(addresses), MOST_TENSORS)]
+    return [page.evaluate(ask, ["tensors", {**body, "addresses": part}]) for part in parts]
+
+
+def digests_here(run: Run, addresses: list[str]) -> list[str]:
+    parts = [addresses[at : at + MOST_TENSORS] for at in range(0, len(addresses), MOST_TENSORS)]
+    arrays = ({name: run.trace.values[name] for name in part} for part in parts)
+    return [hashlib.sha256(save(some)).hexdigest() for some in arrays]
+
+
+def assert_same(page: Page, looking: Looking, run: Asked) -> None:
+    """The translation, every quantity bit for bit."""
+    here = looking.run(run)
+    told = asked(page, "run", text=run.text, model=run.model, changes=run.changes)
+    assert told["translation"] == here.translation, run.text
+    addresses = [name for name, value in here.trace.values.items() if value.dtype.name != "int64"]
+    assert digests(page, run, addresses) == digests_here(here, addresses), run.text
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_holds_all_that_it_names(folder: Path) -> None:
+    told = json.loads((folder / "site.json").read_text("utf-8"))
+    assert (told["default"], list(told["models"])) == ("en-es", ["en-es", "es-en"])
+    assert set(told["sizes"]) == {path.relative_to(folder).as_posix() for path in (folder / "files").iterdir()}
+    for path, size in told["sizes"].items():
+        data = (folder / path).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()[:12]) == (size, path.split(".")[-2])
+    html = (folder / "index.html").read_text("utf-8")
+    assert "manifest.webmanifest" in html
+    assert "data-site" in html
+    assert json.loads((folder / "manifest.webmanifest").read_text("utf-8"))["icons"]
+    assert max(size for path, size in told["sizes"].items() if path in told["models"].values()) < 12_000_000
+
+
+def test_the_same_models_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    write_site(tmp_path / "again", (), lambda what: None)
+    again = {path.name: path.read_bytes() for path in (tmp_path / "again").rglob("*") if path.is_file()}
+    assert again == {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_runtime_is_the_one_that_was_made(repository: Path) -> None:
+    lines = (RUNTIME / "made-from.txt").read_text("utf-8").splitlines()
+    locked = json.loads((repository / "page/runtime/package-lock.json").read_text("utf-8"))["packages"]
+    packages = [f"{name}@{told['version']} {told['integrity']}" for name in ("pyodide", "@emscripten-forge/numpy")
+                for told in [locked[f"node_modules/{name}"]]]  # fmt: skip
+    assert lines[:2] == packages
+    for line in lines[2:]:
+        checksum, name = line.split()
+        assert hashlib.sha256((RUNTIME / name).read_bytes()).hexdigest() == checksum
+    assert sum(path.stat().st_size for path in RUNTIME.iterdir()) < 7_000_000
+
+
+def test_folders_and_models_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    with pytest.raises(ConfigError, match="not an empty folder"):
+        write_site(tmp_path / "full", (), lambda what: None)
+    with pytest.raises(ModelError, match="is not a model"):
+        write_site(tmp_path / "new", ("nowhere",), lambda what: None)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    for path in find("lesson").iterdir():
+        if path.is_file():
+            (foreign / path.name).write_bytes(path.read_bytes())
+    told = json.loads((foreign / "tokenizer.json").read_text("utf-8"))
+    (foreign / "tokenizer.json").write_text(json.dumps({**told, "pre_tokenizer": {"type": "ByteLevel"}}))
+    with pytest.raises(ModelError, match="cannot be read in a browser"):
+        write_site(tmp_path / "new", (str(foreign),), lambda what: None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign", "full"], "nothing is left behind"
+    assert (tmp_path / "full" / "file").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_told(call_vidrio: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = call_vidrio("site", "--to", str(tmp_path / "file" / "site"), "--model", "lesson")
+    assert (done.returncode, "Not a directory" in done.stderr) == (1, True)
+
+
+def test_the_command_tells_what_it_weighs(call_vidrio: Callable[..., Any], tmp_path: Path) -> None:
+    done = call_vidrio("site", "--to", str(tmp_path / "site"), "--model", "lesson", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["models"]) == (0, {})
+    assert json.loads((tmp_path / "site" / "site.json").read_text("utf-8"))["default"] == "lesson"
+    assert told["python"] == sum(path.stat().st_size for path in (tmp_path / "site" / "files").iterdir())
+
+
+# --- the page alone ---------------------------------------------------------------------------------------------------
+
+
+def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page) -> None:
+    looking = Looking("en-es")
+    page.locator("#text").fill("I bought a new car yesterday.")
+    expect(page.locator("#translation")).to_have_text(
+        looking.run(Asked("I bought a new car yesterday.", "en-es")).translation
+    )
+    assert_same(page, looking, Asked("I bought a new car yesterday.", "en-es"))
+    for change in (("softmax", "naive"), ("set", "enc.0.self.scores.h0[0,0]=3")):
+        assert_same(page, looking, Asked("hello world", "lesson", changes=(change,)))
+    own = Question(text=TEXT, model="en-es", address="dec.1.cross.scores.h1[0,1]", changes=(), answer="El viejo.")
+    plain = {"text": own.text, "model": own.model, "address": own.address}
+    here = json.loads(json.dumps(ANSWERS["receipt"](looking, own), default=lambda value: value.tolist()))
+    assert asked(page, "receipt", **plain) == here
+    refused = page.evaluate(
+        "vidrio.ask('receipt', {text: 'a', address: 'nothing'}).catch(error => [error.what, error.found])"
+    )
+    assert refused[0] == "there is no 'nothing' in this run"
+
+    page.wait_for_function("navigator.serviceWorker.ready.then(({ active }) => active?.state === 'activated')")
+    page.context.set_offline(True)
+    try:
+        page.reload()
+        page.locator(".towers canvas").first.wait_for(timeout=NOW)
+        page.locator("#text").fill("Hello world")
+        expect(page.locator("#translation")).to_have_text("Hola mundo")
+        page.get_by_role("button", name="Lessons").click()
+        expect(page.locator(".lesson, [class*=lesson]").first).to_be_visible()
+    finally:
+        page.context.set_offline(False)
+
+
+def test_nothing_stands_in_the_way_of_a_screen_reader(page: Page) -> None:
+    assert not violations(page)
+
+
+def test_what_needs_a_computer_is_told(page: Page) -> None:
+    expect(page.get_by_text("pip install vidrio")).to_be_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["en-es", "es-en"])
+def test_two_hundred_sentences_have_python_s_numbers(page: Page, direction: str) -> None:
+    looking = Looking(direction)
+    for text in [text for text in texts(400, direction) if any(map(str.isalpha, text))][:200]:
+        assert_same(page, looking, Asked(text, direction))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["en-es", "es-en"])
+def test_two_thousand_texts_are_read_and_translated_alike(page: Page, direction: str) -> None:
+    looking = Looking(direction)
+    for text in texts(2_000, direction):
+        own = Question(text=text, model=direction)
+        told = asked(page, "translate", text=text, model=direction)
+        assert told == ANSWERS["translate"](looking, own), text

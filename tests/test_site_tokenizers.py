@@ -1,0 +1,76 @@
+"""The browser's `tokenizers` gives what the library gives: the same tokens, places, words and texts, of 2,000 texts."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+import tokenizers
+
+from site_texts import texts
+from vidrio.model.find import find
+from vidrio.site.browser import tokenizers as ours
+from vidrio.site.browser.safetensors.numpy import load_file, save
+from vidrio.site.classes import classes
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+TEXTS = 2_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def asked_of_the_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    path = tmp_path_factory.mktemp("classes") / "classes.json"
+    path.write_text(json.dumps(classes()), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ours, "CLASSES", path)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cased(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with case tokens."""
+    path = tmp_path_factory.mktemp("cased") / "tokenizer.json"
+    Tokenizer.learn([text for text in texts(TEXTS) if text.isprintable()], 1_500, case_tokens=True).save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["en-es", "es-en", "lesson", "cased"])
+def test_texts_become_the_same_tokens(name: str, cased: Path) -> None:
+    path = cased if name == "cased" else find(name) / "tokenizer.json"
+    theirs = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
+    theirs.encode_special_tokens = True
+    own = ours.Tokenizer.from_str(path.read_text("utf-8"))
+    assert own.get_vocab() == theirs.get_vocab()
+    for text in texts(TEXTS, "es-en" if name == "es-en" else "en-es"):
+        here, there = own.encode(text), theirs.encode(text, add_special_tokens=False)
+        assert here.tokens == there.tokens, text
+        assert (here.ids, here.offsets, here.word_ids) == (there.ids, there.offsets, there.word_ids), text
+        assert own.normalizer.normalize_str(text) == theirs.normalizer.normalize_str(text)
+        assert own.pre_tokenizer.pre_tokenize_str(text) == theirs.pre_tokenizer.pre_tokenize_str(text)
+    draw = random.Random(0)
+    for _ in range(TEXTS):  # what only a model writes: bytes that are no UTF-8, marks without a letter
+        ids = [draw.randrange(draw.choice((300, own.get_vocab_size()))) % own.get_vocab_size() for _ in range(6)]
+        assert own.decode(ids) == theirs.decode(ids, skip_special_tokens=False), ids
+
+
+def test_what_our_files_never_have_is_refused() -> None:
+    told = json.loads((find("en-es") / "tokenizer.json").read_text("utf-8"))
+    with pytest.raises(ValueError, match="ByteLevel"):
+        ours.Tokenizer.from_str(json.dumps({**told, "pre_tokenizer": {"type": "ByteLevel"}}))
+
+
+def test_arrays_come_back_from_the_browser_s_safetensors(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    arrays = {"a.b": generator.standard_normal((3, 5)).astype(np.float32), "c": np.arange(7), "d": np.int8([[-3]])}
+    arrays |= {"e": np.zeros((0, 4)), "f": np.float64(2.5).reshape(())}
+    for written in (save(arrays), safetensors.numpy.save(arrays)):
+        path = tmp_path / "x.safetensors"
+        path.write_bytes(written)
+        for read in (load_file(path), safetensors.numpy.load_file(path)):
+            assert {name: (a.dtype, a.shape, a.tobytes()) for name, a in read.items()} == {
+                name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()
+            }
