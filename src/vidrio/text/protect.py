@@ -210,7 +210,7 @@ def _same_measures(source: Protected, written: Protected) -> bool:
     units = Counter(unit for number in numbers for unit in _UNIT.findall(number))
     signs = Counter(sign for number in numbers for sign in number if sign in _MONEY)
     words = {sign: re.findall(_CURRENCIES.get(sign, "(?!)"), written.text, re.IGNORECASE) for sign in signs}
-    return not units - Counter(_UNIT.findall(written.text)) and all(
+    return not units - Counter[str](_UNIT.findall(written.text)) and all(
         count <= written.text.count(sign) + len(words[sign]) for sign, count in signs.items()
     )
 
