@@ -1,4 +1,4 @@
-"""make release: a wheel and a source archive in dist/, built reproducibly, verified in fresh environments, with checksums.
+"""make release: a wheel and a source archive in dist/, built reproducibly, verified and listed with their checksums.
 
 The wheel is built from the source archive alone, unpacked, and must equal one built from this folder byte by byte. Then
 every Python named in PYTHONS (or found as python3.11 … python3.14) installs the wheel into an environment of its own,
