@@ -233,9 +233,6 @@ class WordPiece(NamedTuple):
         return [*tokens[:1], *joined]
 
 
-# --- models -----------------------------------------------------------------------------------------------------------
-
-
 class BPE:
     """Byte-pair encoding: of all neighbours that may merge, those of the lowest rank do so first."""
 
