@@ -36,13 +36,13 @@ LOOK = (
 LESSON_LOOK = (
     *(*LOOK, "--at enc.0", "--at dec.5.cross.weights.h0[mundo,world]", "--at nonsense", "--mask off", "--target mundo"),
     *("--scale src.embed=1000000 --softmax naive", "--without layer-norm", "--without residual --json"),
-    *("--mask zero-after", "--positions none", "--change-dtype float16"),
+    *("--mask zeros", "--positions none", "--change-dtype float16"),
 )
 WHY = (
     *("enc.0.self.scores.h0[0,1]", "dec.0.cross.weights.h1[1,0]", "out.prob[0,0]", "enc.in[0,3]", "out.logits[0,5]"),
     *("enc.0.ffn.W1[0,0]", "enc.0.self.norm.out[0,1]", "src.embed[3,1]", "src.positions[1,0]", "out.score[0]"),
 )
-WHY_OPTIONS = ("", "--json", "--deep --limit 8", "--as python", "--as latex")
+WHY_OPTIONS = ("", "--json", "--as python", "--as spreadsheet")
 
 
 class Run(NamedTuple):

@@ -140,7 +140,7 @@ def sizes(plan: Plan) -> str:
 def theirs(home: Path, given: argparse.Namespace) -> Found:
     """JoeyNMT for as long, with the same tokens and sizes."""
     plan, raw, folder = plan_of(home), home / "raw", home / "joeynmt"
-    tokenizer = Tokenizer.load(home / "vidrio" / "run" / "tokenizer.json")
+    tokenizer = Tokenizer.load(home / "vidrio" / "tokenizer.json")
     given.work.mkdir(parents=True, exist_ok=True)
     python = peer.python(given.work)
     folder.mkdir(exist_ok=True)

@@ -158,16 +158,6 @@ def test_places_of_prices_that_the_model_read_in_dollars():
     assert {"5", "€"} <= {expected[a:b].strip() for a, b in back}
 
 
-def test_json_tells_the_places_in_bytes(nonsense):
-    found = nonsense.translate("¡Ñu! Bala core,  dila gare.")
-    raw, out = found.source.encode(), found.text.encode()
-    told = [one for sentence in found.to_json()["sentences"] for one in sentence["alignment"]]
-    assert [
-        (raw[slice(*one["source"])].decode(), out[slice(*one["target"])].decode(), one["weight"]) for one in told
-    ] == [(link.source.text, link.target.text, link.weight) for link in found.alignment]
-    assert len(told) > 1
-
-
 def test_nothing_is_aligned_with_nothing(nonsense):
     assert nonsense.translate("").alignment == nonsense.translate("18.10 🙂").alignment == ()
 

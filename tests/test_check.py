@@ -12,14 +12,13 @@ from safetensors.numpy import save_file
 from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
-from vidrio.errors import AddressError, ModelError
-from vidrio.glass.arrays import recomputed
-from vidrio.glass.checking import check, check_following, check_steps, chosen, recomputed_names
+from vidrio.errors import ModelError
+from vidrio.glass.checking import Checked, check, check_quantity, recomputed, recomputed_names
 from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.expressions import PRECISIONS, bounded
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.receipts import At, expression
-from vidrio.glass.stored import check_file, stored
+from vidrio.glass.stored import stored
 from vidrio.glass.trace import parse_address
 from vidrio.look import checked as report
 from vidrio.look.changed import look_changed
@@ -77,61 +76,14 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
         place = tuple(int(i) for i in np.unravel_index(int(np.argmax(finite)), right.shape))
         trace.values[name] = right.copy()
         trace.values[name][place] = right[place] * (1 + 1e-6) or 1e-6
-        checked = check(trace, [parse_address(name)])
+        checked = Checked()
+        check_quantity(trace, name, checked)
         assert checked.worst(1)[0][0] == At(name, place)
         assert checked.wrong == 1
         trace.values[name] = right
 
 
-def test_numbers_under_an_address() -> None:
-    trace = make_trace()
-    assert chosen(trace, [parse_address("memory[1,2]")]) == {"memory": (1, 2)}
-    assert check(trace, [parse_address("memory[1,2]")]).count == 1
-    parts = ("mean", "var", "normed", "out")
-    assert list(chosen(trace, [parse_address("enc.0.self.norm")])) == [f"enc.0.self.norm.{part}" for part in parts]
-    for wrong, told in (("enc.0.sel", "the nearest"), ("embed", "nothing is computed"), ("memory[9,9]", "0 to 4")):
-        with pytest.raises(AddressError, match=told):
-            chosen(trace, [parse_address(wrong)])
-
-
 # --- what goes with the numbers ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "decoder-learned"])
-def test_one_pass_is_held_to_the_steps(choice: str) -> None:
-    trace = make_trace(choice)
-    result = check_steps(trace)
-    assert result is not None
-    assert result.agrees
-    assert result.steps == 7
-    trace.values["out.logits"] = trace.values["out.logits"].copy()
-    trace.values["out.logits"][4, 1] += 1e-4
-    result = check_steps(trace)
-    assert result is not None
-    assert not result.agrees
-    assert result.at == 4
-    trace.values["out.logits"][2, 1] = np.nan
-    result = check_steps(trace)
-    assert result is not None
-    assert not result.agrees
-
-
-def test_there_is_nothing_to_hold_to_steps_without_a_decoder_or_with_changed_numbers() -> None:
-    assert check_steps(make_trace("classifier")) is None
-    trace = make_trace()
-    trace.computed["memory"] = trace.values["memory"]
-    assert check_steps(trace) is None
-
-
-def test_ids_are_held_to_tokens_and_choices() -> None:
-    trace = make_trace()
-    assert check_following(trace) == []
-    trace.values["out.choice"] = trace.values["out.choice"].copy()
-    trace.values["out.choice"][2] += 1
-    assert check_following(trace) == ["tgt.ids[3]", "out.choice[2]"]
-    trace = make_trace()
-    trace.source_tokens = ["s9", *trace.source_tokens[1:]]
-    assert check_following(trace) == ["src.ids[0]"]
 
 
 def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
@@ -145,17 +97,9 @@ def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
         for name, tensor in tensors.items():
             np.testing.assert_array_equal(tensor.array, parameters[name].astype(dtype))
             place = tuple(length - 1 for length in tensor.shape)
-            offset, raw = tensor.bytes_of(place)
+            offset, raw = tensor.at(place)
             assert data[offset : offset + len(raw)] == raw
             assert np.frombuffer(raw, dtype)[0] == parameters[name].astype(dtype)[place]
-
-
-def test_bfloat16_is_the_upper_half_of_a_float32(tmp_path: Path) -> None:
-    header = json.dumps({"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
-    path = tmp_path / "x.safetensors"
-    path.write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<HH", 0x3FC0, 0xC000))
-    (tensor,) = stored(path)
-    np.testing.assert_array_equal(tensor.array, [1.5, -2.0])
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 8, b"\xff" * 100, struct.pack("<Q", 2) + b"{}x", None])
@@ -167,44 +111,13 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | N
         list(stored(path))
 
 
-def test_every_bit_of_the_parameters_is_held_to_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    machine = make_machine()
-    save_file(dict(machine.parameters), path)
-    result = check_file(path, machine.parameters)
-    assert result.wrong == ()
-    assert result.tensors == len(machine.parameters)
-    assert result.numbers == sum(p.size for p in machine.parameters.values())
-    assert check_file(path, make_machine(dtype=np.float32).parameters).wrong == ()  # each rounded once
-    flipped = {name: p.copy() for name, p in machine.parameters.items()}
-    flipped["enc.0.ffn.W2"][3, 2] = np.nextafter(flipped["enc.0.ffn.W2"][3, 2], 9)
-    assert check_file(path, flipped).wrong == ("enc.0.ffn.W2",)
-    fewer = {name: p for name, p in machine.parameters.items() if name != "memory" and name != "embed"}
-    assert check_file(path, fewer).wrong == ("embed",)
-    assert check_file(path, {**machine.parameters, "extra": np.zeros(3)}).wrong == ("extra",)
-
-
 # --- the commands -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["hello world", "good morning", "world world hello"])
-def test_every_number_of_the_trained_lesson_is_recomputed(capsys: pytest.CaptureFixture[str], text: str) -> None:
-    code, out, _ = vidrio(capsys, "check", text, "--json", "--model", "lesson")
-    data = json.loads(out)
-    assert code == 0
-    assert data["agrees"]
-    assert data["exceptions"] == []
-    assert data["recomputed"] > 3000
-    assert data["one_pass_against_steps"]["largest"] < 1e-9
-    assert data["parameters"]["wrong"] == []
-    assert all(len(sum_) == 64 for sum_ in data["parameters"]["sha256"].values())
 
 
 @pytest.mark.parametrize(
     "options",
     [
         [],
-        ["enc.0", "out.prob[0,hola]", "dec.1.cross.weights.h0"],
         ["--dtype", "float32"],
         ["--mask", "off"],
         ["--without", "layer-norm", "--softmax", "naive"],
@@ -237,15 +150,6 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
     assert "NOT everything agrees" in out
     assert "numbers do not follow from their inputs" in out
     assert "enc.0.self.weights.h0[0," in out or "weights" in out
-    code, out, _ = vidrio(capsys, "check", "hello world", "--model", "lesson", "--json")
-    data = json.loads(out)
-    assert code == 1
-    assert not data["agrees"]
-    operations = {
-        parse_address(entry["address"]).name.rpartition(".h")[0].rpartition(".")[2] for entry in data["exceptions"]
-    }
-    assert "weights" in operations
-    assert "scores" not in operations
 
 
 def test_a_file_changed_since_it_was_read_is_found(tmp_path: Path) -> None:
@@ -258,7 +162,7 @@ def test_a_file_changed_since_it_was_read_is_found(tmp_path: Path) -> None:
     write_parameters(tmp_path / "model", parameters)
     outcome = report.run(look_changed(model, text, []))
     assert not outcome.agrees
-    assert outcome.file.wrong == ("enc.0.ffn.b1",)
+    assert outcome.not_as_stored == ["enc.0.ffn.b1"]
     assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in "\n".join(report.view(outcome))
 
 
@@ -276,14 +180,13 @@ def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["check", "hello world", "enc.9"], 1, "the nearest"),
-        (["check", "hello world", "--softmax", "odd"], 1, "naive, stable"),
+        (["check", "hello world", "--softmax", "odd"], 1, "is not one of naive"),
         (["why", "enc.0.self.Q.h0[0,0]"], 2, "TEXT"),
         (["why", "enc.0.self.Q.h9[0,0]", "hello world"], 1, "enc.0.self.Q.h1"),
         (["why", "enc.0.self.Q.h0", "hello world"], 1, "enc.0.self.Q.h0[0,0]"),
         (["why", "out.prob[0,holla]", "hello world"], 1, "hola"),
         (["why", "out.prob[9,hola]", "hello world"], 1, "0 to 2"),
-        (["why", "memory[0,0]", "hello world", "--as", "python", "--deep"], 2, "--deep"),
+        (["why", "memory[0,0]", "hello world", "--as", "python", "--json"], 2, "--json"),
         (["why", "memory[0,0]", "hello world", "--model", "nowhere"], 1, "nowhere"),
     ],
 )
@@ -330,7 +233,7 @@ def test_why_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     trace = look_changed(model, "hello world", []).after.trace
     assert trace.number(parse_address(data["address"])) == float(str(data["value"]).replace("-inf", "-inf"))
     assert data["agrees"]
-    assert set(data["copies"]) == {"calculator", "python", "spreadsheet", "latex"}
+    assert set(data["copies"]) == {"python", "spreadsheet"}
     for made in data["made_from"]:
         assert trace.number(parse_address(made["address"])) == float(made["value"])
     if data["kind"] == "parameter":
@@ -354,19 +257,7 @@ def test_why_with_more_decimals_and_other_machines(capsys: pytest.CaptureFixture
     assert "A what-if put 0.25 in its place" in why("--set", "enc.0.self.scaled.h0[0,1]=0.25")
 
 
-def test_why_goes_down_to_parameters_and_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["why", "enc.0.self.scores.h0[0,1]", "hello world", "--model", "lesson", "--deep"]
-    code, out, _ = vidrio(capsys, *arguments)
-    assert code == 0
-    assert "a parameter" in out
-    assert "the id of hello" in out
-    assert "left out" not in out
-    code, short, _ = vidrio(capsys, *arguments, "--limit", "5")
-    assert code == 0
-    assert "left out" in short
-
-
-@pytest.mark.parametrize("kind", ["calculator", "python", "spreadsheet", "latex"])
+@pytest.mark.parametrize("kind", ["python", "spreadsheet"])
 def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     arguments = ["why", "enc.0.self.scores.h0[0,1]", "hello world", "--model", "lesson", "--as", kind]
     code, out, _ = vidrio(capsys, *arguments)
@@ -375,14 +266,8 @@ def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert out.startswith("=") == (kind == "spreadsheet")
 
 
-def test_a_run_in_which_a_row_saw_a_later_one_agrees_too() -> None:
-    tried = look_changed(open_model("lesson"), "hello world", [("set", "dec.0.self.weights.h0[0,1]=20")])
-    assert report.run(tried).agrees
-
-
 def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["why", "memory[0,0]", "hello xyzzy"], ["check", "hello xyzzy", "memory"]):
-        code, out, err = vidrio(capsys, *arguments, "--model", "lesson")
+    for arguments in (["why", "memory[0,0]", "hello xyzzy"], ["check", "hello xyzzy"]):
+        code, _, err = vidrio(capsys, *arguments, "--model", "lesson")
         assert code == 0
         assert "'xyzzy' is not in the vocabulary" in err
-        assert "vocabulary" not in out

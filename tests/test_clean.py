@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
-from vidrio.data.prepare import COPY, TRAIN, CleanPair, Wishes, hold_out, select
+from vidrio.data.prepare import COPY, PARTS, TRAIN, CleaningOptions, Prepared, clean, hold_out
 from vidrio.data.progress import Progress
 from vidrio.data.read import corpora
 from vidrio.errors import DataError
@@ -154,23 +154,27 @@ def test_what_stands_in_a_given_set_is_a_copy() -> None:
 # --- the whole sieve --------------------------------------------------------------------------------------------------
 
 
+Kept = tuple[str, str, str]  # source, target and part
+Sieve = Callable[..., tuple[list[Kept], Tally]]
+
+
 @pytest.fixture
-def sieve(tmp_path: Path) -> Callable[..., tuple[list[CleanPair], Tally]]:
-    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[CleanPair], Tally]:
+def sieve(tmp_path: Path) -> Sieve:
+    def run(rows: list[tuple[str, str]], **options: object) -> tuple[list[Kept], Tally]:
         path = tmp_path / "p.tsv"
         path.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
-        tally = Tally()
-        columns = corpora([str(path)], columns=("1", "2"))
-        kept = list(select(columns, Wishes(**wishes), tally, tmp_path / "work", Progress()))  # type: ignore[arg-type]
-        assert not (tmp_path / "work").exists()
-        assert tally.read == tally.kept + tally.skipped
-        assert set(tally.counts) <= set(REASONS)
-        return kept, tally
+        (work := tmp_path / "work").mkdir(exist_ok=True)
+        clean(work, corpora([str(path)], columns=("1", "2")), CleaningOptions(**options), Progress())  # type: ignore[arg-type]
+        found = Prepared.load(work)
+        assert sorted(file.name for file in work.iterdir()) == ["data.json", "dev.tsv", "test.tsv", "train.tsv"]
+        assert found.tally.read == found.tally.kept + sum(found.tally.counts.values())
+        assert set(found.tally.counts) <= set(REASONS)
+        return [(*pair, part) for part in PARTS for pair in found.read(part)], found.tally
 
     return run
 
 
-def test_duplicates_are_counted(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
+def test_duplicates_are_counted(sieve: Sieve) -> None:
     rows = [
         ("Hello!", "¡Hola!"),
         ("Hello!", "¡Hola!"),
@@ -179,31 +183,31 @@ def test_duplicates_are_counted(sieve: Callable[..., tuple[list[CleanPair], Tall
         (" Bye\u2028now ", "x"),
     ]
     kept, tally = sieve(rows)
-    assert [(k.source, k.target) for k in kept] == [("Hello!", "¡Hola!"), ("Hello!", "¡Buenas!"), ("Bye now", "x")]
+    assert [kept_pair[:2] for kept_pair in kept] == [("Hello!", "¡Hola!"), ("Hello!", "¡Buenas!"), ("Bye now", "x")]
     assert tally.counts == {"duplicate": 2}
     assert tally.samples["duplicate"][0].place.endswith("p.tsv:2")
     assert len(sieve(rows, duplicates=True)[0]) == 5
 
 
-def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[CleanPair], Tally]], tmp_path: Path) -> None:
+def test_given_sets_are_kept_apart(sieve: Sieve, tmp_path: Path) -> None:
     (tmp_path / "test.en").write_text("Good morning!\n", encoding="utf-8")
     (tmp_path / "test.es").write_text("¡Buenos días!\n", encoding="utf-8")
     apart = tuple(corpora([str(tmp_path / "test.en"), str(tmp_path / "test.es")]))
     rows = [("good morning", "buen día"), ("Good day", "Buenos días"), ("Good night", "Buenas noches")]
     kept, tally = sieve(rows, apart=apart)
-    assert [k.source for k in kept] == ["Good night"]
+    assert [source for source, _, _ in kept] == ["Good night"]
     assert tally.counts == {"stands in a held-out set": 2}
     all_held = [(f"one{i}", f"uno{i}") for i in range(30)] + rows
-    kept, _ = sieve(all_held, apart=apart, held_out=(3,))
-    assert not {"good morning", "Good day"} & {k.source for k in kept}, "not in a held-out part either"
+    kept, _ = sieve(all_held, apart=apart, held_out=(3, 0))
+    assert not {"good morning", "Good day"} & {source for source, _, _ in kept}, "not in a held-out part either"
 
 
-def test_never_more_than_a_tenth_is_held_out(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
+def test_never_more_than_a_tenth_is_held_out(sieve: Sieve) -> None:
     kept, _ = sieve([(f"word{i}", f"palabra{i}") for i in range(50)], held_out=(100, 100))
-    assert sum(k.part > 0 for k in kept) == 4
+    assert sum(part != "train" for _, _, part in kept) == 4
 
 
-def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
+def test_three_pairs_are_too_few(sieve: Sieve) -> None:
     rows = [("a", "b"), ("c", "d"), ("c", "d"), ("e", "")]
     with pytest.raises(DataError, match=r"100 are needed(.|\n)*4 pairs read, 2 left \(1 empty\)"):
         sieve(rows, least=100)

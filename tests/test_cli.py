@@ -133,7 +133,6 @@ CALLS = {
     "import": [".", "--to", "model"],
     "export": ["lesson", "--to", "ctranslate2", "there"],
     "serve": ["-m", "nothing-of-that-name", "--port", "0"],
-    "keys": ["list", "--keys", "keys.db"],
 }
 
 

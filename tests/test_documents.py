@@ -1,7 +1,6 @@
 """Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
 
 import io
-import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from fastapi.testclient import TestClient
 from vidrio.documents.aligned import answers
 from vidrio.documents.formats import SUFFIXES, plan_file
 from vidrio.documents.packed import unpacked
-from vidrio.documents.subtitles import plan_subtitles, wrapped
+from vidrio.documents.subtitles import plan_subtitles
 from vidrio.documents.suffixes import DOCUMENTS
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
@@ -210,12 +209,6 @@ def test_notes_and_styles_of_vtt_stay() -> None:
     assert plan_subtitles("WEBVTT\n").asks == []
 
 
-def test_lines_are_divided_near_the_middle_and_never_in_a_tag() -> None:
-    assert wrapped("one two three four", 2) == "one two\nthree four"
-    assert wrapped('<font color="a b c d e f g h">one two</font>', 2).count("\n") == 1
-    assert '<font color="a b c d e f g h">' in wrapped('<font color="a b c d e f g h">one two</font>', 2)
-
-
 PO = """# note
 msgid ""
 msgstr ""
@@ -353,23 +346,6 @@ def test_the_server_translates_files(tmp_path: Path) -> None:
         assert on.get("/frontend/settings").json()["supportedFilesFormat"] == list(SUFFIXES)
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "error"),
-    [
-        ("a.pdf", b"%PDF", "Invalid request: file format not supported"),
-        ("a.docx", b"x", "Invalid request: this archive cannot be read"),
-        ("a.docx", bomb(), "Invalid request: this archive is too large when unpacked"),
-        ("a.txt", b"12", "Invalid request: this file has no text"),
-        ("a.txt", b"\xff", "Invalid request: this file is not UTF-8"),
-    ],
-)
-def test_the_server_says_what_it_does_not_translate(tmp_path: Path, name: str, data: bytes, error: str) -> None:
-    with serving(tmp_path) as on:
-        answer = upload(on, name, data)
-        assert (answer.status_code, answer.json()["error"][: len(error)]) == (400, error)
-        assert not list(tmp_path.iterdir())
-
-
 def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
     with serving(tmp_path / "files", file_limit=50_000) as on:
         for name in ("x", "../x", "%2e%2e%2fx", "0" * 32, "0" * 32 + ".x", "..%5c..%5cetc", "job.json"):
@@ -378,15 +354,3 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
         assert on.post("/translate_file", data={"source": "en", "target": "es"}).status_code == 400
     with TestClient(create_app("lesson", settings=Settings(page=False))) as on:
         assert upload(on, "a.txt", b"hello").json() == {"error": "Files translation are disabled on this server."}
-
-
-def test_what_was_translated_long_ago_is_deleted(tmp_path: Path) -> None:
-    for name in ("0" * 32, "mine"):
-        (tmp_path / name).write_text("old")
-        os.utime(tmp_path / name, (0, 0))
-    with serving(tmp_path) as on:
-        upload(on, "a.txt", b"hello world\n")
-    left = {path.name for path in tmp_path.iterdir()}
-    assert "mine" in left
-    assert "0" * 32 not in left
-    assert len(left) == 2

@@ -148,25 +148,6 @@ def test_argos_has_no_place_for_capitals_that_are_tokens(tmp_path: Path, capsys:
     assert not (tmp_path / "package").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
-def test_transformers_translates_200_sentences_as_glass(shape: str, tmp_path: Path) -> None:
-    folder = write_ours(tmp_path / "ours", **SHAPES[shape])
-    assert main(["export", str(folder), "--to", "hf", str(tmp_path / "hf")]) == 0
-    end = read_config(folder)[0].special.end
-    for beam in (1, 4, 6):
-        assert ours(folder, TEXTS, beam) == theirs(tmp_path / "hf", TEXTS, beam, end)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["en-es", "es-en"])
-def test_transformers_translates_with_the_packaged_models(name: str, tmp_path: Path) -> None:
-    assert main(["export", name, "--to", "hf", str(tmp_path / "hf")]) == 0
-    texts = ["The old house stands by the river.", "Tom gave Mary three books.", "Where is the station?"]
-    folder = find(name)
-    assert ours(folder, texts, 4) == theirs(tmp_path / "hf", texts, 4, read_config(folder)[0].special.end)
-
-
 @pytest.mark.parametrize("separate", [False, True])
 def test_what_was_imported_goes_back_as_it_came(tmp_path: Path, separate: bool) -> None:
     from safetensors.numpy import load_file

@@ -36,7 +36,7 @@ def test_the_same_streams_code_and_files(arguments: list[str], stdin: str, tmp_p
 
 
 def test_its_environment_is_its_own_and_one_that_takes_too_long_is_told() -> None:
-    done = run_vidrio("data", "get", "tatoeba:eng-spa", environment={"VIDRIO_MIRROR": "nowhere"})
-    assert (done.returncode, "nowhere is no address of a mirror" in done.stderr) == (1, True)
+    done = run_vidrio("serve", environment={"VIDRIO_PORT": "nowhere"})
+    assert (done.returncode, "'nowhere' is not a valid integer" in done.stderr) == (2, True)
     with pytest.raises(subprocess.TimeoutExpired):
         run_vidrio("lesson", "nan", "all", timeout=0.2)

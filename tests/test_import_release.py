@@ -122,10 +122,7 @@ def test_it_translates_as_ctranslate2_reads_it(tied: bool, tmp_path: Path) -> No
         options = replace(default_options(config), beam=beam, max_length=12)
         ours = searched(tmp_path / "ours", [[*source.encode(text), config.special.end] for text in texts], options)
         theirs = translator.translate_batch(
-            [source.tokens(text) for text in texts],
-            beam_size=beam,
-            max_decoding_length=12,
-            max_batch_size=1,
+            [source.tokens(text) for text in texts], beam_size=beam, max_decoding_length=12, max_batch_size=1
         )
         ids = {token: i for i, token in enumerate(source.vocabulary())}
         assert [list(best.ids) for best, *_ in ours] == [

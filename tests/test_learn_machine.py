@@ -1,4 +1,4 @@
-"""Memory: what a long training gives back, and settings that leave the user's own alone."""
+"""Settings of the process leave the user's own alone."""
 
 import os
 

@@ -29,8 +29,6 @@ from vidrio.model.folder import read_config
 
 torch.set_num_threads(1)
 Ended = subprocess.CompletedProcess[str]
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
-
 # Two Gloo processes; argv: a folder. Every script leaves what it has found there.
 BEGINNING = """
 import json, sys
@@ -135,27 +133,11 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
     assert go_on(tmp_path / "together", small_config(n_encoder_layers=2)).step == 5
 
 
-# --- it goes on exactly -----------------------------------------------------------------------------------------------
-
 # --- by the command, on one machine and on two ------------------------------------------------------------------------
 
 
 TRAIN = ["train", "pairs.tsv", "--to", "model"]
 TRAIN += [part for name, value in {**SIZES_OF_ONE, **TAUGHT}.items() for part in (f"--{name}", str(value))]
-
-
-def launched(folders: list[Path], *options: str) -> list[tuple[int, str]]:
-    """Exit code and what was told on each of two machines, on which torchrun starts a process."""
-    where = ["--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
-    machines = [
-        subprocess.Popen(
-            [*TORCHRUN, "--nnodes", "2", "--node-rank", str(number), *where, "-m", "vidrio", *TRAIN, *options],
-            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for number, folder in enumerate(folders)
-    ]  # fmt: skip
-    told = [machine.communicate(timeout=180)[1] for machine in machines]
-    return [(machine.returncode, text) for machine, text in zip(machines, told, strict=True)]
 
 
 def on_two_machines(folders: list[Path], *options: str) -> list[tuple[int, str]]:
@@ -197,14 +179,6 @@ def test_machines_that_do_not_share_the_folder_are_refused(tmp_path: Path) -> No
     assert code == 1
     assert "does not find the data that the leading process has made" in said
     assert "one that they share" in said
-
-
-def test_two_machines_that_share_a_folder_make_the_data_once(tmp_path: Path) -> None:
-    one, _ = two_folders(tmp_path)
-    for code, told in launched([one, one], "--steps", "2", "--validations", "1"):
-        assert code == 0, told
-    assert (one / "model" / "config.json").exists()
-    assert (one / "model" / "run" / "tokens" / "key").exists()
 
 
 def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from vidrio.documents.html import plan_html
 from vidrio.documents.inline import Element, Inline, Piece, carry, written
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.markup import Plan, escape
-from vidrio.documents.terms import hide, read_terms, reveal, reveal_aligned
+from vidrio.documents.terms import hide, read_terms, reveal
 from vidrio.errors import DataError
 from vidrio.serve.app import create_app
 from vidrio.serve.settings import Settings
@@ -107,11 +107,6 @@ def test_code_and_names_within_a_sentence_stay_in_it() -> None:
     assert told.count("<kbd>Ctrl &lt; S</kbd>") == 1
     assert told.count('<i translate="no">Big Red House</i>') == 1
     assert len(plan_html("Press <code>x</code> and <!-- c --> go.").asks) == 1
-
-
-def test_nested_tags_do_not_split_a_sentence() -> None:
-    plan = plan_html("<p>The <b><i>very <u>old</u></i> dog</b> of <span>my</span> friend.</p>")
-    assert [ask.text for ask in plan.asks] == ["The very old dog of my friend."]
 
 
 def test_attributes_are_translated_and_cannot_break_out() -> None:
@@ -203,12 +198,6 @@ def test_an_element_whose_words_are_gone_takes_the_nearest() -> None:
     assert "<b>" in written(carry(source, found), source.elements, escape)
 
 
-def test_an_element_in_two_places_has_one_id() -> None:
-    source = Inline((Piece((0,), "is not"), Piece((), " here")), (Element('<b id="x">', "</b>"),))
-    found = Aligned(source.text, "no aquí está", (Link(0, 2, 3), Link(3, 7, 7), Link(8, 12, 0)))
-    assert written(carry(source, found), source.elements, escape) == '<b id="x">no</b> aquí <b>está</b>'
-
-
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 MARKDOWN = """---
@@ -288,12 +277,6 @@ def test_terms_are_found_as_words_and_put_back() -> None:
     assert hidden.text == "{t0} of the {t1}, dashboards, {t2} or http://red.org/red {t3}."
     assert reveal("{t1} {t0} {t3}", hidden) == "Red House panel de control carmesí"
     assert hide("The {t0} red.", TERMS).text == "The {t0} {term0}."
-
-
-def test_terms_move_the_alignment_along() -> None:
-    hidden = hide("the red dog", TERMS)
-    found = reveal_aligned(Aligned(hidden.text, "el perro {t0}", (Link(3, 8, 9), Link(9, 13, 4))), hidden)
-    assert found == Aligned("the red dog", "el perro carmesí", (Link(3, 8, 8), Link(9, 16, 4)))
 
 
 def test_no_term_is_ever_lost() -> None:

@@ -83,6 +83,103 @@ def test_from_the_overview_to_one_multiplication_by_keyboard(open_page: Open) ->
     expect(panel).to_have_count(0)
 
 
+def test_the_row_of_a_token_stands_out_through_both_towers(open_page: Open, server: str) -> None:
+    page = open_page(step=4)
+    label = page.locator(".strip .now")
+    reads = tensors(server, ["dec.1.cross.weights"])["dec.1.cross.weights"]
+    assert reads[4].argmax() == 4
+    expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("car")  # from which “coche” reads most
+    expect(page.locator("#block-dec\\.1 .strip .now").first).to_have_text("un → coche")
+    expect(label).to_have_count(8 + 8)  # embedding, six layers, memory; embedding, two layers of three parts, output
+    page.locator("#block-memory canvas").first.hover(position={"x": 30, "y": 3})
+    expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("I")
+    page.mouse.move(0, 0)
+    page.get_by_role("slider", name="The source’s row").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#block-memory .strip .now")).to_have_text("bought")
+    assert "row=1" in page.url
+    page.get_by_role("slider", name="The translation’s row").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".scrub")).to_contain_text("Step 8 of 8")
+
+
+def test_attention_begins_with_the_mean_and_a_head_is_picked_out(open_page: Open, server: str) -> None:
+    page = open_page(step=4)
+    names = ["dec.1.cross.weights", *(f"dec.1.cross.weights.h{h}" for h in range(8))]
+    found = tensors(server, names)
+    mean = sum(found[name] for name in names[1:]) / 8
+    assert found[names[0]] == pytest.approx(mean, abs=1e-6)
+    strongest = page.locator(".ribbons path").last
+    expect(strongest).to_have_attribute("data-address", f"dec.1.cross.weights[4,{mean[4].argmax()}]")
+    few = page.locator(".ribbons path").count()
+    page.get_by_role("button", name="every link").click()
+    assert page.locator(".ribbons path").count() > few
+    page.locator(".heads").get_by_role("button", name="head 3").click()
+    expect(page.locator(".ribbons path").last).to_have_attribute("data-address", re.compile(r"weights\.h3\[4,"))
+    page.get_by_label("Whose attention").select_option("enc.2.self")
+    expect(page.locator(".ribbons path").last).to_have_attribute(
+        "data-address", re.compile(r"enc\.2\.self\.weights\.h3")
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_an_open_layer_says_where_it_is_what_feeds_it_and_what_comes_next(open_page: Open, width: int) -> None:
+    page = open_page(width=width, height=800, open="dec.0")
+    page.locator("[id='q-dec.0.cross.scores.h0'] .frame, [id='q-dec.0.cross.scores.h0'] table").first.wait_for()
+    page.locator("[id='q-dec.0.cross.scores.h0']").evaluate("one => one.scrollIntoView()")
+    where = page.get_by_role("navigation", name="Where you are")
+    expect(where).to_be_in_viewport(ratio=1)
+    expect(where).to_contain_text("Layer 0")
+    expect(where.locator("[aria-current]")).to_have_text("Cross-attention")
+    expect(where.locator(".made b")).to_have_text("scores")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for name in ("Embedding", "Memory"):
+        expect(where.get_by_role("button", name=f"made from ← {name}")).to_be_visible()
+    where.get_by_role("button", name="goes to Layer 1").click()
+    expect(where).to_contain_text("Layer 1")
+    where.get_by_role("button", name="The whole machine").click()
+    expect(where).to_have_count(0)
+    expect(page.locator("#block-dec\\.1 h4 button")).to_be_focused()
+    expect(page.locator("#block-dec\\.1")).to_be_in_viewport()
+
+
+def test_the_story_goes_by_itself_stops_and_is_a_place(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Watch it go through").click()
+    story = page.get_by_role("region", name="The story")
+    expect(story.locator("[aria-live]")).to_contain_text("8 pieces")
+    expect(page.locator("#block-src.lit")).to_have_count(1)
+    expect(story.locator("h2")).to_contain_text("Tokens become rows", timeout=30_000)
+    story.get_by_role("button", name="Pause").click()
+    page.keyboard.press("ArrowRight")
+    expect(story.locator("h2")).to_contain_text("Rows read from rows")
+    expect(page.locator(".ribbons path").last).to_have_attribute(
+        "data-address", re.compile(r"^enc\.0\.self\.weights\[")
+    )
+    page.go_back()
+    expect(story.locator("h2")).not_to_contain_text("Rows read from rows")
+    story.get_by_role("button", name="7:").click()
+    expect(story).to_contain_text("“Ayer”")
+    assert "story=7" in page.url
+    page.keyboard.press("Escape")
+    expect(story).to_have_count(0)
+    expect(page.locator(".block.dim")).to_have_count(0)
+
+
+def test_the_story_stands_still_where_motion_is_unwanted(open_page: Open) -> None:
+    page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES"})
+    page.get_by_role("button", name="Mira cómo pasa").click()
+    story = page.get_by_role("region", name="La historia")
+    expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
+    expect(story.get_by_role("button", name="Reproducir")).to_have_count(0)
+    assert not page.locator(".flying").count()
+    page.wait_for_timeout(7_000)  # longer than its first scene
+    expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
+    story.get_by_role("button", name="Seguir").click()
+    expect(story.locator("h2")).to_contain_text("Los tokens se hacen filas")
+
+
 def test_a_link_brings_the_same_view_back(open_page: Open) -> None:
     at = "dec.1.cross.weights.h2[4,4]"
     page = open_page(step=4, open="dec.1", head=2, at=at)
@@ -177,7 +274,12 @@ def test_both_languages_and_both_lights(open_page: Open) -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [{}, {"model": "lesson", "open": "enc.0", "at": "enc.0.self.scores.h0[0,1]", "text": "hello"}, {"open": "src"}],
+    [
+        {},
+        {"story": "7"},
+        {"model": "lesson", "open": "enc.0", "at": "enc.0.self.scores.h0[0,1]", "text": "hello"},
+        {"open": "src"},
+    ],
 )
 def test_axe_finds_nothing(open_page: Open, view: dict[str, str]) -> None:
     """In both lights, with everything that can be unfolded unfolded."""

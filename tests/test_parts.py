@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from growth import takes_at_most
 from vidrio.text import protect
-from vidrio.text.parts import Splitter, around, in_halves, in_parts
-from vidrio.text.sentences import split
+from vidrio.text.sentences import Splitter, around, in_halves, in_parts, split
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.rounds import fitted, repeats
+from vidrio.translate.translation import fitted
+from vidrio.translate.translator import repeats
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
 TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, 330)
@@ -40,14 +39,6 @@ def test_a_part_ends_after_a_comma_rather_than_at_a_space_and_there_rather_than_
     assert "".join(parts_of("j" * 50, 6)) == "j" * 50
     assert parts_of("abc", 6) == ["abc"]
     assert parts_of("   ", 6) == []
-
-
-def test_a_very_long_line_without_a_space_is_cut_in_time_that_grows_with_its_length():
-    def cut(length):
-        assert "".join(parts_of("j" * length, 128)) == "j" * length
-
-    # Five times the text: 5 times the time if it grows with the length, 25 times if with its square.
-    assert takes_at_most(12, cut, 10_000, 50_000)
 
 
 def test_halves_meet_at_the_white_space_nearest_to_the_middle():
@@ -190,11 +181,6 @@ def test_words_around_what_is_copied(text, parts):
 def test_the_source_may_say_it_again_and_again(source: str, target: str, found: bool) -> None:
     words = {word: n for n, word in enumerate({*source.split(), *target.split()})}
     assert repeats([words[w] for w in source.split()], [words[w] for w in target.split()]) is found
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(4, 9), st.lists(st.integers(4, 9)))
-def test_what_is_said_four_times_is_found(some: list[int], times: int, before: list[int]) -> None:
-    assert repeats([], [*before, *some * times])
 
 
 @given(st.lists(st.integers(0, 2), max_size=30))

@@ -174,42 +174,13 @@ def test_spans_are_in_order_and_a_copy_loses_nothing(text: str) -> None:
     assert came_through(protected(text), text)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "a",
-        "1",
-        "1,",
-        "<",
-        "<a ",
-        "<a b=",
-        "<!--",
-        "{",
-        "{{",
-        "%",
-        "%1",
-        "www.",
-        "(",
-        "http://(",
-        "@",
-        "a@",
-        "a.",
-        "/a",
-        "&a",
-        "`",
-        "👍\u200d",
-        "_",
-        "a_",
-        "#",
-        "--a",
-        "A-1",
-        "{a, plural,",
-        "[b",
-        "<%",
-        "1a",
-        "Ctrl+",
-    ],
+UNITS = (
+    *("a", "1", "1,", "<", "<a ", "<a b=", "<!--", "{", "{{", "%", "%1", "www.", "(", "http://(", "@", "a@", "a."),
+    *("/a", "&a", "`", "👍\u200d", "_", "a_", "#", "--a", "A-1", "{a, plural,", "[b", "<%", "1a", "Ctrl+"),
 )
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
     # Ten times the text: 10 times the time if it grows with the length, 100 times if with its square.
     assert takes_at_most(40, lambda length: spans(unit * (length // len(unit))), 4_000, 40_000)

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced import CHOICES, make_machine, make_trace, run
-from vidrio.glass.arrays import recomputed
 from vidrio.glass.changes import ZERO_SCORES, with_row
-from vidrio.glass.checking import check
+from vidrio.glass.checking import Checked, check, check_quantity, recomputed
 from vidrio.glass.engine import WHOLE_NUMBERS
-from vidrio.glass.expressions import FLOAT64, PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate, leaves
+from vidrio.glass.expressions import FLOAT64, PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate
 from vidrio.glass.maths import softmax
 from vidrio.glass.notations import COPIES, copy_of
-from vidrio.glass.receipts import At, Compared, locate, receipt, used_by, walk
+from vidrio.glass.receipts import At, Compared, locate, receipt, used_by
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.look.receipt import digits
 from vidrio.look.writing import number
@@ -38,7 +37,9 @@ def bill(trace: Trace, address: str):
 
 
 def wrong_in(trace: Trace, name: str) -> int:
-    return check(trace, [parse_address(name)]).wrong
+    checked = Checked()
+    check_quantity(trace, name, checked)
+    return checked.wrong
 
 
 def test_products_in_whole_numbers_are_recomputed_exactly() -> None:
@@ -83,12 +84,6 @@ def test_the_bound_is_not_slack(dtype: str) -> None:
         size = np.abs(trace.array(name)[np.isfinite(trace.array(name))]).max()
         assert recomputed(trace, name)[1].max() <= 300 * PRECISIONS[dtype].epsilon * max(size, 1.0), name
     assert check(trace).share > 0.1
-
-
-def test_a_hidden_number_that_is_not_hidden_is_caught() -> None:
-    trace = make_trace()
-    trace.values["dec.0.self.masked.h0"][0, 1] = -1e9  # large is not infinite
-    assert wrong_in(trace, "dec.0.self.masked.h0") == 1
 
 
 @pytest.mark.parametrize(
@@ -246,7 +241,7 @@ def test_every_line_of_the_working_comes_to_the_same(choice: str) -> None:
                 assert calculated(line) == pytest.approx(own.compared.recomputed, rel=1e-12, abs=1e-15), (name, line)
 
 
-@pytest.mark.parametrize("kind", ["calculator", "python", "spreadsheet"])
+@pytest.mark.parametrize("kind", ["python", "spreadsheet"])
 @pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "swish-learned-biases", "classifier"])
 def test_what_is_copied_comes_to_the_same_when_pasted(choice: str, kind: str) -> None:
     trace = make_trace(choice)
@@ -267,68 +262,21 @@ def calculated(line: str) -> float:
     return float(eval(compile(ast.parse(line, mode="eval"), "line", "eval"), {"__builtins__": {}}, names))
 
 
-def test_latex_has_its_brackets_in_pairs() -> None:
-    for choice in CHOICES:
-        trace = make_trace(choice)
-        for name in computed(trace):
-            text = receipt(trace, At(name, (0,) * trace.array(name).ndim)).copy("latex")
-            assert text.count("{") == text.count("}"), text
-            assert text.count(r"\left") == text.count(r"\right"), text
-            assert not re.search(r"\d[eE][-+]?\d", text)
-
-
 def test_signs_and_brackets() -> None:
     minus = Number(-2.0)
     half = Number(1.0) / (Number(2.0) * minus)
-    assert copy_of(Apply("+", (minus, minus, minus * minus)), "calculator") == "-2.0 - 2.0 + (-2.0)*(-2.0)"
+    assert copy_of(Apply("+", (minus, minus, minus * minus)), "python") == "-2.0 - 2.0 + (-2.0)*(-2.0)"
     assert copy_of(minus - (minus + Number(1.0)), "python") == "-2.0 - (-2.0 + 1.0)"
-    assert copy_of(half, "calculator") == "1.0 / (2.0*(-2.0))"
-    assert copy_of(half, "latex") == r"\frac{1.0}{2.0 \cdot \left(-2.0\right)}"
+    assert copy_of(half, "python") == "1.0 / (2.0*(-2.0))"
     assert copy_of(minus.squared(), "python") == "(-2.0) ** 2"
     assert copy_of(Number(-math.inf), "python") == "-math.inf"
-    assert copy_of(Number(1.5e-9), "latex") == r"1.5 \cdot 10^{-9}"
     assert copy_of(apply("float64", apply("sin", Number(1.0))), "spreadsheet") == "=SIN(1.0)"
-    assert set(COPIES) == {"calculator", "python", "spreadsheet", "latex"}
+    assert set(COPIES) == {"python", "spreadsheet"}
 
 
 def test_long_sums_say_how_many_terms_they_leave_out() -> None:
     line = bill(make_trace(), "enc.0.ffn.out[0,0]").working(digits(2))[0]
     assert "… (14 more terms) …" in line  # 20 products, six of them shown, and the bias
-
-
-# --- what the formula alone does not show -----------------------------------------------------------------------------
-
-
-def test_layer_norm_shows_all_its_steps() -> None:
-    trace = make_trace()
-    own = dict(bill(trace, "enc.0.self.norm.out[2,3]").facts)
-    x = trace.values["enc.0.self.sum"][2]
-    assert own["mean"] == pytest.approx(x.mean())
-    assert own["Σ (x − mean)²"] == pytest.approx(((x - x.mean()) ** 2).sum())
-    assert own["N, which divides it (not N − 1)"] == 12
-    assert own["var"] == pytest.approx(x.var())
-    assert own["√(var + ε)"] == pytest.approx(math.sqrt(x.var() + 1e-3))
-    assert own["gain γ"] == trace.machine.parameters["enc.0.self.norm.gain"][3]
-
-
-def test_softmax_shows_its_maximum_and_its_sum() -> None:
-    trace = make_trace()
-    own = dict(bill(trace, "dec.0.self.weights.h0[2,1]").facts)
-    scaled = trace.values["dec.0.self.scaled.h0"][2, :3]
-    (where,) = (what for what in own if what.startswith("max"))
-    assert own[where] == scaled.max()
-    assert f"index {scaled.argmax()}" in where
-    assert trace.target_tokens[scaled.argmax()] in where
-    assert own["hidden by the mask: terms that are exp(−∞) = 0"] == 4
-    assert own["the sum of the 7 terms"] == pytest.approx(np.exp(scaled - scaled.max()).sum())
-
-
-def test_a_choice_shows_how_likely_it_was() -> None:
-    trace = make_trace()
-    own = bill(trace, "out.choice[1]")
-    prob = trace.values["out.prob"][1]
-    assert [value for _, value in own.facts] == [prob[int(own.value)], 1 + (prob > prob[int(own.value)]).sum()]
-    assert own.inputs == ()
 
 
 # --- where numbers come from and go to --------------------------------------------------------------------------------
@@ -364,25 +312,6 @@ def test_a_number_that_nobody_used_says_so() -> None:
     assert list(used_by(learned, At("tgt.pos", (7, 0)))) == []  # the text has seven tokens
 
 
-@pytest.mark.parametrize("choice", ["paper", "classifier-pre-biases", "decoder-learned", "swish-learned-biases"])
-def test_the_way_down_meets_every_number_once_and_ends_at_parameters_and_ids(choice: str) -> None:
-    trace = make_trace(choice, n_encoder_layers=1, n_decoder_layers=1)
-    for name in [*computed(trace)[::7], "out.prob"]:
-        at = At(name, tuple(length - 1 for length in trace.array(name).shape))
-        lines = list(walk(trace, at))
-        met = [own.at for _, own in lines]
-        assert (lines[0][0], met[0]) == (0, at)
-        assert len(set(met)) == len(met)
-        assert {source for _, own in lines for source, _ in own.inputs} <= set(met)
-        for _, own in lines:
-            if not own.inputs:
-                assert own.stage.kind in ("parameter", "input", "choice") or not list(leaves_with_cells(own))
-
-
-def leaves_with_cells(own):
-    return (leaf for leaf in leaves(own.expression) if leaf.cell is not None)
-
-
 def test_at_a_step_the_inputs_are_of_that_step() -> None:
     trace = make_trace()
     own = bill(trace, "dec.0.cross.weights.h1[1,0]")
@@ -393,15 +322,6 @@ def test_at_a_step_the_inputs_are_of_that_step() -> None:
     assert {str(at) for at, _ in bill(trace, "dec.0.self.K.h0[1,2]").inputs} >= {"dec.in[1,0]"}
     assert bill(trace, "memory[0,0]").used_by[0] == "dec.0.cross.K.h0[0,:]"
     assert "out.logits[1,:]" in bill(trace, "dec.out[1,0]").used_by
-
-
-def test_relu_and_copies_have_receipts_too() -> None:
-    trace = make_trace()
-    own = bill(trace, "enc.0.ffn.active[0,0]")
-    assert own.value == max(0.0, own.inputs[0][1])
-    assert bill(trace, "enc.0.self.concat[1,7]").inputs[0][0] == At("enc.0.self.head.h1", (1, 2))
-    assert bill(trace, "src.embedding[4,1]").inputs[0][0] == At("embed", (7, 1))
-    assert bill(trace, "memory[0,0]").facts == ()
 
 
 # --- what a what-if put in place --------------------------------------------------------------------------------------

@@ -116,9 +116,6 @@ def test_shading_stands_beside_digits() -> None:
     drawn = matrix(Numbers(np.array([[0.0, 1.0, 0.5], [1e-9, 0.124, np.nan]]), (), (), shares=True))
     assert drawn.splitlines() == ["0           1.0000 █    0.5000 ▅", "1.00e-09 ▁  0.1240 ▁  NaN"]
     assert [writing.shade(v) for v in (-0.1, 1.1, math.nan, 0.0)] == [" "] * 4
-    assert writing.bar(0.5, 4) == "██  "
-    assert writing.bar(1.0, 4) == "████"
-    assert writing.bar(math.nan, 4) == "    "
 
 
 @pytest.mark.parametrize(

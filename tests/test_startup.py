@@ -9,7 +9,7 @@ from vidrio import cli
 
 # Whole libraries that nobody should wait for before there is something for them to do.
 HEAVY = {
-    *("numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "rich", "sacrebleu", "huggingface_hub", "yaml"),
+    *("numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "rich", "sacrebleu", "huggingface_hub", "yaml")
 }
 # Parts of Python itself that cost hundredths of a second each and that no help page needs.
 SLOW = {

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from vidrio.data.clean import Limits
-from vidrio.data.prepare import PARTS, Prepared, Wishes, both_sides, is_made, once, prepare
+from vidrio.data.prepare import PARTS, CleaningOptions, Prepared, both_sides, is_made, once, prepare
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import corpora
 from vidrio.errors import DataError
 from vidrio.learn.batches import Examples, read, write
 from vidrio.text.tokens.tokenizer import Tokenizer
 
-WISHES = Wishes(held_out=(10, 10))
+OPTIONS = CleaningOptions(held_out=(10, 10))
 
 
 def write_pairs(path: Path, count: int = 300, seed: int = 1) -> Path:
@@ -33,7 +33,7 @@ def write_pairs(path: Path, count: int = 300, seed: int = 1) -> Path:
 @pytest.fixture
 def prepared(tmp_path: Path) -> Prepared:
     one, two = write_pairs(tmp_path / "one.tsv"), write_pairs(tmp_path / "two.tsv", 50, seed=2)
-    return prepare(tmp_path / "data", corpora([str(one), f"{two}@3"]), WISHES, Progress())
+    return prepare(tmp_path / "data", corpora([str(one), f"{two}@3"]), OPTIONS, Progress())
 
 
 @pytest.fixture
@@ -68,17 +68,20 @@ def test_prepared_pairs_lie_in_three_files_with_a_report(prepared: Prepared) -> 
 
 def test_pairs_are_prepared_again_only_where_something_changed(prepared: Prepared, tmp_path: Path) -> None:
     names, before = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"], stamps(prepared.folder)
-    assert prepare(prepared.folder, corpora(names), WISHES, Progress()) == prepared
+    assert prepare(prepared.folder, corpora(names), OPTIONS, Progress()) == prepared
     assert stamps(prepared.folder) == before
-    other = prepare(tmp_path / "other", corpora(names), WISHES, Progress())
+    other = prepare(tmp_path / "other", corpora(names), OPTIONS, Progress())
     assert all(other.path(part).read_bytes() == prepared.path(part).read_bytes() for part in PARTS)
     reweighted = [names[0], f"{tmp_path / 'two.tsv'}@2"]
-    for changed, wishes in ((reweighted, WISHES), (names, Wishes(held_out=(10, 10), limits=Limits(longest=30)))):
-        prepare(prepared.folder, corpora(changed), wishes, Progress())
+    for changed, options in (
+        (reweighted, OPTIONS),
+        (names, CleaningOptions(held_out=(10, 10), limits=Limits(longest=30))),
+    ):
+        prepare(prepared.folder, corpora(changed), options, Progress())
         assert stamps(prepared.folder) != before
         before = stamps(prepared.folder)
     write_pairs(tmp_path / "one.tsv", seed=5)
-    prepare(prepared.folder, corpora(names), wishes, Progress())
+    prepare(prepared.folder, corpora(names), options, Progress())
     assert stamps(prepared.folder) != before
 
 
@@ -86,7 +89,7 @@ def test_an_error_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
     path = tmp_path / "p.tsv"
     path.write_text("a\tb\n", encoding="utf-8")
     with pytest.raises(DataError, match="too few"):
-        prepare(tmp_path / "data", corpora([str(path)]), Wishes(least=100), Progress())
+        prepare(tmp_path / "data", corpora([str(path)]), CleaningOptions(least=100), Progress())
     assert not (tmp_path / "data").exists()
 
 
@@ -106,9 +109,9 @@ def test_a_full_disk_is_told(tmp_path: Path, room: int) -> None:
     path = write_pairs(tmp_path / "p.tsv", 1000)
     found = corpora([str(path)])
     with disk_full_after(room), pytest.raises(DataError, match=r"written(.|\n)*File too large"):
-        prepare(tmp_path / "data", found, WISHES, Progress())
+        prepare(tmp_path / "data", found, OPTIONS, Progress())
     assert sorted(tmp_path.iterdir()) == [path]
-    assert prepare(tmp_path / "data", found, WISHES, Progress()).pairs["dev"] == 10
+    assert prepare(tmp_path / "data", found, OPTIONS, Progress()).pairs["dev"] == 10
 
 
 # --- their ids --------------------------------------------------------------------------------------------------------

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parity_models import SOURCE
-from traced import CHOICES, blank, make_machine, make_trace, run
+from traced import blank, make_machine, make_trace, run
 from vidrio.errors import AddressError
 from vidrio.glass.trace import Address, parse_address
-from vidrio.glass.walk import translate_forced
 
 # --- addresses --------------------------------------------------------------------------------------------------------
 
@@ -64,7 +62,6 @@ TRACE = make_trace()
         ("enc.0.self.norm.mean[0,0]", "enc.0.self.norm.mean[0]"),
         ("enc.0.self.scores.h0[s27,0]", "s28"),  # a token
         ("out.prob[0,s3]", "t3"),
-        # later than the step
         ("out.prob[0,0,t3]", "out.prob[0,0]"),
     ],
 )
@@ -106,22 +103,6 @@ def test_addresses_under_a_prefix() -> None:
     assert TRACE.addresses("memory") == ["memory"]
     assert TRACE.addresses("enc.0.sel") == []
     assert TRACE.addresses() == list(TRACE.stages)
-
-
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("choice", [name for name, values in CHOICES.items() if values.get("shape") != "encoder"])
-def test_as_of_a_step_is_what_decoding_had_computed_by_then(choice: str) -> None:
-    trace = make_trace(choice)
-    target = trace.array("tgt.ids").tolist()
-    for step in (0, 3, 6):
-        here, then = trace.as_of(step), blank(trace.machine)
-        translate_forced(trace.machine.tapped(then.tap), SOURCE, target[: step + 1])
-        for name, array in then.values.items():
-            np.testing.assert_allclose(here.values[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
-        assert here.target_tokens == trace.target_tokens[: step + 1]
-    assert trace.as_of(None) is trace
 
 
 # --- what a trace takes -----------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from small_models import WORDS, write_model
-from vidrio.errors import DataError, RunError
+from vidrio.errors import DataError
 from vidrio.wide import bulk, cluster, parts
 from vidrio.wide.bulk import Bulk, answer_files
 from vidrio.wide.cluster import Pool
-from vidrio.wide.parts import File, cut_lines, join_lines, lines_of
+from vidrio.wide.parts import File, cut_lines, lines_of
 from vidrio.wide.places import Place, matching
 
 SMALL = 64  # bytes of a part
@@ -206,28 +206,6 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
     assert not list((tmp_path / "out" / ".vidrio" / "bad").iterdir())
 
 
-def test_who_loses_a_line_is_found_out(loop, tmp_path):
-    (tmp_path / "in").write_text("one\ntwo\n")
-    with pytest.raises(DataError, match="parts failed") as caught:
-        answer_files(asked(tmp_path, lambda cores: lambda *given: ["ONE"]), no_bar)
-    assert "lines 1 to 2: RuntimeError: 1 lines for 2" in caught.value.found
-
-
-def test_a_damaged_part_is_found_when_parts_are_put_together(small_parts, tmp_path):
-    path = tmp_path / "in"
-    path.write_text("line\n" * 50)
-    file = file_of(path)
-    cut = cut_lines(file, 0)
-    for part in cut:
-        with file.place(part).writing() as stream:
-            stream.write(b"line\n" * part.lines)
-    (tmp_path / "in.parts" / "000001").write_bytes(b"line\nli")
-    with pytest.raises(DataError, match="000001 is damaged"):
-        join_lines(file, cut)
-    assert not (tmp_path / "in.out").exists()
-    assert not (tmp_path / "in.parts" / "000001").exists()
-
-
 def test_half_a_file_is_none(tmp_path):
     def write_half():
         with Place.of(str(tmp_path / "deep" / "file")).writing() as stream:
@@ -254,18 +232,6 @@ def test_what_contradicts_itself_is_refused(call_vidrio, model, tmp_path, argume
     places = {"IN": str(tmp_path / "in"), "OUT": str(tmp_path / "out")}
     done = call_vidrio("translate", "-m", str(model), *(places.get(word, word) for word in arguments))
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-
-
-def test_one_command_at_a_time_writes_into_a_folder(loop, tmp_path):
-    (tmp_path / "in").write_text("one\n")
-
-    def begin(cores):
-        with pytest.raises(RunError, match=r"another command is at work in .*out"):
-            answer_files(asked(tmp_path, upper), no_bar)
-        return upper(cores)
-
-    assert answer_files(asked(tmp_path, begin), no_bar).lines == 1
-    assert [path.name for path in (tmp_path / "out" / ".vidrio").iterdir()] == ["in"]
 
 
 def test_an_output_never_replaces_its_input(tmp_path):

@@ -63,12 +63,6 @@ def test_bytes_of_a_character_stand_where_it_begins() -> None:
     assert numbers.count(1) >= 4
 
 
-def test_a_token_of_space_belongs_to_the_word_after_it() -> None:
-    assert word_of_each([(0, 1), (1, 2), (2, 3), (3, 4)], [(1, 2), (3, 4)]) == [0, 0, 1, 1]
-    assert word_of_each([(0, 1), (1, 2)], [(0, 1)]) == [0, -1]
-    assert word_of_each([(0, 1)], []) == [-1]
-
-
 @pytest.mark.parametrize(("text", "is_one"), [("a", True), ("€1", True), ("—", False), ("", False), ("🙂", False)])
 def test_what_has_a_letter_or_digit(text: str, is_one: bool) -> None:
     assert worded(text) is is_one

@@ -3,7 +3,7 @@ import { colourOf, inkOn, mostlyBelow } from "../src/lib/colour";
 import { inFull, isRight, percent, written } from "../src/lib/format";
 import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
 import { catalogues } from "../src/lib/messages";
-import { blockOf, headOf, partsOf, symbolOf, towers } from "../src/lib/plan";
+import { blockOf, headOf, neighboursOf, partsOf, symbolOf, towers } from "../src/lib/plan";
 import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
 import { layOut } from "../src/lib/tree";
 import type { Machine, Stage } from "../src/lib/types";
@@ -53,6 +53,8 @@ describe("the address bar", () => {
       text: 'a & b = "<img onerror=x>" #é',
       model: "lesson",
       step: 3,
+      row: 0,
+      story: 7,
       lesson: "nan/2",
       at: "out.prob[5]@0",
       changes: [["set", "enc.0.self.WQ.h0[0,0]=1:2"]] as [string, string][],
@@ -135,6 +137,18 @@ describe("the plan of the machine", () => {
     expect(enc.map(({ id }) => id)).toEqual(["src", "enc.0", "memory"]);
     expect(dec.map(({ id }) => id)).toEqual(["tgt", "dec.0", "dec.out", "out"]);
     expect(dec[1]?.strips.map(({ part }) => part)).toEqual(["masked", "cross", "ffn"]);
+  });
+
+  it("knows what a block is made from and what is made from it", () => {
+    const inputs: Record<string, string[]> = {
+      "enc.0.self.Q.h0": ["enc.in"],
+      memory: ["enc.0.ffn.sum"],
+      "dec.0.cross.sum": ["memory", "dec.0.self.sum"],
+      "dec.0.self.sum": ["dec.in"],
+      "dec.out": ["dec.0.ffn.sum"],
+    };
+    const stages = machine.stages.map((one) => ({ ...one, inputs: inputs[one.address] ?? [] }));
+    expect(neighboursOf({ ...machine, stages }, "dec.0")).toEqual({ from: ["tgt", "memory"], to: ["dec.out"] });
   });
 
   it("finds the parts of a layer and the block of a quantity", () => {

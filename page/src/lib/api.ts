@@ -5,7 +5,6 @@ import type {
   Choice,
   Drawing,
   Forced,
-  Kept,
   Learning,
   Life,
   Machine,
@@ -78,8 +77,6 @@ export const positions = async (asked: Asked, address: string, signal?: AbortSig
   alone
     ? new Map([...(await tensors(asked, [address])).values()].map((tensor) => ["positions", tensor]))
     : readTensors(await (await post("positions", { ...asked, address }, signal)).arrayBuffer());
-export const kept = (asked: Asked, step: number, signal?: AbortSignal) =>
-  json<Kept[]>("kept", { ...asked, step }, signal);
 export const tokenising = (asked: Asked, signal?: AbortSignal) => json<Tokenising>("tokens", asked, signal);
 export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
   json<Receipt>("receipt", { ...asked, address }, signal);

@@ -1,7 +1,7 @@
 /** What the server would answer, from the data in a page that is one file. What needs the model is refused in words. */
 
 import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
-import type { Change, Choice, Kept, Machine, Receipt, Run, Search, Tokenising } from "./types";
+import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising } from "./types";
 
 export interface Filed {
   kind: "run";
@@ -10,7 +10,6 @@ export interface Filed {
   changes: Change[];
   search: Search | null;
   choices: Choice[];
-  kept: Kept[][];
   tokens: Tokenising | null;
   again: string;
   edited: string[];
@@ -51,7 +50,6 @@ async function receipt(address: string): Promise<Receipt> {
     tolerance: null,
     agrees: true,
     edited: data.edited.includes(name),
-    facts: [],
     terms: null,
     slips: [],
     made_from: [],
@@ -76,8 +74,6 @@ export async function answer(path: string, body: object): Promise<unknown> {
       return data.search;
     case "choose":
       return data.choices[step] ?? null;
-    case "kept":
-      return data.kept[step] ?? [];
     case "tokens":
       return data.tokens;
     case "receipt":

@@ -96,13 +96,9 @@ const en = {
   nobody: "nothing in this run",
   comesIn: "nothing else: here numbers come in",
   more: "and {count} more",
-  facts: "On the way",
   copyAs: "Copy as",
   copied: "copied",
-  copies: { python: "Python", spreadsheet: "spreadsheet", calculator: "calculator", latex: "LaTeX" } as Record<
-    string,
-    string
-  >,
+  copies: { python: "Python", spreadsheet: "spreadsheet" } as Record<string, string>,
   stored: "In the model’s file",
   storedNames: {
     file: "file",
@@ -396,10 +392,9 @@ const es: Messages = {
   nobody: "nada en esta ejecución",
   comesIn: "nada más: aquí entran los números",
   more: "y {count} más",
-  facts: "Por el camino",
   copyAs: "Copiar como",
   copied: "copiado",
-  copies: { python: "Python", spreadsheet: "hoja de cálculo", calculator: "calculadora", latex: "LaTeX" },
+  copies: { python: "Python", spreadsheet: "hoja de cálculo" },
   stored: "En el archivo del modelo",
   storedNames: {
     file: "archivo",

@@ -3,20 +3,27 @@
 import type { Pointed } from "./focus.svelte";
 import { percent, shown } from "./format";
 import { fill, type Messages } from "./messages";
-import { towers } from "./plan";
+import { type Block, towers } from "./plan";
 import type { Machine, Run } from "./types";
 
+/** A token on its way to a row of a block. */
+export interface Flight {
+  text: string;
+  from: string; // a selector
+  block: string;
+  share: number; // of the block's height
+}
 export interface Picture {
-  lit: string[]; // blocks; the first is brought into view
+  lit: string[]; // blocks; the first is brought into view; "cross" is what stands between the towers
   pointed?: Pointed;
   step?: number;
-  fly?: { text: string; from: string; to: string }; // a token on its way between two elements, by selector
+  fly?: Flight;
 }
 export interface Scene {
   title: string;
   says: string;
   seconds: number;
-  attention: string; // drawn between the towers
+  attention: string; // drawn between the towers; empty: as usual
   tokens: "S" | "T"; // which are written beside the words
   pictures: Picture[]; // the last one stays
 }
@@ -26,107 +33,68 @@ const MOST = 24; // pictures of a scene
 /** Up to MOST of them, the last one included. */
 const few = (pictures: Picture[]): Picture[] =>
   pictures.filter((_, i) => (pictures.length - 1 - i) % Math.ceil(pictures.length / MOST) === 0);
+const layersOf = (blocks: Block[]) => blocks.filter(({ kind }) => kind === "layer").map(({ id }) => id);
 
-/** `mostRead` is the source row that the first word reads most from: a matter of numbers that may still be on their way. */
+/** `mostRead` is the source row that the first word reads most from: its numbers may still be on their way. */
 export function scenesOf(machine: Machine, run: Run, t: Messages, mostRead: number): Scene[] {
-  const both = towers(machine);
-  const scene = (
-    name: string,
-    seconds: number,
-    pictures: Picture[],
-    {
-      attention = "",
-      tokens = "S" as "S" | "T",
-      ...places
-    }: Record<string, string | number> & { tokens?: "S" | "T"; attention?: string } = {},
-  ): Scene => {
+  const { enc, dec } = towers(machine);
+  const [first, last] = [layersOf(enc.length ? enc : dec), layersOf(dec)];
+  const axis = enc.length ? "S" : "T";
+  const read = (enc.length ? run.source : run.target).map(({ token }) => shown(token));
+  const input = enc.length ? "src" : "tgt";
+  const scene = (name: string, seconds: number, pictures: Picture[], places: Record<string, string | number> = {}) => {
     const [title, says] = t.scenes[name] ?? ["", ""];
-    return { title, says: fill(says, places), seconds, attention, tokens, pictures: few(pictures) };
+    const tokens: "S" | "T" = axis;
+    return { title, says: fill(says, places), seconds, attention: "", tokens, pictures: few(pictures) };
   };
-  const input = both.enc.length ? "src" : "tgt";
-  const axis = both.enc.length ? "S" : "T";
-  const read = both.enc.length ? run.source : run.target;
-  const sweep = (lit: string[]) => read.map((_, row): Picture => ({ lit, pointed: { axis, row } }));
-  const scenes = [
-    scene(
-      "tokens",
-      6,
-      read.map(
-        ({ token }, row): Picture => ({
-          lit: [input],
-          pointed: { axis, row },
-          fly: { text: shown(token), from: "#text", to: `#block-${input} .names` },
-        }),
-      ),
-      { n: read.length, tokens: axis },
-    ),
-    scene("rows", 6, sweep([input]), { D: machine.sizes.D ?? 0, tokens: axis }),
+  /** Every row in turn; one in the middle stays. */
+  const middle: Pointed = { axis, row: Math.floor((read.length - 1) / 2) };
+  const sweep = (...lit: string[]): Picture[] => [
+    ...read.map((_, row): Picture => ({ lit, pointed: { axis, row } })),
+    { lit, pointed: middle },
   ];
-  const words = run.steps.length - 1;
-  if (both.enc.length) {
-    const layers = both.enc.filter(({ kind }) => kind === "layer").map(({ id }) => id);
-    const row = Math.floor((read.length - 1) / 2);
-    const risen = ["src", ...layers].map(
-      (id, i): Picture => ({ lit: [id, ...["src", ...layers].slice(0, i)], pointed: { axis: "S", row } }),
+  const tokens = sweep(input).map((picture, row): Picture => {
+    const text = read[row];
+    const share = (row + 0.5) / read.length;
+    return text === undefined ? picture : { ...picture, fly: { text, from: "#text", block: input, share } };
+  });
+
+  const scenes: Scene[] = [
+    scene("tokens", 6, tokens, { n: read.length }),
+    scene("rows", 6, sweep(input), { D: machine.sizes.D ?? 0 }),
+  ];
+  if (enc.length) {
+    const risen = [input, ...first].map(
+      (id, i): Picture => ({ lit: [id, input, ...first.slice(0, i)], pointed: middle }),
     );
     scenes.push(
-      scene("read", 8, sweep([...(both.dec.length ? ["cross"] : []), layers[0] ?? ""]), {
-        attention: `${layers[0]}.self`,
-      }),
-      scene("layers", 7, risen, { layers: layers.length }),
+      { ...scene("read", 8, sweep(...(dec.length ? ["cross"] : []), first[0] ?? "")), attention: `${first[0]}.self` },
+      scene("layers", 7, risen, { layers: first.length }),
     );
-    if (both.dec.length) scenes.push(scene("memory", 4, sweep(["memory"])));
   }
-  if (both.dec.length && words >= 0) {
-    const layers = both.dec.filter(({ kind }) => kind === "layer").map(({ id }) => id);
-    const taken = run.steps[0]?.best.find((candidate) => candidate.taken);
-    const word = shown(run.steps[0]?.token ?? "");
-    const all = ["tgt", ...layers, ...both.dec.map(({ id }) => id).slice(layers.length + 1)];
-    const start = run.target[0]?.token ?? "";
+  if (enc.length && dec.length) scenes.push(scene("memory", 4, sweep("memory")));
+
+  const chosen = run.steps[0];
+  if (dec.length && chosen) {
+    const word = shown(chosen.token);
+    const p = percent(chosen.best.find(({ taken }) => taken)?.p ?? Number.NaN);
+    const at = (...lits: string[][]): Picture[] => lits.map((lit) => ({ lit, step: 0 }));
+    const rows = run.target.length;
+    const feed = run.steps.map(({ token }, step): Picture => {
+      const fly = { text: shown(token), from: "#block-out", block: "tgt", share: (step + 1.5) / rows };
+      return { lit: ["tgt", ...last, "dec.out", "out"], step, ...(step + 1 < rows ? { fly } : {}) };
+    });
+    const begin = scene("begin", 6, at(["tgt"], [last[0] ?? "", "tgt"]), { start: run.target[0]?.token ?? "" });
+    scenes.push({ ...begin, tokens: "T" });
+    if (enc.length) {
+      const most = shown(run.source[mostRead]?.token ?? "");
+      scenes.push(scene("cross", 7, at(["memory"], ["cross", "memory", ...last]), { word, most }));
+    }
     scenes.push(
-      scene(
-        "begin",
-        6,
-        ["tgt", layers[0] ?? ""].map((id): Picture => ({ lit: [id, "tgt"], step: 0 })),
-        { attention: `${layers[0]}.self`, tokens: "T", start },
-      ),
-    );
-    if (both.enc.length)
-      scenes.push(
-        scene(
-          "cross",
-          7,
-          [
-            { lit: ["memory"], step: 0 },
-            { lit: ["cross", "memory", ...layers], step: 0 },
-          ],
-          { attention: `${layers.at(-1)}.cross`, word, most: shown(run.source[mostRead]?.token ?? "") },
-        ),
-      );
-    scenes.push(
-      scene(
-        "choose",
-        6,
-        [
-          { lit: [...layers, "dec.out"], step: 0 },
-          { lit: ["out", "dec.out"], step: 0 },
-        ],
-        { word, p: percent(taken?.p ?? 0), tokens: "T" },
-      ),
-      scene(
-        "feed",
-        10,
-        run.steps.map(
-          ({ token }, step): Picture => ({
-            lit: all,
-            step,
-            ...(step < words ? { fly: { text: shown(token), from: "#block-out", to: "#block-tgt .names" } } : {}),
-          }),
-        ),
-        { tokens: "T", attention: both.enc.length ? `${layers.at(-1)}.cross` : "" },
-      ),
+      { ...scene("choose", 6, at([...last, "dec.out"], ["out", "dec.out"]), { word, p }), tokens: "T" },
+      { ...scene("feed", 10, feed), tokens: "T" },
     );
   }
   if (run.classes.length) scenes.push(scene("classes", 5, [{ lit: ["out"] }]));
-  return [...scenes, scene("end", 4, [{ lit: [] }], { tokens: axis })];
+  return [...scenes, scene("end", 4, [{ lit: [] }])];
 }

@@ -121,7 +121,6 @@ export interface Receipt {
   tolerance: Num | null; // null where only the numbers are here, and not what rounding may do to them
   agrees: boolean;
   edited: boolean;
-  facts: { what: string; value: Num }[];
   terms: {
     kind: "product" | "plain" | "square" | "exp";
     rows: { factors: Factor[]; value: Num; so_far: Num }[];
@@ -163,13 +162,6 @@ export interface Search {
   nodes: SearchNode[];
   found: Found | null;
   greedy: Found | null;
-}
-
-export interface Kept {
-  part: string;
-  axis: "S" | "T";
-  reused: number;
-  rows: number;
 }
 
 /** One choice of the next word; `tempered` and `drawn` are worked out from p, as the settings ask. */

@@ -10,7 +10,7 @@ import click
 from vidrio.model.config import LARGEST_BEAM
 
 if TYPE_CHECKING:
-    from vidrio.data.prepare import Wishes
+    from vidrio.data.prepare import CleaningOptions
     from vidrio.data.read import Corpus
     from vidrio.hypothesis import Options
     from vidrio.model.config import ModelConfig
@@ -51,9 +51,6 @@ dtype_option = click.option(
     "--dtype", type=DTYPES, help="What to compute in; int8 as the engine. [as translating does]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-mirror_option = click.option(
-    "--mirror", default="", envvar="VIDRIO_MIRROR", help="Fetch https://HOST/PATH from MIRROR/HOST/PATH."
-)
 ray_option = click.option(
     "--ray",
     metavar="[ADDRESS]",
@@ -160,16 +157,18 @@ cleaning_options = together(
 )
 
 
-def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":
-    """The corpora and the wishes that files and options stand for."""
+def read_options(
+    files: tuple[str, ...], given: dict[str, Any], *, least: int
+) -> "tuple[list[Corpus], CleaningOptions]":
+    """The corpora and the options that files and options stand for."""
     from vidrio.data.clean import Limits
-    from vidrio.data.prepare import Wishes
+    from vidrio.data.prepare import CleaningOptions
     from vidrio.data.read import corpora
 
     languages = given["languages"] or ("", "")
     sources = corpora(files, columns=given["columns"], languages=languages)
     apart = corpora(given["apart"], languages=languages) if given["apart"] else []
-    return sources, Wishes(
+    return sources, CleaningOptions(
         limits=Limits(**{name: given[name] for name in LIMITS_OF}),
         languages=languages,
         duplicates=given["keep_duplicates"],

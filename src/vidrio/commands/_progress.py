@@ -25,11 +25,10 @@ class Console:
 
     def __init__(self) -> None:
         self.progress = Progress()
+        self._step = ""  # where a training is
         self._work: Work | None = None  # looked at last
-        self._since = self._line_at = time.monotonic()  # that work began, that a line was printed
-        self._step: str | None = None  # where a training is
-        self._share: float | None = None
-        self._bar: Any = None
+        self._since = self._said = time.monotonic()  # when that work began, when a line was printed
+        self._line: Any = None  # the moving one
         self._ended = Event()
         self._thread = Thread(target=self._keep_looking, daemon=True)
 
@@ -40,12 +39,12 @@ class Console:
     def __exit__(self, *reason: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._move(None, None)
+        self._move("")
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if self._line is not None:
+            self._line.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
             click.echo(text, err=True)
 
@@ -56,47 +55,39 @@ class Console:
             for source, translation in record.get("samples", [])[:1]:
                 self.say(f"    {source}\n    {translation}")
         else:
-            self._step, self._share = (None, None) if record["share"] >= 1 else (step_line(record), record["share"])
-            if not sys.stderr.isatty() and time.monotonic() - self._line_at > LINE_EVERY:
-                self._line_at = time.monotonic()
-                self.say(step_line(record))
+            self._step = "" if record["share"] >= 1 else step_line(record)
 
     def look(self, now: float) -> None:
-        """Show how far the work is that takes long."""
-        work = self.progress.work
+        """Show how far the work is: training at once, other work if it takes long."""
+        work, text = self.progress.work, self._step
         if work is not self._work:
             self._work, self._since = work, now
-        title, share = self._step, self._share
         if work is not None and not 0 < work.total <= work.done and now - self._since > PATIENCE:
-            title, share = work.title, work.done / work.total if work.total else None
+            text = f"{work.title}: {work.done / work.total:.0%}" if work.total else f"{work.title} …"
         if sys.stderr.isatty():
-            self._move(title, share)
-        elif work is not None and title == work.title and now - max(self._since, self._line_at) > LINE_EVERY:
-            self._line_at = now
-            self.say(f"{title} …" if share is None else f"{title}: {share:.0%}")
+            self._move(text)
+        elif text and now - max(self._since, self._said) > LINE_EVERY:
+            self._said = now
+            self.say(text)
 
     def _keep_looking(self) -> None:
         while not self._ended.wait(LOOKS):
             self.look(time.monotonic())
 
-    def _move(self, text: str | None, share: float | None) -> None:
+    def _move(self, text: str) -> None:
         """The moving line, as long as there is something in it."""
-        if text is None:
-            if self._bar is not None:
-                self._bar.stop()
-                self._bar = None
+        if not text:
+            if self._line is not None:
+                self._line.stop()
+                self._line = None
             return
-        if self._bar is None:
-            from rich.console import Console as Terminal
-            from rich.progress import BarColumn, TextColumn
-            from rich.progress import Progress as Bar
+        from rich.console import Console as Terminal
+        from rich.text import Text
 
-            columns = (BarColumn(20), TextColumn("{task.description}"))
-            self._bar = Bar(*columns, console=Terminal(stderr=True), transient=True)
-            self._bar.add_task("", total=1.0)
-            self._bar.start()
-        task = self._bar.task_ids[0]
-        self._bar.update(task, description=text, completed=share or 0.0, total=None if share is None else 1.0)
+        if self._line is None:
+            self._line = Terminal(stderr=True).status(Text(text))
+            self._line.start()
+        self._line.update(Text(text))
 
 
 @contextmanager

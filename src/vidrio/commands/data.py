@@ -1,7 +1,7 @@
 """`vidrio data clean`: sentence pairs, before a model learns from them."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,37 +39,57 @@ def clean(
 
     Each line written has a source, a tab and a target. Held-out pairs share no source and no target with the others.
     """
-    from tempfile import TemporaryDirectory
-
-    from vidrio.data.clean import Tally
-    from vidrio.data.lock import locked
-    from vidrio.data.prepare import select, write_pairs
-    from vidrio.model.files import is_plain_file, real_place
+    from vidrio.data.prepare import Prepared
+    from vidrio.data.prepare import clean as clean_into
 
     held_out = given.pop("held_out")
     if bool(held_out) != (held_out_to is not None) or (held_out_to and to is None):
         raise click.UsageError("--held-out and --held-out-to go together, and with --to.")
-    corpora, wishes = read_options(files, given, least=1 if to else 0)
-    paths = [path for path in (to, held_out_to) if path is not None]
-    inputs = {path.resolve() for corpus in (*corpora, *wishes.apart) for path in corpus.paths}
-    if len({path.resolve() for path in paths} | inputs) < len(paths) + len(inputs):
+    corpora, options = read_options(files, given, least=1 if to else 0)
+    paths = {part: path for part, path in (("train", to), ("dev", held_out_to)) if path is not None}
+    inputs = {path.resolve() for corpus in (*corpora, *options.apart) for path in corpus.paths}
+    if len({path.resolve() for path in paths.values()} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("An input and an output are the same file.")
-    tally, counts = Tally(), list[int]()
-    wishes = replace(wishes, held_out=(held_out,) if held_out else ())
-    with ExitStack() as stack:
-        beside = None if to is None or not is_plain_file(real_place(to)) else real_place(to)
-        work = beside or Path(stack.enter_context(TemporaryDirectory())) / "pairs"
-        if beside:
-            stack.enter_context(locked(Path(f"{beside}.lock"), f"on {to}"))
-        progress = stack.enter_context(Console()).progress
-        pairs = select(corpora, wishes, tally, Path(f"{work}.pairs.part"), progress)
-        counts = write_pairs(paths, pairs) if paths else [sum(1 for _ in pairs)]
-    written = dict(zip(map(str, paths), counts, strict=False))
+    with Console() as console, _working_beside(to) as work:
+        clean_into(work, corpora, replace(options, held_out=(held_out, 0)), console.progress)
+        prepared = Prepared.load(work)
+        for part, path in paths.items():
+            _move(prepared.path(part), path)
+    tally, written = prepared.tally, {str(path): prepared.pairs[part] for part, path in paths.items()}
     layouts = {corpus.name: corpus.layout.words for corpus in corpora}
     if as_json:
         print_json({"layouts": layouts, **({"written": written} if paths else {}), **tally.to_json()})
     else:
         click.echo("\n".join(_report(layouts, tally, samples, written)))
+
+
+@contextmanager
+def _working_beside(to: Path | None) -> Iterator[Path]:
+    """A folder to work in: beside the file that will be written, so that the result can be moved there."""
+    from tempfile import TemporaryDirectory
+
+    from vidrio.data.lock import locked
+    from vidrio.model.files import is_plain_file, real_place
+
+    place = None if to is None or not is_plain_file(to) else real_place(to)
+    with ExitStack() as stack:
+        if place:
+            stack.enter_context(locked(Path(f"{place}.lock"), f"on {to}"))
+        yield Path(stack.enter_context(TemporaryDirectory(dir=place.parent if place else None, prefix=".vidrio-")))
+
+
+def _move(source: Path, to: Path) -> None:
+    """Put a finished file in its place; a device or a pipe gets what is in it."""
+    import shutil
+
+    from vidrio.model.files import is_plain_file, keep_access, real_place
+
+    if is_plain_file(to):
+        keep_access(to, source)
+        shutil.move(source, real_place(to))
+    else:
+        with source.open("rb") as lines, to.open("wb") as device:
+            shutil.copyfileobj(lines, device)
 
 
 def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict[str, int]) -> Iterator[str]:

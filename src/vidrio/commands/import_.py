@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from vidrio.commands._options import json_option, mirror_option, print_json, two_names
-from vidrio.commands._progress import Console
+from vidrio.commands._options import json_option, print_json, two_names
 
 
 @click.command(name="import")
@@ -14,9 +13,8 @@ from vidrio.commands._progress import Console
 @click.option("--to", required=True, type=click.Path(file_okay=False, path_type=Path), help="The model folder to make.")
 @click.option("--target", default="", help="Into which language, for a model of several: spa for >>spa<<.")
 @click.option("--languages", callback=two_names, metavar="en,es", help="What to call them; else as the model says.")
-@mirror_option
 @json_option
-def import_(source: str, to: Path, target: str, languages: tuple[str, str] | None, mirror: str, as_json: bool) -> None:
+def import_(source: str, to: Path, target: str, languages: tuple[str, str] | None, as_json: bool) -> None:
     """Make a model folder of a MarianMT model (Hugging Face) or a Marian release (OPUS-MT).
 
     PATH_OR_NAME is a folder, or the name of a model on the Hugging Face hub such as Helsinki-NLP/opus-mt-en-es.
@@ -24,8 +22,7 @@ def import_(source: str, to: Path, target: str, languages: tuple[str, str] | Non
     """
     from vidrio.interop.importing import import_model
 
-    with Console() as console:
-        about = import_model(source, to, console.progress, target=target, languages=languages, mirror=mirror)
+    about = import_model(source, to, target=target, languages=languages)
     if as_json:
         print_json({"folder": str(to), "about": asdict(about)})
         return

@@ -1,17 +1,14 @@
 """`vidrio look TEXT`: every step from text to text, with its numbers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from vidrio.commands._options import dtype_option, json_option, model_option, precision_option, print_json
 from vidrio.commands.run_request import RunRequest, refuse_copied, run_options
 from vidrio.model.files import write_output
-
-if TYPE_CHECKING:
-    from vidrio.look.changed import BeforeAfter
 
 FILE = click.Path(dir_okay=False)
 
@@ -25,66 +22,43 @@ FILE = click.Path(dir_okay=False)
 @dtype_option
 @json_option
 @click.option("--html", metavar="FILE", type=FILE, help="Write a page.")
-def look(text: str, precision: int, **given: Any) -> None:
+def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, html: str | None, **given: Any) -> None:
     """Look inside: how TEXT becomes its translation, every step with its numbers.
 
-    Without further options: the whole machine, a line a step, and the translation token by token. TEXT may be -, for
-    standard input.
+    Without further options: the whole machine, a line a step, and the translation token by token.
 
     \b
     vidrio look "Hello world" --at enc.0
     vidrio look "Hello world" --at enc.0.self.weights.h0
     vidrio look "Hello world" --html page.html
     """
+    outputs = ["--at"] * bool(addresses and not as_json) + ["--json"] * as_json + ["--html -"] * (html == "-")
+    if len(outputs) > 1:
+        raise click.UsageError(f"{' and '.join(outputs)} would all go to standard output: ask for one at a time")
+    from vidrio.glass.trace import parse_address
+    from vidrio.look import changed, overview, quantities, run_data
     from vidrio.search import Tree
 
     request = RunRequest.take(text, given)
-    views = Views(**given, precision=precision)
-    views.refuse_contradictions()
     model = request.open()
-    options = request.options(model)
-    show(views, request, request.run(model, Tree() if views.html and options.sampling is None else None))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Views:
-    """What is asked for of a run."""
-
-    addresses: tuple[str, ...]
-    as_json: bool
-    html: str | None
-    precision: int
-
-    def refuse_contradictions(self) -> None:
-        """Standard output holds one thing: text, JSON or a page."""
-        outputs = ["--at"] * bool(self.addresses and not self.as_json) + ["--json"] * self.as_json
-        outputs += ["--html -"] * (self.html == "-")
-        if len(outputs) > 1:
-            raise click.UsageError(f"{' and '.join(outputs)} would all go to standard output: ask for one at a time")
-
-
-def show(views: Views, request: RunRequest, tried: "BeforeAfter") -> None:
-    """Print what was asked for, and write the page."""
-    from vidrio.glass.trace import parse_address
-    from vidrio.look import changed, overview, quantities, run_data
-
-    if views.addresses:
+    tried = request.run(model, Tree() if html and request.options(model).sampling is None else None)
+    if addresses:
         refuse_copied(tried.after)
-    lead_on, precision = request.command_line(), views.precision
+    lead_on = request.command_line()
     run = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
-    if views.html is not None:
+    if html is not None:
         from vidrio.look.page import run_page
 
-        write(views.html, run_page(replace(tried, after=run), lead_on))
-    if views.as_json and views.addresses:
-        names = dict.fromkeys(n for a in views.addresses for n in quantities.under(run.trace, parse_address(a).name))
+        write(html, run_page(replace(tried, after=run), lead_on))
+    if as_json and addresses:
+        names = dict.fromkeys(n for a in addresses for n in quantities.under(run.trace, parse_address(a).name))
         print_json([run_data.quantity_data(run.trace, name) for name in names])
-    elif views.as_json:
+    elif as_json:
         print_json(run_data.answer(tried, request.text))
-    elif views.addresses:
-        found = (quantities.at(run.trace, address, lead_on, precision) for address in views.addresses)
+    elif addresses:
+        found = (quantities.at(run.trace, address, lead_on, precision) for address in addresses)
         click.echo("\n\n".join("\n".join(lines) for lines in found))
-    elif views.html is None:
+    elif html is None:
         whole = changed.view(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
         click.echo("\n".join(whole))
 

@@ -1,8 +1,6 @@
 """Which run TEXT and the options of look, why and check ask for: taken from the command line once, and run once."""
 
-import gc
 import os
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 # NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
 # first, and takes three times the processor's time for it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What a run makes lives until it ends: looking for garbage after every 700 objects finds none.
-gc.set_threshold(100_000)
 
 Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
 
@@ -39,12 +35,12 @@ _WHATIF = {
         "WHAT",
         "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or enc.1.ffn.",
     ),
-    "softmax": ("KIND", "naive (exp of the scores as they are) or stable."),
-    "mask": ("KIND", "off, zeros, zero-after, zero-after-renormalised or causal: decoder self-attention."),
+    "softmax": ("KIND", "naive: exp of the scores as they are."),
+    "mask": ("KIND", "off or zeros: decoder self-attention."),
     "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
     "divisor": ("X", "Divide scores by X instead of √K."),
     "norm-epsilon": ("X", "ε of layer norm."),
-    "layer-norm": ("KIND", "beside: ε is added to the root, as in the worked example; or inside it."),
+    "layer-norm": ("KIND", "beside: ε is added to the root, as in the worked example."),
     "heads-off": ("HEAD,…", "Heads that give out zeros: enc.1.self.h0."),
     "set": (
         "ADDRESS=X",
@@ -89,7 +85,7 @@ class RunRequest:
             changes = words if isinstance(words, tuple) else (words,)
             whatif += [(option, change) for change in changes if change is not None]
         names = ("model_name", "dtype", "target", "typed", "values")
-        return RunRequest(given_text(text), **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
+        return RunRequest(text, **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
 
     def open(self) -> "LoadedModel":
         """The model, ready to be looked into; stderr says which it is."""
@@ -161,16 +157,6 @@ def values_of(path: str | None) -> Asked:
         raise InputError(
             f"{path} cannot be read as TOML", found=str(error), do='write lines like "enc.0.ffn.b2" = [1, 0, 0, 0]'
         ) from None
-
-
-def given_text(text: str) -> str:
-    """The TEXT argument; `-` is standard input, without its last line end."""
-    if text != "-":
-        return text
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InputError("standard input is not UTF-8", found=str(error), do="convert it to UTF-8") from None
 
 
 def tell_unknown(seen: "Look") -> None:

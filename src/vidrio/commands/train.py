@@ -93,7 +93,7 @@ class Grouped(click.Command):
 def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
     """What the options ask for; what was not given is not in it."""
     from vidrio.data.clean import Limits
-    from vidrio.data.prepare import Wishes
+    from vidrio.data.prepare import CleaningOptions
     from vidrio.learn.plan import Request, Start, Stop
 
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
@@ -106,7 +106,9 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         folder=folder,
         names=pairs,
         languages=given["languages"] or ("", ""),
-        clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
+        clean=CleaningOptions(
+            limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]
+        ),
         vocabulary=given["vocabulary"] or 0,
         start=None if given["start"] is None else Start.find(given["start"]),
         preset=sizes.pop("preset", ""),

@@ -116,7 +116,7 @@ def refuse_contradictions(
 ) -> None:
     """A usage error for options that exclude each other."""
     json = as_json or jsonl
-    same = len(sources) == 1 and target and Path(target).exists() and Path(target).samefile(sources[0])
+    in_place = ray is None and sources and target and Path(target).exists() and Path(target).samefile(sources[0])
     wrong = {
         "Several inputs need --ray.": len(sources) > 1 and ray is None,
         "Give TEXT or --input, not both.": text is not None and sources,
@@ -127,7 +127,7 @@ def refuse_contradictions(
         "--glossary cannot be combined with --json or --jsonl.": glossary and json,
         "--confidence is for lines of text; --json and --jsonl tell it anyway.": confidence and (json or document),
         "--resume needs the --output that it continues.": resume and target is None,
-        "--input and --output are the same file.": same,
+        "--input and --output are the same file.": in_place,
         "--n-best gives several translations per line; add --json.": (
             n_best > 1 and not as_json and (text is None or jsonl)
         ),

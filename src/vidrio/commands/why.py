@@ -20,12 +20,10 @@ LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
 @click.argument("address")
 @click.argument("text")
 @model_option
-@click.option("--deep", is_flag=True, help="Walk from the number down to the parameters and token ids it is made from.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Numbers that --deep shows.")
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["calculator", "python", "spreadsheet", "latex"]),
+    type=click.Choice(["python", "spreadsheet"]),
     help="Only the arithmetic, at full precision, to copy.",
 )
 @run_options
@@ -40,7 +38,6 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
 
     \b
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
-    vidrio why "dec.0.cross.weights.h1[1,0]" "Hello world" --deep
     vidrio why "out.prob[0,hola]" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
@@ -48,11 +45,9 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.look import receipt as report
 
     request = RunRequest.take(text, given)
-    deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))
-    if kind and (as_json or deep):
-        raise click.UsageError("--as cannot be combined with --json or --deep.")
-    if as_json and deep:
-        raise click.UsageError("--json cannot be combined with --deep.")
+    kind, as_json = given.pop("kind"), given.pop("as_json")
+    if kind and as_json:
+        raise click.UsageError("--as cannot be combined with --json.")
     model = request.open()
     tried = request.run(model)
     tell_unknown(tried.after)
@@ -69,5 +64,3 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
             click.echo(f"note: {len(line):,} characters; most spreadsheets take {LONGEST_CELL:,}", err=True)
     else:
         click.echo("\n".join(report.why(trace, address, file, precision)))
-        if deep:
-            click.echo("\n".join(["", *report.deep(trace, address, limit, precision)]))

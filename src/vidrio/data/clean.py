@@ -210,10 +210,6 @@ class Tally:
         if len(samples) < SAMPLES:
             samples.append(Sample(place, _clip(source), _clip(target)))
 
-    @property
-    def skipped(self) -> int:
-        return sum(self.counts.values())
-
     def reasons(self) -> list[tuple[str, int]]:
         """Reasons that occurred, in their order, with counts."""
         return [(reason, self.counts[reason]) for reason in REASONS if reason in self.counts]

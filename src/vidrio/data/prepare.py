@@ -1,4 +1,4 @@
-"""Corpora → pairs worth learning from: cleaned, each once, some held out; as a stream, or as files in a folder.
+"""Corpora → pairs worth learning from, as files in a folder: cleaned, each once, some held out.
 
 The corpora are read once: each pair is tested by itself and written to a work file, and 64-bit checksums of its sides
 stay in memory (160 MB for ten million pairs). They decide which pairs are copies and which are held out, without random
@@ -6,16 +6,16 @@ numbers: the same pairs, in any order, give the same held-out sentences.
 """
 
 import json
-import os
 import shutil
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from vidrio.data.clean import Limits, Tally, fault, suited, tidy
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import Corpus, read
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, real_place, write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.fold import fold
 
@@ -36,65 +36,77 @@ _SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of
 _COUNTED = 100_000  # training pairs in which words are counted
 
 
-class CleanPair(NamedTuple):
-    """A pair worth having: in part 0 to learn from, in part 1, 2 … held out."""
-
-    source: str
-    target: str
-    part: int
-    corpus: int
-
-
 @dataclass(frozen=True, kw_only=True)
-class Wishes:
+class CleaningOptions:
     """What to leave out and what to hold out."""
 
     limits: Limits = field(default_factory=Limits)
     languages: tuple[str, str] = ("", "")
     duplicates: bool = False  # keep them
-    held_out: tuple[int, ...] = ()  # pairs of each held-out part; at most a tenth of all pairs together
+    held_out: tuple[int, int] = (0, 0)  # pairs to validate and to test with; at most a tenth of all pairs together
     apart: tuple[Corpus, ...] = ()  # sets whose sentences training must never see
     least: int = 1  # pairs; fewer are an error
     one_sided: bool = False  # texts, perhaps with a class, and no translations: only the text is tested and compared
 
 
-def select(
-    corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress
-) -> Iterator[CleanPair]:
-    """The pairs worth having, in the order of the files. `work` is a file to use in between; it is removed."""
-    try:
-        sources, targets = _first_pass(corpora, wishes, tally, work, progress)
-        new = np.ones(len(sources), dtype=bool) if wishes.duplicates else first_of_each(pair_keys(sources, targets))
-        pairs = int(new.sum())
-        if pairs < wishes.least:
-            raise DataError(
-                f"too few sentence pairs, {wishes.least:,} are needed",
-                found=tally.summary(pairs),
-                do="give more pairs, or relax the rule",
-            )
-        wanted = wishes.held_out
-        if (total := sum(wanted)) * 10 > pairs:
-            wanted = tuple(pairs * one // (10 * total) for one in wanted)
-        part = np.zeros(len(sources), dtype=np.int8)
-        part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(wishes))
-        comparing = progress.work = Work("comparing pairs", len(sources))
-        with work.open(encoding="utf-8", newline="\n") as file:
-            for number, line in enumerate(file):
-                comparing.done = number + 1
-                corpus, place, source, target = line[:-1].split("\t")
-                if not new[number] or part[number] == COPY:
-                    reason = "stands in a held-out set" if new[number] else "duplicate"
-                    tally.skip(reason, f"{corpora[int(corpus)].name}:{place}", source, target)
-                else:
-                    tally.kept += 1
-                    yield CleanPair(source, target, int(part[number]), int(corpus))
-        progress.work = None
-    finally:
-        work.unlink(missing_ok=True)
+Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and to judge with; none: some are held out
+
+
+def clean(
+    folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress, given: Given = ((), ())
+) -> None:
+    """Write the pairs worth learning from, in the order of the files, and those that are held out, into this folder."""
+    tally, work = Tally(), folder / "pairs.part"
+    sources, targets = _first_pass(corpora, options, tally, work, progress)
+    new = np.ones(len(sources), dtype=bool) if options.duplicates else first_of_each(pair_keys(sources, targets))
+    pairs = int(new.sum())
+    if pairs < options.least:
+        raise DataError(
+            f"too few sentence pairs, {options.least:,} are needed",
+            found=tally.summary(pairs),
+            do="give more pairs, or relax the rule",
+        )
+    wanted: tuple[int, ...] = options.held_out
+    if (total := sum(wanted)) * 10 > pairs:
+        wanted = tuple(pairs * one // (10 * total) for one in wanted)
+    part = np.zeros(len(sources), dtype=np.int8)
+    part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(options))
+    counts, of_corpus, words = [0] * len(PARTS), [0] * len(corpora), Counter[str]()
+    comparing = progress.work = Work("comparing pairs", len(sources))
+    with ExitStack() as stack:
+        pass_two = stack.enter_context(work.open(encoding="utf-8", newline="\n"))
+        files = [
+            stack.enter_context((folder / f"{name}.tsv").open("w", encoding="utf-8", newline="\n")) for name in PARTS
+        ]
+        for number, line in enumerate(pass_two):
+            comparing.done = number + 1
+            corpus, place, source, target = line[:-1].split("\t")
+            if not new[number] or part[number] == COPY:
+                reason = "stands in a held-out set" if new[number] else "duplicate"
+                tally.skip(reason, f"{corpora[int(corpus)].name}:{place}", source, target)
+                continue
+            files[part[number]].write(f"{source}\t{target}\n")
+            counts[part[number]] += 1
+            tally.kept += 1
+            if part[number] == TRAIN:
+                of_corpus[int(corpus)] += 1
+                if counts[TRAIN] <= _COUNTED:
+                    words.update(f"{source} {target}".split())
+        for which, sets in enumerate(given, 1):
+            for source, target in _tidy_pairs(sets):
+                if source and target:
+                    files[which].write(f"{source}\t{target}\n")
+                    counts[which] += 1
+    work.unlink()
+    progress.work = None
+    shares = [Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True)]
+    described = {"pairs": dict(zip(PARTS, counts, strict=True)), "repeats": words.total() / max(1, len(words))}
+    described |= {"corpora": [share._asdict() for share in shares], "report": tally.to_json()}
+    (folder / "data.json").write_text(json_text(described, indent=2) + "\n", encoding="utf-8")
 
 
 def _first_pass(
-    corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress
+    corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
     """Write the pairs that pass the rules for single pairs; the checksums of their sides."""
     sources, targets = array("Q"), array("Q")
@@ -103,25 +115,27 @@ def _first_pass(
         for number, corpus in enumerate(corpora):
             pairs = read(corpus, tally, reading)
             sample = list(islice(pairs, _SAMPLE))
-            limits = suited(wishes.limits, [pair[:2] for pair in sample], wishes.languages)
+            limits = suited(options.limits, [pair[:2] for pair in sample], options.languages)
             for pair in chain(sample, pairs):
                 source, target = tidy(pair.source), tidy(pair.target)
-                reason = fault(source, target, limits) if not wishes.one_sided else "" if source and target else "empty"
+                reason = "" if source and target else "empty"
+                if not options.one_sided:
+                    reason = fault(source, target, limits)
                 if reason:
                     tally.skip(reason, f"{corpus.name}:{pair.line}", pair.source, pair.target)
                 else:
                     file.write(f"{number}\t{pair.line}\t{source}\t{target}\n")
                     sources.append(key(fold(source)))
-                    targets.append(key(fold(source if wishes.one_sided else target)))
+                    targets.append(key(fold(source if options.one_sided else target)))
     progress.work = None
     return np.frombuffer(sources, dtype=np.uint64), np.frombuffer(targets, dtype=np.uint64)
 
 
-def _sides_apart(wishes: Wishes) -> tuple[Keys, Keys]:
+def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
     """Checksums of the sentences in sets that are kept apart; an empty one is no sentence."""
-    pairs = list(_tidy_pairs(wishes.apart))
+    pairs = list(_tidy_pairs(options.apart))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
-    if wishes.one_sided:
+    if options.one_sided:
         targets = sources
     return np.array([*sources], dtype=np.uint64), np.array([*targets], dtype=np.uint64)
 
@@ -227,79 +241,19 @@ def both_sides(part: Path) -> Iterator[tuple[str, str]]:
             yield source, target
 
 
-Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and to judge with; none: some are held out
-
-
 def prepare(
-    folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given = ((), ())
+    folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress, given: Given = ((), ())
 ) -> Prepared:
     """The pairs of these corpora in this folder, made now, or found there."""
-    made_from = key_of(corpora, wishes, given)
-    return Prepared.load(once(folder, made_from, lambda to: _prepare(to, corpora, wishes, progress, given)))
+    made_from = key_of(corpora, options, given)
+    return Prepared.load(once(folder, made_from, lambda to: clean(to, corpora, options, progress, given)))
 
 
-def _prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given) -> None:
-    tally, of_corpus = Tally(), [0] * len(corpora)
-    words, count = set[str](), 0
-
-    def every_pair() -> Iterator[CleanPair]:
-        nonlocal count
-        for pair in select(corpora, wishes, tally, folder / "pairs.part", progress):
-            if not pair.part:
-                of_corpus[pair.corpus] += 1
-                if sum(of_corpus) <= _COUNTED:
-                    here = f"{pair.source} {pair.target}".split()
-                    words.update(here)
-                    count += len(here)
-            yield pair
-        for part, sets in enumerate(given, 1):
-            yield from (CleanPair(*sides, part, 0) for sides in _tidy_pairs(sets) if all(sides))
-
-    counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], every_pair())
-    shares = [Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True)]
-    described = {"pairs": dict(zip(PARTS, counts, strict=True)), "repeats": count / max(1, len(words))}
-    described |= {"corpora": [share._asdict() for share in shares], "report": tally.to_json()}
-    (folder / "data.json").write_text(json_text(described, indent=2) + "\n", encoding="utf-8")
-
-
-def write_pairs(paths: Sequence[Path], pairs: Iterable[CleanPair]) -> list[int]:
-    """Write the pairs of part 0, 1 … to these files, all whole or none there; how many there are of each."""
-    counts = [0] * len(paths)
-    try:
-        with ExitStack() as stack:
-            files = [stack.enter_context(_whole_file(path)) for path in paths]
-            for source, target, part, _ in pairs:
-                files[part].write(f"{source}\t{target}\n")
-                counts[part] += 1
-    except OSError as error:
-        where = f"the pairs cannot be written to {', '.join(map(str, paths))}"
-        raise DataError(where, found=str(error.strerror), do="make room, or write elsewhere") from None
-    return counts
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[TextIO]:
-    """A text file that takes its place when it is complete. A device or a pipe gets lines as they come."""
-    place = real_place(path)
-    part = place.with_name(f"{place.name}.part") if is_plain_file(place) else place
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-            if part != place:
-                file.flush()
-                os.fsync(file.fileno())
-        if part != place:
-            part.replace(place)
-    finally:
-        if part != place:
-            part.unlink(missing_ok=True)
-
-
-def key_of(corpora: Sequence[Corpus], wishes: Wishes, given: Given = ((), ())) -> str:
-    """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, wishes."""
-    every = (*corpora, *wishes.apart, *given[0], *given[1])
+def key_of(corpora: Sequence[Corpus], options: CleaningOptions, given: Given = ((), ())) -> str:
+    """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, options."""
+    every = (*corpora, *options.apart, *given[0], *given[1])
     files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
-    return checksum([_VERSION, files, repr((list(corpora), wishes, list(map(list, given))))])
+    return checksum([_VERSION, files, repr((list(corpora), options, list(map(list, given))))])
 
 
 # --- once -------------------------------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
 """How one number of a quantity is made, written down from the paper's formulas: for receipts, and to check by.
 
 A second, independent implementation: it shares nothing with the maths that it checks. Each function writes an
-expression (expressions.py) of the numbers that one number is made from; arrays.py puts whole quantities in their place.
+expression (expressions.py) of the numbers that one number is made from; checking.py puts whole quantities in their
+place.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +20,12 @@ from vidrio.glass.expressions import (
     Precision,
     Row,
     apply,
-    evaluate,
     exponential,
     where,
 )
-from vidrio.glass.maths import Array
 
 Place = tuple[int, ...]
 Pattern = tuple[int | None, ...]  # a place with an axis left free
-Facts = Iterator[tuple[str, float]]
 
 
 @dataclass(frozen=True)
@@ -53,18 +50,6 @@ class Stage:
         return self.kind in ("parameter", "constant")
 
 
-class Source(Protocol):
-    """Where the numbers are read: a trace."""
-
-    machine: Any
-    stages: Mapping[str, Stage]
-    computed: dict[str, Array]
-
-    def array(self, name: str) -> Array: ...
-    def operation(self, stage: Stage) -> Any: ...
-    def axis_tokens(self, name: str, axis: str) -> Sequence[str]: ...
-
-
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
     """The index letters of the inputs and of the number itself; without the rows where there is only one row.
@@ -81,9 +66,9 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 @dataclass(frozen=True)
 class Making:
-    """One number that is to be written down (or all of them: arrays.py): where it stands, where to read its inputs."""
+    """One number to be written down, or all of a quantity (checking.py): where it stands, where to read its inputs."""
 
-    trace: Source
+    trace: Any  # a Trace: trace.py, which needs this file
     stage: Stage
     place: Any  # a place; for all numbers at once, an array of places for each axis
 
@@ -101,11 +86,6 @@ class Making:
     def row(self, name: str, pattern: Pattern) -> Row:
         values = self.trace.array(name)[tuple(slice(None) if p is None else p for p in pattern)]
         return Row(name, pattern, values.tolist())
-
-    def token_at(self, i: int) -> str:
-        """How to tell of index i of the last axis: with its token, if it stands for one."""
-        tokens = self.trace.axis_tokens(self.stage.address, self.stage.axes[-1]) if self.stage.axes else ()
-        return f", at index {i}" + (f" {tokens[i]!r}" if i < len(tokens) else "")
 
 
 def exps(row: Row, *, shifted: bool) -> Long:
@@ -261,54 +241,3 @@ def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
     """log of exp(x) / Σ exp(x), without the quotient."""
     chosen, largest = row.pick(token.value), Number(row.maximum, symbol="max")
     return chosen - largest - apply("log", exps(row, shifted=True))
-
-
-# --- what a receipt tells besides -------------------------------------------------------------------------------------
-
-
-def no_facts(m: Making, *inputs: Number | Row) -> Facts:
-    yield from ()
-
-
-def facts_of_softmax(m: Making, row: Row, *, shifted: bool) -> Facts:
-    if shifted:  # a row with a NaN has no maximum in it
-        where = m.token_at(row.values.index(row.maximum)) if row.maximum in row.values else ""
-        yield f"max x{where}", row.maximum
-    hidden = sum(value == -math.inf for value in row.values)
-    if hidden:
-        yield "hidden by the mask: terms that are exp(−∞) = 0", hidden
-    yield f"the sum of the {len(row)} terms", evaluate(exps(row, shifted=shifted), m.precision)
-
-
-def facts_of_variance(m: Making, row: Row, mean: Number) -> Facts:
-    yield "Σ (x − mean)²", evaluate(Long("square", row, mean), m.precision)
-    yield "N, which divides it (not N − 1)", len(row)
-
-
-def facts_of_normalise(m: Making, *inputs: Number) -> Facts:
-    yield from facts_of_norm(m, m.stage.inputs)
-
-
-def facts_of_gain_and_bias(m: Making, normed: Number, gain: Number, bias: Number) -> Facts:
-    yield from facts_of_norm(m, m.trace.stages[m.stage.inputs[0]].inputs)
-    yield "normed = (x − mean) / √(var + ε)", normed.value
-    yield "gain γ", gain.value
-    yield "bias β", bias.value
-
-
-def facts_of_norm(m: Making, inputs: tuple[str, ...]) -> Facts:
-    """Of the row that is normalised: the addresses of x, mean and var."""
-    (x, mean, var), row = inputs, m.place[:1]
-    mean_of_row = m.number(mean, row)
-    yield "mean", mean_of_row.value
-    yield from facts_of_variance(m, m.row(x, (*row, None)), mean_of_row)
-    variance, epsilon = m.number(var, row).value, m.config.norm_epsilon
-    yield "var", variance
-    yield "ε, inside the root", epsilon
-    yield "√(var + ε)", math.sqrt(variance + epsilon) if variance + epsilon >= 0 else math.nan
-
-
-def facts_of_choice(m: Making) -> Facts:
-    token, row = int(m.trace.array(m.stage.address)[m.place]), m.row(m.stage.inputs[0], (*m.place, None))
-    yield "its probability", row.values[token]
-    yield "its rank by probability, 1 being the likeliest", 1 + sum(p > row.values[token] for p in row.values)

@@ -25,7 +25,7 @@ NAIVE_SOFTMAX = Operation(
     "naive_softmax",
     naive_softmax,
     Formula("exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}"),
-    Cell("ik->ij", partial(cells.share, shifted=False), partial(cells.facts_of_softmax, shifted=False)),
+    Cell("ik->ij", partial(cells.share, shifted=False)),
 )
 UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled: nothing is hidden", "s_{ij}", WHAT_IF))
 ZERO_SCORES = Operation(
@@ -50,8 +50,6 @@ NORMALISED_BESIDE = Operation(
     Formula("(x − mean) / (√var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2}+\varepsilon}", WHAT_IF),
     Cell("ij,i,i->ij", cells.normalise_beside),
 )
-_GAIN_AND_BIAS = OPERATIONS["gain_and_bias"]  # its facts tell of a root with ε inside
-GAIN_AND_BIAS = replace(_GAIN_AND_BIAS, cell=_GAIN_AND_BIAS.cell._replace(facts=cells.no_facts))
 
 
 def divide_by(divisor: float) -> Operation:

@@ -1,7 +1,7 @@
 """Two runs on the same text, number by number: what a what-if changed, how much, and where NaN begins."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,9 @@ from vidrio.glass.whatif import WhatIf
 
 @dataclass(frozen=True)
 class Changed:
-    """The largest change of one quantity. NaN: some of it became NaN."""
+    """The largest change of a layer. NaN: some of it became NaN."""
 
     address: str  # of the number that changed most
-    name: str
     largest: float
     before: float
     after: float
@@ -26,12 +25,8 @@ class Changed:
 class Comparison:
     """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
 
-    tokens_before: tuple[str, ...]
-    tokens_after: tuple[str, ...]
     shared_steps: int
-    quantities: tuple[Changed, ...]  # in the order of the way, those that did not change too
-    layers: tuple[tuple[str, Changed], ...]  # the largest change of each layer
-    only_before: tuple[str, ...]  # quantities that the changed machine does not have
+    layers: dict[str, Changed]  # in the order in which they are computed, those that did not change too
     kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
     first_nan: str | None
     first_infinite: str | None
@@ -41,8 +36,6 @@ class Comparison:
 def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
     """Two runs on the same text, number by number."""
     shared = _shared(before.target_tokens, after.target_tokens)
-    step = shared - 1 if shared else None  # the last one that saw the same words
-    quantities = tuple(_quantities(before.as_of(step), after.as_of(step)))
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
@@ -52,18 +45,8 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
         notes = ["the numbers are those of the last step, where earlier rows see later words"]
     idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
     notes += [f"{change.asked}: there was nothing to change" for change in idle]
-    return Comparison(
-        tokens_before=tuple(before.chosen_tokens),
-        tokens_after=tuple(after.chosen_tokens),
-        shared_steps=shared,
-        quantities=quantities,
-        layers=_by_layer(before, quantities),
-        only_before=tuple(name for name in before.values if name not in after.values),
-        kl=kl,
-        first_nan=first(after, np.isnan),
-        first_infinite=first(after, np.isinf),
-        notes=tuple(notes),
-    )
+    layers = _layers(before, after, shared or None)
+    return Comparison(shared, layers, kl, first(after, np.isnan), first(after, np.isinf), tuple(notes))
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> int:
@@ -71,11 +54,22 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-def _quantities(before: Trace, after: Trace) -> Iterator[Changed]:
-    """Of what both have: parameters first. Ids are left out: how far one is from another says nothing."""
+def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
+    """Ids are left out: how far one is from another says nothing. So is the mask's own stage: from −∞ every change is
+    infinite."""
+    largest: dict[str, Changed] = {}
     for name, stage in before.stages.items():
-        if stage.kind in ("parameter", "value", "aggregate") and name in before and name in after:
-            yield _changed(name, before.array(name), after.array(name))
+        if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
+            continue
+        if name in before and name in after:
+            rows = tuple(slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
+            changed = _changed(name, before.array(name)[rows], after.array(name)[rows])
+            layer = layer_of(name)
+            if layer not in largest or _size(changed) > _size(largest[layer]):
+                largest[layer] = changed
+    way = dict.fromkeys(map(layer_of, before.values))
+    order = [*(layer for layer in largest if layer not in way), *(layer for layer in way if layer in largest)]
+    return {layer: largest[layer] for layer in order}
 
 
 def _changed(name: str, before: Array, after: Array) -> Changed:
@@ -86,21 +80,7 @@ def _changed(name: str, before: Array, after: Array) -> Changed:
     flat = int(np.argmax(difference))  # argmax takes NaN for the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
     address = str(Address(name, tuple(map(str, place))))
-    return Changed(address, name, float(difference[place]), float(before[place]), float(after[place]))
-
-
-def _by_layer(before: Trace, quantities: Sequence[Changed]) -> tuple[tuple[str, Changed], ...]:
-    """In the order of the way. The mask's own stage is left out: from −∞ every change is infinite, and says nothing."""
-    largest: dict[str, Changed] = {}
-    for changed in quantities:
-        layer = layer_of(changed.name)
-        if before.stages[changed.name].operation == "mask":
-            continue
-        if layer not in largest or _size(changed) > _size(largest[layer]):
-            largest[layer] = changed
-    way = dict.fromkeys(map(layer_of, before.values))
-    layers = [layer for layer in largest if layer not in way] + [layer for layer in way if layer in largest]
-    return tuple((layer, largest[layer]) for layer in layers)
+    return Changed(address, float(difference[place]), float(before[place]), float(after[place]))
 
 
 def layer_of(name: str) -> str:

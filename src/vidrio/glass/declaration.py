@@ -13,7 +13,7 @@ import numpy as np
 
 from vidrio.glass.cells import Stage
 from vidrio.glass.code import Name, line, variable, variables
-from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.machine import Machine
 from vidrio.glass.operations import Operation
 from vidrio.glass.walk import classify, take, translate_forced
@@ -47,11 +47,6 @@ def _stages(
         translate_forced(g, (), ())
         take(g, (), "out.logits", "out.prob")
     return g.table
-
-
-def stages(config: ModelConfig) -> dict[str, Stage]:
-    """What each number of a model with this config is, in floating point."""
-    return _stages(config, FLOAT, np.dtype(np.float64), frozenset(), frozenset())
 
 
 @dataclass

@@ -1,9 +1,9 @@
 """Arithmetic written down: a number as the small tree of additions, products and functions that it is made by.
 
 One tree serves everything that a receipt tells: its value, how far rounding can have carried the model away from it,
-the steps by which one works it out on paper, and the line to copy into Python, a spreadsheet or LaTeX. Leaves may be
-whole arrays: then it tells of all numbers of a quantity at once (arrays.py). It is worked out in a wider kind of number
-than the model's; nothing here calls the maths that it checks.
+the steps by which one works it out on paper, and the line to copy into Python or a spreadsheet. Leaves may be whole
+arrays, for all numbers of a quantity at once (checking.py). It is worked out in a wider kind of number than the
+model's; nothing here calls the maths that it checks.
 
 How far can rounding carry? Every operation of the model rounds once, by at most half an epsilon relative to its
 result (functions such as exp: by at most four epsilons), a sum of n terms n times, in whatever order it is taken; what

@@ -35,16 +35,6 @@ def allowed(n_queries: int, n_keys: int) -> Array:
     return np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
 
 
-def zero_after(weights: Array) -> Array:
-    """Weights of later rows set to 0 after the softmax: they are hidden, but the rows no longer sum to 1."""
-    return np.where(allowed(*weights.shape), weights, weights.dtype.type(0))
-
-
-def zero_after_renormalised(weights: Array) -> Array:
-    """The same with each row divided by its sum: again what −∞ before the softmax gives."""
-    return zero_after(weights) / zero_after(weights).sum(axis=-1, keepdims=True)
-
-
 erf = np.vectorize(math.erf, otypes=[float])
 
 

@@ -1,8 +1,8 @@
-"""An expression as text: for reading, for a calculator, for Python, for a spreadsheet, for LaTeX."""
+"""An expression as text: for reading, for Python, for a spreadsheet."""
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from vidrio.glass.expressions import Apply, Expression, Long, Number, Row, children, rebuilt, terms
 
@@ -26,8 +26,6 @@ class Notation:
     number: Callable[[Number], str]
     functions: Mapping[str, str]  # `{}` stands for the operands
     left_out: str = ""  # how to tell of the terms of a long sum that are left out; empty: write them all
-    bracketed: str = "({})"
-    binding: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: BINDING)
 
 
 _PLAIN = {
@@ -36,7 +34,6 @@ _PLAIN = {
     **{"sin": "sin({})", "cos": "cos({})", "erf": "erf({})", "abs": "|{}|", "round": "round({})"},
 }
 _NAMED = [name for name in _PLAIN if name.isalnum() and name != "squared"]
-_CALCULATOR = {**_PLAIN, "squared": "{}^2", "sqrt": "sqrt({})", "log": "ln({})", "abs": "abs({})"}
 _PYTHON = {
     **_PLAIN,
     **{name: f"math.{name}({{}})" for name in _NAMED},
@@ -46,13 +43,6 @@ _SPREADSHEET = {
     **_PLAIN,
     **{name: f"{name.upper()}({{}})" for name in _NAMED},
     **{"/": "{}/{}", "squared": "{}^2", "max0": "MAX(0,{})", "log": "LN({})", "round": "ROUND({},0)"},
-}
-_LATEX = {
-    **{"-": "{} - {}", "*": r"{} \cdot {}", "/": r"\frac{{{}}}{{{}}}", "^": "{}^{{{}}}", "squared": "{}^2"},
-    **{"exp": "e^{{{}}}", "log": r"\log\left({}\right)", "sqrt": r"\sqrt{{{}}}", "max0": r"\max\left(0, {}\right)"},
-    **{"sin": r"\sin\left({}\right)", "cos": r"\cos\left({}\right)", "abs": r"\left|{}\right|"},
-    "erf": r"\operatorname{{erf}}\left({}\right)",
-    "round": r"\operatorname{{round}}\left({}\right)",
 }
 
 
@@ -70,28 +60,15 @@ def _exact(infinity: str, nan: str) -> Callable[[Number], str]:
     return number
 
 
-def _latex_number(n: Number) -> str:
-    mantissa, _, exponent = _exact(r"\infty", r"\mathrm{NaN}")(n).partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
-
-
 COPIES = {
-    "calculator": Notation(_exact("inf", "nan"), _CALCULATOR),
     "python": Notation(_exact("math.inf", "math.nan"), _PYTHON),
     # A spreadsheet knows no infinity; 1E+300 does what one does in EXP.
     "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET),
-    # The quotient's line and the raised place are brackets enough.
-    "latex": Notation(
-        _latex_number,
-        _LATEX,
-        bracketed=r"\left({}\right)",
-        binding=BINDING | {"/": (ATOM, ANYTHING, ANYTHING), "^": (POWER, ATOM, ANYTHING)},
-    ),
 }
 
 
 def copy_of(node: Expression, kind: str) -> str:
-    """The expression at full precision, to paste into a calculator, Python, a spreadsheet or LaTeX."""
+    """The expression at full precision, to paste into Python or a spreadsheet."""
     text = write(node, COPIES[kind])
     return f"={text}" if kind == "spreadsheet" else text
 
@@ -116,7 +93,7 @@ def _write(node: Expression, notation: Notation) -> tuple[str, int]:
         case Apply("^", (a, Number(2.0))):
             return notation.functions["squared"].format(_in(a, ATOM, notation)), POWER
         case Apply(function, parts):
-            binds, *least = notation.binding.get(function, (ATOM, ANYTHING))
+            binds, *least = BINDING.get(function, (ATOM, ANYTHING))
             operands = [_in(part, binding, notation) for part, binding in zip(parts, least, strict=True)]
             return notation.functions[function].format(*operands), binds
     raise TypeError(f"{node} is no expression")
@@ -124,7 +101,7 @@ def _write(node: Expression, notation: Notation) -> tuple[str, int]:
 
 def _in(node: Expression, least: int, notation: Notation) -> str:
     text, binds = _write(node, notation)
-    return text if binds >= least else notation.bracketed.format(text)
+    return text if binds >= least else f"({text})"
 
 
 def _sum(parts: tuple[Expression, ...], notation: Notation) -> str:

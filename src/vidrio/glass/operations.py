@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from vidrio.glass import cells, maths
-from vidrio.glass.cells import Facts, no_facts
 from vidrio.glass.expressions import Expression, Number, apply
 from vidrio.glass.maths import Array, allowed
 from vidrio.glass.positions import sinusoidal, sinusoidal_halves, sinusoidal_marian
@@ -39,7 +38,6 @@ class Cell(NamedTuple):
 
     indices: str = ""  # which numbers of the inputs meet which: cells.letters
     make: Callable[..., Expression] = cells.itself
-    facts: Callable[..., Facts] = no_facts  # numbers on the way that the formula alone does not show
     causal: bool = False  # what is right of the diagonal is made from nothing
     chooses: bool = False  # a number that its second input chooses has a part of its own
 
@@ -165,7 +163,7 @@ ATTENTION = (
         "softmax",
         maths.softmax,
         Formula("exp(x − max x) / Σ exp(x − max x)", r"\frac{e^{x_i-\max x}}{\sum_j e^{x_j-\max x}}"),
-        Cell("ik->ij", partial(cells.share, shifted=True), partial(cells.facts_of_softmax, shifted=True)),
+        Cell("ik->ij", partial(cells.share, shifted=True)),
     ),
     Operation(
         "rows_dot_columns",
@@ -203,20 +201,20 @@ EACH_ROW = (
         "variance",
         lambda x, mean: ((x - mean[:, None]) ** 2).mean(axis=-1),
         Formula("Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM),
-        Cell("ij,i->i", cells.variance, cells.facts_of_variance),
+        Cell("ij,i->i", cells.variance),
         kind="aggregate",
     ),
     Operation(
         "normalise",
         lambda x, mean, var, epsilon: (x - mean[:, None]) / np.sqrt(var[:, None] + epsilon),
         Formula("(x − mean) / √(var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}", LAYER_NORM),
-        Cell("ij,i,i->ij", cells.normalise, cells.facts_of_normalise),
+        Cell("ij,i,i->ij", cells.normalise),
     ),
     Operation(
         "gain_and_bias",
         lambda normed, gain, bias: normed * gain + bias,
         Formula("normed · gain + bias", r"\gamma\hat{x}+\beta", LAYER_NORM),
-        Cell("ij,j,j->ij", lambda m, x, gain, bias: x * gain + bias, cells.facts_of_gain_and_bias),
+        Cell("ij,j,j->ij", lambda m, x, gain, bias: x * gain + bias),
     ),
 )
 
@@ -240,7 +238,6 @@ CHOICES = (
         "choice",
         None,
         Formula("the token that the search took", r"\hat{y}", "§6.1"),
-        Cell(facts=cells.facts_of_choice),
         kind="choice",
     ),
     Operation(

@@ -4,7 +4,6 @@ at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
 bill.working()          # ["8*4 + 3*8 + 3*4", "32 + 24 + 12", "68"]
 bill.compared.agrees
-walk(trace, at)         # the receipts of all that it is made from, down to parameters and ids
 """
 
 import math
@@ -91,7 +90,6 @@ class Receipt:
     expression: Expression
     inputs: tuple[tuple[At, float], ...]  # the numbers it is made from, each once
     used_by: tuple[str, ...]
-    facts: tuple[tuple[str, float], ...]  # numbers on the way that the formula alone does not show
 
     @property
     def edited(self) -> bool:
@@ -126,7 +124,7 @@ class Receipt:
         return lines
 
     def copy(self, kind: str) -> str:
-        """At full precision, to paste: `calculator`, `python`, `spreadsheet` or `latex`."""
+        """At full precision, to paste: `python` or `spreadsheet`."""
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:
@@ -160,7 +158,6 @@ def receipt(trace: Trace, at: At) -> Receipt:
         expression=node,
         inputs=tuple((At(*source), making.number(*source).value) for source in sources),
         used_by=tuple(used_by(trace, at)),
-        facts=tuple(cell.facts(making, *made_of)),
     )
 
 
@@ -207,23 +204,3 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
             if name == at.name and stage.address in trace:
                 for index in uses_of(trace, stage, slot, at.place):
                     yield str(Address(stage.address, tuple(ANY if i is None else str(i) for i in index)))
-
-
-# --- where it comes from ----------------------------------------------------------------------------------------------
-
-
-def walk(trace: Trace, at: At) -> Iterator[tuple[int, Receipt]]:
-    """The receipts from a number down to parameters and ids, each number once, and how deep each lies under the first.
-
-    Under each number first the parameters and ids it is made from, then the numbers that are made from others.
-    """
-    seen = {at}
-    waiting = [(0, at)]
-    while waiting:
-        depth, now = waiting.pop()
-        bill = receipt(trace, now)
-        yield depth, bill
-        new = [source for source, _ in reversed(bill.inputs) if source not in seen]
-        seen.update(new)
-        new.sort(key=lambda source: trace.stages[source.name].kind in ("parameter", "input"))  # these come off first
-        waiting += [(depth + 1, source) for source in new]

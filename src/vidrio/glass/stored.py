@@ -5,11 +5,9 @@ the model was loaded with is what makes "the parameters are those of the file" a
 integers, each worth as much as `name.scale` says for its row.
 """
 
-import hashlib
 import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -34,27 +32,17 @@ class Stored:
     scale: "Stored | None" = None  # of integers: what 1 is worth; the summed axis has length 1
 
     @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.raw).hexdigest()
-
-    @property
     def array(self) -> Array:
         values = np.frombuffer(self.raw, _TYPES[self.dtype]).reshape(self.shape)
         if self.dtype == "BF16":  # the upper half of a float32
             return (values.astype(np.uint32) << 16).view(np.float32)
         return values if self.scale is None else values * self.scale.array
 
-    def bytes_of(self, place: tuple[int, ...]) -> tuple[int, bytes]:
-        """Where in the file one number begins, and its bytes."""
-        size = _BYTES[self.dtype]
-        offset = int(np.ravel_multi_index(place, self.shape)) * size if place else 0
+    def at(self, place: tuple[int, ...]) -> tuple[int, bytes]:
+        """Where in the file one number begins, and its bytes. An axis of length 1 has one number for all places."""
+        size, where = _BYTES[self.dtype], tuple(min(i, n - 1) for i, n in zip(place, self.shape, strict=True))
+        offset = int(np.ravel_multi_index(where, self.shape)) * size if place else 0
         return self.first_byte + offset, self.raw[offset : offset + size]
-
-    def scale_bytes_of(self, place: tuple[int, ...]) -> tuple[int, bytes] | None:
-        """The same for what 1 is worth there; None if the numbers stand for themselves."""
-        if self.scale is None:
-            return None
-        return self.scale.bytes_of(tuple(min(i, n - 1) for i, n in zip(place, self.scale.shape, strict=True)))
 
 
 def stored(path: Path) -> Iterator[Stored]:
@@ -74,25 +62,13 @@ def stored(path: Path) -> Iterator[Stored]:
         raise ModelError(f"{path} cannot be read", found=str(error), do="copy the model again") from None
 
 
-@dataclass(frozen=True)
-class FileChecked:
-    """Whether a machine computes with the numbers of its file."""
+def not_as_stored(path: Path, parameters: Mapping[str, Array]) -> list[str]:
+    """The parameters that differ from the file's in a bit; one computed in another precision is rounded once."""
+    theirs = {tensor.name: tensor.array for tensor in stored(path)}
 
-    tensors: int
-    numbers: int
-    wrong: tuple[str, ...]  # tensors whose numbers are not those of the file
-    sha256: Mapping[str, str]  # of each tensor's bytes
-
-
-def check_file(path: Path, parameters: Mapping[str, Array]) -> FileChecked:
-    """Compare every bit; a model that computes in another precision than its file's rounds each number once."""
-    sums, wrong, numbers = {}, [], 0
-    for tensor in stored(path):
-        sums[tensor.name], numbers = tensor.sha256, numbers + prod(tensor.shape)
-        ours = parameters.get(tensor.name)
+    def same(name: str) -> bool:
+        ours = parameters[name]
         with np.errstate(over="ignore"):
-            theirs = None if ours is None else tensor.array.astype(ours.dtype)
-        if ours is None or theirs is None or ours.shape != theirs.shape or ours.tobytes() != theirs.tobytes():
-            wrong.append(tensor.name)
-    wrong += [name for name in parameters if name not in sums]
-    return FileChecked(len(sums), numbers, tuple(wrong), sums)
+            return name in theirs and np.array_equal(ours, theirs[name].astype(ours.dtype), equal_nan=True)
+
+    return [name for name in {**theirs, **parameters} if name not in parameters or not same(name)]

@@ -13,7 +13,7 @@ Addresses are the same everywhere: command line, JSON, page, tests, errors.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -105,29 +105,6 @@ class Trace:
             return self.tap(name, changed)
 
         return tap
-
-    def as_of(self, step: int | None) -> "Trace":
-        """What there was at a decoding step: the decoder's rows up to it, and nothing of what came later.
-
-        The causal mask makes the first rows of the whole pass just that: later tokens do not change them (tested).
-        """
-        if step is None:
-            return self
-
-        def first_rows(arrays: Mapping[str, Array]) -> dict[str, Array]:
-            return {
-                name: array[tuple(slice(step + 1) if axis == "T" else slice(None) for axis in self.stages[name].axes)]
-                for name, array in arrays.items()
-            }
-
-        return replace(
-            self,
-            target_tokens=self.target_tokens[: step + 1],
-            chosen_tokens=self.chosen_tokens[: step + 1],
-            values=first_rows(self.values),
-            computed=first_rows(self.computed),
-            sizes={**self.sizes, "T": step + 1},
-        )
 
     def __contains__(self, name: str) -> bool:
         return name in self.values or (name in self.stages and self.stages[name].of_the_model)

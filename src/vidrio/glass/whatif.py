@@ -9,7 +9,6 @@ their way. Addresses and tokens in it are those of the run before the change.
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +20,7 @@ from vidrio.glass import changes
 from vidrio.glass.cells import Stage
 from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
-from vidrio.glass.maths import Array, zero_after, zero_after_renormalised
+from vidrio.glass.maths import Array
 from vidrio.glass.operations import Operation
 from vidrio.glass.trace import Address, Trace, parse_address
 
@@ -73,47 +72,25 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
 # --- changes that have a name -----------------------------------------------------------------------------------------
 
 
-def _after_softmax(machine: Machine, change: Callable[[Array], Array]) -> Machine:
-    """Nothing is hidden before the softmax; the weights of the decoder's self-attention are changed after it."""
-
-    def edit(address: str, value: Array) -> Array:
-        return change(value) if re.fullmatch(r"dec\.\d+\.self\.weights\.h\d+", address) else value
-
-    return changes.with_edits(changes.with_row(machine, "mask", changes.UNMASKED), edit)
-
-
 def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine]:
     return partial(changes.with_row, name=name, row=row)
 
 
 SOFTMAXES = {
     "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
-    "stable": Change("softmax with the maximum taken off first", _row("softmax")),
 }
 LAYER_NORMS = {
     "beside": Change(
         "ε in layer norm stands beside the root, as the worked example computes it",
-        lambda machine: changes.with_row(
-            changes.with_row(machine, "normalise", changes.NORMALISED_BESIDE), "gain_and_bias", changes.GAIN_AND_BIAS
-        ),
-    ),
-    "inside": Change(
-        "ε in layer norm stands inside the root",
-        lambda machine: changes.with_row(changes.with_row(machine, "normalise"), "gain_and_bias"),
+        _row("normalise", changes.NORMALISED_BESIDE),
     ),
 }
-_ZERO_AFTER = "weights of later words are set to 0 after the softmax"
 MASKS = {
-    "causal": Change("later words are hidden by −∞ before the softmax", _row("mask")),
     "off": Change(
         "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
         _row("mask", changes.UNMASKED),
     ),
     "zeros": Change("scores of later words are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
-    "zero-after": Change(_ZERO_AFTER, partial(_after_softmax, change=zero_after)),
-    "zero-after-renormalised": Change(
-        f"{_ZERO_AFTER}, and each row divided by its sum", partial(_after_softmax, change=zero_after_renormalised)
-    ),
 }
 _POSITIONS = {
     "sinusoidal": "sines and cosines in turn, §3.5",

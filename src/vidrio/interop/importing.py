@@ -6,42 +6,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vidrio.data.progress import Progress
-from vidrio.errors import DataError, ModelError
+from vidrio.errors import ModelError
 from vidrio.interop import huggingface, release
-from vidrio.interop.download import fetch
 from vidrio.interop.foreign import Foreign, make_folder, opening_of
 from vidrio.model.folder import About
 
-HUB = "https://huggingface.co"
 NAME = re.compile(r"[\w.-]+/[\w.-]+")  # Helsinki-NLP/opus-mt-en-es
-NEEDED = ("config.json", "vocab.json", "source.spm", "target.spm")
-OPTIONAL = ("README.md", "generation_config.json", "tokenizer_config.json", "target_vocab.json", "LICENSE")
+FILES = (
+    *("vocab.json", "target_vocab.json", "source.spm", "target.spm"),
+    *("generation_config.json", "tokenizer_config.json", "README.md", "LICENSE"),
+)
 
 
 def import_model(
     source: str,
     to: Path,
-    progress: Progress | None = None,
     *,
     target: str = "",
     languages: tuple[str, str] | None = None,
-    mirror: str = "",
 ) -> About:
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
     `languages` are what to call both."""
     path = Path(source)
     with new_folder(to) as (made, beside):
         if not path.is_dir():
-            path = fetched(source, beside / "fetched", progress or Progress(), mirror=mirror)
+            path = fetched(source, beside / "fetched")
         foreign = opened(path)
         own, into = foreign.languages
         languages = languages or (own, target or into)
         return make_folder(foreign, made, source, opening=opening_of(foreign, target), languages=languages)
 
 
-def fetched(name: str, to: Path, progress: Progress, *, mirror: str = "") -> Path:
+def fetched(name: str, to: Path) -> Path:
     """The files of a MarianMT model on the Hugging Face hub, in the folder `to`; nothing else is fetched."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
     if not NAME.fullmatch(name) or ".." in name or Path(name).exists():
         raise ModelError(
             f"{name} is not a model that can be imported",
@@ -50,21 +50,20 @@ def fetched(name: str, to: Path, progress: Progress, *, mirror: str = "") -> Pat
         )
 
     def get(file: str) -> bool:
-        """Whether it could be fetched."""
+        """Whether the model has such a file."""
         try:
-            fetch(f"{HUB}/{name}/resolve/main/{file}", to / file, progress, mirror=mirror)
-        except DataError as error:
-            if "404" in str(error):
+            hf_hub_download(name, file, local_dir=to)
+        except (EntryNotFoundError, HfHubHTTPError) as error:
+            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
                 return False
-            raise
+            found = str(error).strip().partition("\n")[0]
+            raise ModelError(f"{name} cannot be fetched", found=found, do="check the name and the network") from None
         return True
 
-    to.mkdir()
-    missing = [file for file in NEEDED if not get(file)]
-    if missing or not any(map(get, huggingface.WEIGHTS)):
-        found = f"it has no {', '.join(missing) or ' or '.join(huggingface.WEIGHTS)}"
+    if not get("config.json") or not any(map(get, huggingface.WEIGHTS)):
+        found = f"it has no config.json, or neither {' nor '.join(huggingface.WEIGHTS)}"
         raise ModelError(f"{name} is not a MarianMT model", found=found, do="check the name")
-    for file in OPTIONAL:
+    for file in FILES:
         get(file)
     return to
 

@@ -121,9 +121,7 @@ def new_plan(request: Request, task: Task, device: torch.device, processes: int 
     )
     recipe = replace(recipe, **request.recipe)
     recipe = replace(recipe, accumulate=rounded_up(recipe.accumulate, processes))
-    return Plan(
-        task=task.kind, preset=preset_of(config), data=task.data, tokens=task.token_key, config=config, recipe=recipe
-    )
+    return Plan(task=task.kind, preset=preset_of(config), config=config, recipe=recipe)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.data.prepare import Wishes
+from vidrio.data.prepare import CleaningOptions
 from vidrio.data.progress import Progress
 from vidrio.errors import ConfigError, RunError
 from vidrio.learn.optimiser import OPTIMISERS, SCHEDULES
@@ -102,8 +102,6 @@ class Plan:
 
     task: str
     preset: str  # whose sizes the model has; empty where some are the user's own
-    data: str  # the key of the prepared pairs
-    tokens: str  # the key of their tokens
     config: ModelConfig
     recipe: Recipe
 
@@ -124,7 +122,7 @@ def read_plan(run: Path) -> Plan | None:
     try:
         return Plan.from_json(read_json(path, what=f"the plan of the run {run}"))
     except (KeyError, TypeError, AttributeError) as error:
-        do = f"remove {run} to begin again"
+        do = "start a new folder with --to, or go on with the version of vidrio that began it"
         raise RunError(f"{path} is not the plan of a run", found=str(error), do=do) from None
 
 
@@ -173,7 +171,7 @@ class Request:
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
-    clean: Wishes = field(default_factory=Wishes)
+    clean: CleaningOptions = field(default_factory=CleaningOptions)
     vocabulary: int = 0  # 0: by the number of pairs
     separate: bool = False  # a vocabulary for each side
     start: Start | None = None  # a model to learn on from

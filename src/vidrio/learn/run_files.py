@@ -34,15 +34,14 @@ def add_metrics(run: Path, record: Mapping[str, Any]) -> None:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Drop the metrics after the saved state, and of the end, which will be written again, and a half-written line."""
+    """Drop the metrics after the saved state, which will be written again, and a half-written line."""
     path = run / METRICS
     if not path.exists():
         return
     lines = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            record = json.loads(line)
-            if record["step"] <= step and record.get("kind") != "mean":
+            if json.loads(line)["step"] <= step:
                 lines.append(line + "\n")
         except (ValueError, KeyError):
             break

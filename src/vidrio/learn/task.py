@@ -40,8 +40,6 @@ class Task:
     """Everything that a run learns from, ready."""
 
     kind: str  # translate, classify or generate
-    data: str  # the key of the pairs,
-    token_key: str  # and of their tokens: another key is another run
     source: Tokenizer
     target: Tokenizer  # the same one, unless the vocabularies are separate
     labels: tuple[str, ...]
@@ -89,7 +87,7 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
     """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
     kind = request.task
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
-    wishes = replace(
+    options = replace(
         request.clean,
         languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
@@ -98,14 +96,14 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
         one_sided=kind != "translate",
     )
     dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
-    data_key = checksum([kind, key_of(files, wishes, (dev, test))])
+    data_key = key_of(files, options, (dev, test))
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
     token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
-    if before and data_key != before.data:
+    if before and not is_made(request.run / "data", data_key):
         raise cannot_change(["the sentence pairs or how they are cleaned"])
-    if before and token_key != before.tokens:
+    if before and not is_made(request.run / "tokens", token_key):
         raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", files, wishes, progress, (dev, test))
+    prepared = prepare(request.run / "data", files, options, progress, (dev, test))
     for part, use in (("train", "learn from"), ("dev", "validate with"), ("test", "judge with" if test else "")):
         if use and not prepared.pairs[part]:
             found = prepared.tally.summary(prepared.pairs["train"])
@@ -114,13 +112,13 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
     once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
     progress.work = None
     special = request.start.config.special if request.start else SpecialIds()
-    return load_task(request.run, kind, data_key, token_key, special)
+    return load_task(request.run, kind, special)
 
 
-def load_task(run: Path, kind: str, data_key: str, token_key: str, special: SpecialIds) -> Task:
+def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
     """The task as it was prepared in the run's folder."""
     folder = run / "tokens"
-    if not is_made(folder, token_key):
+    if not (folder / "key").is_file():
         raise DataError(
             "this process does not find the data that the leading process has made",
             found=f"no tokens of this run in {folder}",
@@ -133,8 +131,6 @@ def load_task(run: Path, kind: str, data_key: str, token_key: str, special: Spec
     repeats = [(share.pairs, share.weight) for share in prepared.shares]
     return Task(
         kind=kind,
-        data=data_key,
-        token_key=token_key,
         source=source,
         target=target,
         labels=tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))),

@@ -85,7 +85,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
             processes.broadcast_text(plan.to_text())
         else:
             plan = Plan.from_json(json.loads(processes.broadcast_text("")))
-            task, state = load_task(request.run, plan.task, plan.data, plan.tokens, plan.config.special), None
+            task, state = load_task(request.run, plan.task, plan.config.special), None
         state = share_state(state, plan.config, device, processes)
         validate = validation(task, task.held_out)
         for record in loop(Training(task.encodings, plan.recipe, validate, request.run, processes), state):

@@ -141,7 +141,7 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
             yield f"  {what}: {address}"
     yield ""
     rows = []
-    for layer, changed in compared.layers:
+    for layer, changed in compared.layers.items():
         if changed.largest != 0:
             by = "became NaN" if np.isnan(changed.largest) else number(changed.largest, precision)
             before, after = (number(value, precision) for value in (changed.before, changed.after))
@@ -149,31 +149,28 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
     if not rows:
         yield "Nothing changed: every number is the same."
     else:
-        yield note(f"The largest change in each layer{_over(compared)}")
+        yield note(f"The largest change in each layer{_over(tried)}")
         yield table(rows, ["layer", "by", "at", "before → after"], "l.", indent=2)
     if compared.kl:
         shown = ", ".join(number(kl, precision) for kl in compared.kl[:8]) + ", …" * (len(compared.kl) > 8)
         yield ""
         what = "next word's probabilities moved, step by step" if compared.shared_steps else "probabilities moved"
         yield note(f"How far the {what} (KL, in nats): {shown}", hang=2)
-    if compared.only_before:
-        left = len(compared.only_before) - 4
-        names = ", ".join(compared.only_before[:4]) + f" and {left} more" * (left > 0)
-        yield note(f"No longer computed: {names}", hang=2)
 
 
-def _over(compared: Comparison) -> str:
+def _over(tried: BeforeAfter) -> str:
     """Which decoding steps are compared: those that saw the same words."""
-    steps, whole = compared.shared_steps, len(compared.tokens_before)
-    if steps == 0 or compared.tokens_before == compared.tokens_after:
+    steps, before, after = tried.compared.shared_steps, tried.before.chosen_ids, tried.after.chosen_ids
+    if steps == 0 or before == after:
         return ""
-    return f", over the first {'step' if steps == 1 else f'{steps} steps'} of {whole}: later ones saw other words"
+    first = f"the first {'step' if steps == 1 else f'{steps} steps'} of {len(before)}"
+    return f", over {first}: later ones saw other words"
 
 
 def as_data(tried: BeforeAfter) -> dict[str, Any]:
-    """The same for JSON, with every quantity's largest change."""
+    """The same as data."""
     compared = asdict(tried.compared)
-    layers = [{"layer": layer, **changed} for layer, changed in compared.pop("layers")]
+    layers = [{"layer": layer, **changed} for layer, changed in compared.pop("layers").items()]
     return {
         "changes": [{"asked": change.asked, "says": change.says} for change in tried.whatif.changes],
         "before": tried.before.translation,

@@ -20,7 +20,7 @@ from vidrio.glass.receipts import locate
 from vidrio.glass.trace import parse_address
 from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import snapshots
-from vidrio.look.measures import likeliest
+from vidrio.look.measures import likeliest, mean_of_heads
 from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.model.folder import read_parameters
 
@@ -130,8 +130,7 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
     config = seen.model.config
     reads, share = [], []
     if config.has_encoder:
-        last = f"dec.{config.n_decoder_layers - 1}.cross.weights"
-        weights_TS = np.mean([forced.array(f"{last}.h{h}") for h in range(config.n_heads)], axis=0)
+        weights_TS = mean_of_heads(forced, f"dec.{config.n_decoder_layers - 1}.cross.weights")
         reads, share = [forced.source_tokens[s] for s in weights_TS.argmax(1)], weights_TS.max(1).tolist()
     said = {"ended": seen.result.ended, "log_p": seen.result.log_prob, "p": np.exp(forced.values["out.score"]).tolist()}
     return {"step": step, "says": seen.translation, **said, "reads": reads, "share": share}

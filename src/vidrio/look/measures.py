@@ -1,7 +1,7 @@
-"""What views tell about the numbers of a trace: how alike rows are, how spread attention, which tokens likely."""
+"""What views say about a run's numbers: how alike tokens' rows are, and which tokens were likely."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,19 +9,24 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.look.run import Look
 from vidrio.model.parameters import source_table, target_table
-from vidrio.search import drawable, largest
+from vidrio.search import largest
+
+NEAR = 5  # neighbours of a token
+
+
+def mean_of_heads(trace: Trace, name: str) -> Array:
+    """The mean over heads of what each head has: of `dec.1.cross.weights.h0`, `.h1`, … for `dec.1.cross.weights`."""
+    mean: Array = np.mean([trace.array(f"{name}.h{h}") for h in range(trace.machine.config.n_heads)], axis=0)
+    return mean
+
+
+# --- the rows of tokens -----------------------------------------------------------------------------------------------
 
 
 def cosines(a_LD: Array, b_MD: Array) -> Array:
     """cos(a, b) = a · b / (|a| |b|) of every row with every row; 0 where a row is all zeros."""
-    a_LD, b_MD = (_in_reach(rows) for rows in (a_LD, b_MD))
     lengths = np.linalg.norm(a_LD, axis=1)[:, None] * np.linalg.norm(b_MD, axis=1)[None, :]
     return np.divide(a_LD @ b_MD.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
-
-
-def _in_reach(rows_LD: Array) -> Array:
-    """Each row times a power of two, so that its largest number is near 1: squares neither overflow nor vanish."""
-    return np.ldexp(rows_LD, -np.frexp(np.abs(rows_LD).max(axis=1, keepdims=True))[1])
 
 
 def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, list[tuple[int, float]]]:
@@ -33,36 +38,36 @@ def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, li
     return nearest
 
 
-def mean_of_heads(trace: Trace, name: str) -> Array:
-    """The mean over heads of what each head has: of `dec.1.cross.weights.h0`, `.h1`, … for `dec.1.cross.weights`."""
-    mean: Array = np.mean([trace.array(f"{name}.h{h}") for h in range(trace.machine.config.n_heads)], axis=0)
-    return mean
-
-
-class Alike(NamedTuple):
-    """How alike the learned rows of a side's tokens are, and what stands near them in their table."""
-
-    quantity: str
-    table: str
-    words: Sequence[str]  # of the table's rows
-    ids: list[int]
-    cosines: Array
-    near: dict[int, list[tuple[int, float]]]  # of each id once
-
-    @property
-    def tokens(self) -> list[str]:
-        return [self.words[i] for i in self.ids]
-
-
-def alike(trace: Trace, side: str) -> Alike:
-    """Of the tokens of one side, `src` or `tgt`, with five neighbours of each."""
+def alike(trace: Trace, side: str) -> dict[str, Any]:
+    """Of the tokens of one side, `src` or `tgt`: how alike their learned rows are, what stands near each in the table,
+    and all of these as points of a plane. A neighbour of several tokens belongs to the first."""
     config = trace.machine.config
     table, words = source_table(config), trace.source_vocabulary
     if side == "tgt":
         table, words = target_table(config), trace.vocabulary
     ids, rows_LD = trace.array(f"{side}.ids").tolist(), trace.array(f"{side}.embedding")
-    near = neighbours(trace.array(table), list(dict.fromkeys(ids)), 5)
-    return Alike(f"{side}.embedding", table, words, ids, cosines(rows_LD, rows_LD), near)
+    near = neighbours(trace.array(table), list(dict.fromkeys(ids)), NEAR)
+    of: dict[int, int | None] = dict.fromkeys(near)
+    for place, others in enumerate(near.values()):
+        for other, _ in others:
+            of.setdefault(other, place)
+    flat = projection(trace.array(table)[list(of)])
+    points = [] if flat is None else zip(of, flat[0].tolist(), strict=True)
+    return {
+        "quantity": f"{side}.embedding",
+        "table": table,
+        "tokens": [words[i] for i in ids],
+        "cosines": cosines(rows_LD, rows_LD).tolist(),
+        "projection": flat
+        and {
+            "explained": flat[1],
+            "points": [{"token": words[i], "x": x, "y": y, "of": of[i]} for i, (x, y) in points],
+        },
+        "nearest": [
+            {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
+            for i, found in near.items()
+        ],
+    }
 
 
 def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
@@ -80,13 +85,15 @@ def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
     return u_L2 * signs_2 * np.sqrt(squares_2), (float(shares[0]), float(shares[1]))
 
 
+# --- likely tokens ----------------------------------------------------------------------------------------------------
+
+
 class Candidate(NamedTuple):
     """A token that could come next."""
 
     id: int
     token: str
     p: float  # the model's own probability
-    drawable: float  # the probability to be drawn, with sampling: 0 where it was cut
     forbidden: bool  # the search may not take it
     taken: bool
 
@@ -100,16 +107,11 @@ def listed(seen: Look, step: int, count: int) -> list[int]:
 def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
     """The most probable next tokens at a decoding step, and the one that was taken even if it is not among them."""
     prob_V, allowed_V, taken = seen.trace.values["out.prob"][step], seen.allowed(step), seen.chosen_ids[step]
-    drawn_from: dict[int, float] = {}
-    if seen.options.sampling is not None:
-        tokens, probs = drawable(allowed_V, seen.options.sampling)
-        drawn_from = dict(zip(tokens.tolist(), probs.tolist(), strict=True))
     return [
         Candidate(
             i,
             seen.trace.vocabulary[i],
             float(prob_V[i]),
-            drawn_from.get(i, 0.0),
             not seen.forced and bool(np.isneginf(allowed_V[i])),
             i == taken,
         )

@@ -1,14 +1,13 @@
 """The whole machine on one page of text: a line a step, then the translation token by token."""
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
 from vidrio.glass.comparison import first
 from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.words import without_head
 from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look
@@ -18,7 +17,6 @@ from vidrio.look.writing import (
     PRECISION,
     WIDTH,
     apart,
-    bar,
     cut,
     left,
     note,
@@ -28,7 +26,6 @@ from vidrio.look.writing import (
     visible,
     wrap,
 )
-from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 
 AXES = {
@@ -131,51 +128,47 @@ def _way(seen: Look) -> Iterator[str]:
     letters = {letter for name in trace.values for letter in trace.stages[name].axes}
     legend = (f"{a} {trace.sizes[a]:,} ({says})".replace(" ", NO_BREAK) for a, says in AXES.items() if a in letters)
     yield note(f"The way  {', '.join(legend)}", hang=9)
-    steps = list(_steps(seen))
-    shapes, addresses = (max(len(getattr(step, column)) for step in steps) for column in ("shape", "address"))
+    rows = [(_title(seen, address), *_step(seen, address)) for address in _shown(seen)]
+    shapes, addresses = (max(len(row[column]) for row in rows) for column in (2, 4))
     room = WIDTH - addresses - shapes - 7 - 8
-    for title, under in groupby(steps, key=lambda step: step.title):
+    for title, under in groupby(rows, key=lambda row: row[0]):
         yield ""
         yield wrap(title, indent="  ")
-        for step in under:
-            first, *rest = wrap(step.says, room).splitlines()
-            yield f"  {left(first, room)}  {step.shape:>{shapes}}  {step.place:7}  {step.address}"
+        for _, says, shaped, place, address in under:
+            first, *rest = wrap(says, room).splitlines()
+            yield f"  {left(first, room)}  {shaped:>{shapes}}  {place:7}  {address}"
             yield from (f"  {line}" for line in rest)
 
 
-class WayStep(NamedTuple):
-    """What a quantity is, and where."""
-
-    title: str  # of what it belongs to
-    says: str
-    address: str
-    shape: str
-    place: str  # §3.1, not `§3.1, layer norm`; `departs` where the model does something else than the paper
+def _layer(address: str) -> int:
+    """The number of its layer; -1 outside of layers."""
+    parts = address.split(".")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else -1
 
 
-def _steps(seen: Look) -> Iterator[WayStep]:
-    trace, config = seen.trace, seen.model.config
-    last_of = {tuple(address.split(".")[:2]): address for address in trace.values}  # of each layer
-    for address, array in trace.values.items():
-        stage = trace.stages[address]
-        side, *rest = address.split(".")
-        layer = rest[0] if rest and rest[0].isdigit() else ""
-        head = re.search(r"\.h(\d+)$", address)
-        if (stage.kind == "aggregate" and address != "out.pooled") or (head and head[1] != "0"):
-            continue
-        later = layer not in ("", "0")
-        if later and address != last_of[side, layer]:
-            continue
-        name = f"{address}…{config.n_heads - 1}" if head and config.n_heads > 1 else address
-        says = f"what layer {layer} makes of it" if later else stage.says
-        place = stage.place.split(",")[0].split(":")[0]
-        yield WayStep(_title(side, layer, rest, config), says, name, shape(array), place)
+def _shown(seen: Look) -> Iterator[str]:
+    """Of each side layer 0 in full, head 0 for all heads; of the later layers only what comes out of them."""
+    last_of = {tuple(address.split(".")[:2]): address for address in seen.trace.values}
+    for address in seen.trace.values:
+        later = _layer(address) > 0 and address != last_of[tuple(address.split(".")[:2])]
+        aggregate = seen.trace.stages[address].kind == "aggregate" and address != "out.pooled"
+        if not (later or aggregate or without_head(address)[1] not in ("", ".h0")):
+            yield address
 
 
-def _title(side: str, layer: str, rest: list[str], config: ModelConfig) -> str:
-    if side in ("enc", "dec") and layer:
+def _step(seen: Look, address: str) -> tuple[str, str, str, str]:
+    """What a quantity is, its shape, its place in the paper (§3.1, not `§3.1, layer norm`), and its address."""
+    stage, heads, layer = seen.trace.stages[address], seen.model.config.n_heads, _layer(address)
+    says = f"what layer {layer} makes of it" if layer > 0 else stage.says
+    name = f"{address}…{heads - 1}" if without_head(address)[1] and heads > 1 else address
+    return says, shape(seen.trace.array(address)), stage.place.split(",")[0].split(":")[0], name
+
+
+def _title(seen: Look, address: str) -> str:
+    config, layer, (side, *rest) = seen.model.config, _layer(address), address.split(".")
+    if layer >= 0:
         name, layers = {"enc": ("Encoder", config.n_encoder_layers), "dec": ("Decoder", config.n_decoder_layers)}[side]
-        if layer != "0":
+        if layer > 0:
             several = "s 1 to " + str(layers - 1) if layers > 2 else " 1"
             return f"{name} layer{several}: the same steps, own parameters"
         sub = {"self": "self-attention", "cross": "cross-attention, which reads the source", "ffn": "feed-forward"}
@@ -201,10 +194,9 @@ def _words_out(seen: Look, precision: int) -> Iterator[str]:
         + ["given: the prompt"] * (t < prompt)
         for t, (after, token, log_p) in steps
     ]
-    draw = _drawn if seen.options.sampling is not None else _likely
     for t, head in enumerate(table(rows, align="rlll").splitlines()):
         yield f"  {head}"
-        yield draw(likeliest(seen, t, TOP), precision)
+        yield _likely(likeliest(seen, t, TOP), precision)
     yield ""
     yield _how_found(seen, precision)
 
@@ -213,15 +205,6 @@ def _likely(candidates: Iterable[Candidate], precision: int) -> str:
     """`hola 0.9951 · mundo 0.0020 · …`."""
     parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * c.forbidden for c in candidates)
     return wrap(" · ".join(part.replace(" ", NO_BREAK) for part in parts), indent="     ")
-
-
-def _drawn(candidates: Iterable[Candidate], precision: int) -> str:
-    """With sampling: the model's own probability beside the one that was drawn from."""
-    rows = [
-        ["→" * c.taken, cut(c.token, 16), *(part for p in (c.p, c.drawable) for part in (number(p, precision), bar(p)))]
-        for c in candidates
-    ]
-    return table(rows, ["", "", "p of the model", "", "p to be drawn", ""], "ll.l.l", indent=5)
 
 
 def _how_found(seen: Look, precision: int) -> str:
@@ -255,9 +238,7 @@ def _why_stopped(seen: Look) -> str:
 def _classes_out(seen: Look, precision: int) -> Iterator[str]:
     """A classifier's classes with their probabilities."""
     yield "The classes"
-    yield table(
-        [[cut(name, 30), number(p, precision), bar(p, 20)] for name, _, p in classes(seen)], align="l.l", indent=2
-    )
+    yield table([[cut(name, 30), number(p, precision)] for name, _, p in classes(seen)], align="l.", indent=2)
 
 
 def _onward(seen: Look, again: CommandLine) -> Iterator[str]:

@@ -46,10 +46,9 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "edited": list(seen.trace.computed),
         "search": run_data.search_data(_searched(seen)) if seen.result else None,
         "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
-        "kept": run_data.kept_data(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "again": again.look(),
-        "sha256": run_data.identity(seen.model)["sha256"],
+        "sha256": run_data.checksums(seen.model),
     }
     return _file(_title(seen), [*_bundle(), _deflated(json_text(data)), _deflated(save(_numbers(seen.trace)))])
 

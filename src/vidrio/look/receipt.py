@@ -1,26 +1,23 @@
 """A receipt as a view, as JSON and for the page; the way down from a number to the parameters and ids it is made of."""
 
 import math
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import InputError
 from vidrio.glass.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
 from vidrio.glass.notations import COPIES
-from vidrio.glass.receipts import Compared, Receipt, locate, receipt, walk
+from vidrio.glass.receipts import Compared, Receipt, locate, receipt
 from vidrio.glass.stored import stored
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.words import without_head
 from vidrio.look.run import Look
-from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, note, number, table, text_width, visible
+from vidrio.look.writing import NO_BREAK, PRECISION, note, number, visible
 
 INPUTS = 8  # shown of those a number is made from
-DEEP = 100  # lines of the way down, unless --limit says otherwise
-DEEPEST_INDENT = 16
 LISTED = 1100  # inputs on the page, and terms of a sum; a vocabulary's softmax has thousands
 
 Show = Callable[[float], str]
@@ -73,27 +70,13 @@ def _working(bill: Receipt, show: Show) -> Iterator[str]:
     else:
         long = {short: name for name, short in bill.short_names.items() if short != name}
         yield note(f"= {bill.stage.formula}", indent=2, hang=4)
-        yield note(f"= {_tight(bill.formula)}", indent=2, hang=4)
+        yield note(f"= {bill.formula}", indent=2, hang=4)
         if long:
             where = ", ".join(f"{short} = {name}".replace(" ", NO_BREAK) for short, name in long.items())
             yield note(f"where {where}", indent=4)
         constant = isinstance(bill.expression, Number) and bill.expression.cell is None
         for line in bill.working(show) if not constant else ():
-            yield note(f"= {_tight(line)}", indent=2, hang=4)
-    if bill.facts:
-        yield ""
-        rows = [[what, show(value)] for what, value in bill.facts]
-        yield table(rows, align="l.", indent=2)
-
-
-def _tight(line: str) -> str:
-    """The same, but no line will end inside a short pair of brackets."""
-
-    def bracket(match: re.Match[str]) -> str:
-        text = match[0]
-        return text.replace(" ", NO_BREAK) if len(text) <= 32 else f"({_tight(text[1:-1])})"
-
-    return re.sub(r"\((?:[^()]|\([^()]*\))*\)", bracket, line)
+            yield note(f"= {line}", indent=2, hang=4)
 
 
 def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
@@ -145,8 +128,6 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
     if scale := found["scale"]:
         worth = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
         yield note(f"{worth}: {found['value']!r}", indent=2)
-    yield f"  sha256 of {found['tensor']}:"
-    yield f"    {found['sha256']}"
     if found["value"] != bill.value:
         changed = float(bill.value)
         yield note(f"Here it is {changed!r}: rounded to {bill.precision.name}, or changed by a what-if.", indent=2)
@@ -157,54 +138,23 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
     if file is None or bill.stage.kind != "parameter" or not file.is_file():
         return None
     name, head = without_head(bill.at.name)
-    for tensor in stored(file):
-        if tensor.name == name:
-            place = (int(head.removeprefix(".h")), *bill.at.place) if head else bill.at.place
-            offset, raw = tensor.bytes_of(place)
-            scale = tensor.scale_bytes_of(place)
-            return {
-                "file": file.name,
-                "tensor": tensor.name,
-                "dtype": tensor.dtype,
-                "offset": offset,
-                "bytes": raw.hex(" "),
-                "integer": int.from_bytes(raw, signed=True) if scale else None,
-                "scale": scale
-                and {"offset": scale[0], "bytes": scale[1].hex(" "), "value": struct.unpack("<f", scale[1])[0]},
-                "value": float(tensor.array[place]),
-                "sha256": tensor.sha256,
-            }
-    return None
+    tensor = next(tensor for tensor in stored(file) if tensor.name == name)
+    place = (int(head.removeprefix(".h")), *bill.at.place) if head else bill.at.place
+    offset, raw = tensor.at(place)
+    found = {"file": file.name, "tensor": name, "dtype": tensor.dtype, "offset": offset, "bytes": raw.hex(" ")}
+    found |= {"value": float(tensor.array[place]), "integer": None, "scale": None}
+    if tensor.scale:
+        offset, worth = tensor.scale.at(place)
+        found["integer"] = int.from_bytes(raw, signed=True)
+        found["scale"] = {"offset": offset, "bytes": worth.hex(" "), "value": struct.unpack("<f", worth)[0]}
+    return found
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
-    """The arithmetic of the number at an address, to paste: calculator, python, spreadsheet or latex."""
+    """The arithmetic of the number at an address, to paste: python or spreadsheet."""
     if kind not in COPIES:
         raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
     return receipt(trace, locate(trace, parse_address(address))).copy(kind)
-
-
-# --- the way down -----------------------------------------------------------------------------------------------------
-
-
-def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[str]:
-    """Receipts, one a line, from a number down to parameters and ids, each number once."""
-    at, show = locate(trace, parse_address(address)), digits(precision)
-    lines = list(islice(walk(trace, at), limit + 1))
-    yield "What it is made from, each number once; in front, how far down it lies."
-    for depth, bill in lines[:limit]:
-        head = f"{depth:>3}  {' ' * min(depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
-        yield cut(f"{head}{_made(bill, show)}", max(WIDTH, text_width(head) + 2))
-    if len(lines) > limit:
-        yield f"… and more, left out here: --limit {2 * limit} shows more."
-
-
-def _made(bill: Receipt, show: Show) -> str:
-    if bill.stage.kind == "parameter":
-        return "   a parameter"
-    if bill.stage.kind == "input":
-        return f"   the id of {visible(bill.tokens[0])}" if bill.tokens[0] else "   an id"
-    return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(show)[0]}"
 
 
 def compared_data(result: Compared) -> dict[str, float]:
@@ -233,7 +183,6 @@ def receipt_data(seen: Look, address: str) -> dict[str, Any]:
         **compared_data(bill.compared),
         "agrees": bill.compared.agrees,
         "edited": bill.edited,
-        "facts": [{"what": what, "value": value} for what, value in bill.facts],
         "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:LISTED]],
         "used_by": list(bill.used_by),
         "quantity": stage.address,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.errors import ConfigError, InputError
+from vidrio.errors import ConfigError
 from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, no_tap
@@ -164,7 +164,6 @@ def look(
     seen = Look(model, text, pieces, (), (), (), "", trace, options, tree)
     if config.has_encoder and not ids:
         return seen
-    _refuse_too_long(config, len(ids))
     if config.shape == "encoder":
         return _classified(seen, ids)
     if config.shape == "decoder":
@@ -281,19 +280,6 @@ def _step(machine: Machine, source_ids: Sequence[int]) -> Step:
         return logits_NV
 
     return step
-
-
-def _refuse_too_long(config: ModelConfig, length: int) -> None:
-    """Before anything is computed. The end token needs a place too; so does the start token before a prompt."""
-    room = config.max_positions - (config.source_end if config.has_encoder else 1)
-    if length > room:
-        special = "end" if config.has_encoder else "start"
-        raise InputError(
-            "the text is longer than the model's positions",
-            found=f"{length} tokens; the model holds {room}"
-            + f" and the {special} token" * (config.max_positions - room),
-            do="shorten or split the text; nothing was cut off silently",
-        )
 
 
 def _names(tokenizer: Tokenizer, size: int) -> list[str]:

@@ -17,7 +17,7 @@ from vidrio.glass.walk import positions
 from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.measures import Alike, alike, classes, likeliest, listed, mean_of_heads, projection
+from vidrio.look.measures import alike, classes, likeliest, listed, mean_of_heads
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.files import sha256
 from vidrio.model.parameters import count
@@ -51,16 +51,9 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
     }
 
 
-def identity(model: LoadedModel) -> dict[str, Any]:
-    """Which model it was, by the checksums of its files, wherever they lie."""
-    return {
-        "name": model.name,
-        "source_language": model.about.source_language,
-        "target_language": model.about.target_language,
-        "parameters": count(model.config),
-        "config": model.config.to_json(),
-        "sha256": {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()},
-    }
+def checksums(model: LoadedModel) -> dict[str, str]:
+    """Of the model's files, wherever they lie: which model it was."""
+    return {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()}
 
 
 def answer(
@@ -179,27 +172,6 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
     }
 
 
-def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
-    """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
-    if seen.empty or seen.stopped or not seen.model.machine.causal or not seen.model.config.has_decoder:
-        return []  # without the mask nothing can be reused: every step computes all rows afresh
-    sources = len(seen.source_ids)
-    parts = [("memory", "S")] if sources else []
-    names = [name for name in seen.trace.values if name.startswith("dec.") and name.endswith(".K.h0")]
-    parts += [(name.removesuffix(".K.h0"), "S" if ".cross." in name else "T") for name in names]
-
-    def rows(axis: str, step: int) -> int:
-        return sources if axis == "S" else step + 1
-
-    return [
-        [
-            {"part": part, "axis": axis, "reused": rows(axis, step - 1) if step else 0, "rows": rows(axis, step)}
-            for part, axis in parts
-        ]
-        for step in range(len(seen.target_ids))
-    ]
-
-
 def _found(seen: Look) -> dict[str, Any] | None:
     best = seen.result
     return {"text": seen.translation, "log_p": best.log_prob, "score": best.score} if best else None
@@ -207,42 +179,10 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 def tokenising_data(seen: Look) -> dict[str, Any]:
     """Every step from the text to its tokens, and how alike their learned rows are."""
-    glass, trace, encoder = seen.model, seen.trace, seen.model.config.has_encoder
+    glass, encoder = seen.model, seen.model.config.has_encoder
     tokens = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
     side = "src" if encoder else "tgt"
-    if f"{side}.ids" not in trace:
-        return {**tokens, "alike": None}
-    rows = alike(trace, side)
-    return {
-        **tokens,
-        "alike": {
-            "quantity": rows.quantity,
-            "table": rows.table,
-            "tokens": rows.tokens,
-            "cosines": rows.cosines.tolist(),
-            "projection": _laid_flat(trace.array(rows.table), rows),
-            "nearest": [
-                {"token": rows.words[i], "near": [{"token": rows.words[j], "cosine": cosine} for j, cosine in found]}
-                for i, found in rows.near.items()
-            ],
-        },
-    }
-
-
-def _laid_flat(table_VD: Array, rows: Alike) -> dict[str, Any] | None:
-    """Tokens and their neighbours as points; a neighbour of several belongs to the first."""
-    of: dict[int, int | None] = dict.fromkeys(rows.near)
-    for place, others in enumerate(rows.near.values()):
-        for other, _ in others:
-            of.setdefault(other, place)
-    flat = projection(table_VD[list(of)])
-    if flat is None:
-        return None
-    points = [
-        {"token": rows.words[i], "x": float(x), "y": float(y), "of": of[i]}
-        for i, (x, y) in zip(of, flat[0], strict=True)
-    ]
-    return {"explained": list(flat[1]), "points": points}
+    return {**tokens, "alike": alike(seen.trace, side) if f"{side}.ids" in seen.trace else None}
 
 
 def positions_at(machine: Machine, address: str) -> dict[str, Array]:

@@ -101,15 +101,6 @@ def shade(value: float) -> str:
     return _BARS[min(7, int(value * 8 + 1e-3))]
 
 
-def bar(value: float, width: int = 10) -> str:
-    """A bar of `width` cells for a share from 0 to 1, in eighths of a cell, padded to its width."""
-    if not 0 <= value <= 1:
-        return " " * width
-    eighths = round(value * width * 8)
-    drawn = "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
-    return drawn.ljust(width)
-
-
 # --- text in columns --------------------------------------------------------------------------------------------------
 
 

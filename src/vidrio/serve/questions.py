@@ -105,12 +105,6 @@ def choose(looking: Looking, q: Question) -> Any:
     return run_data.choosing_data(seen, q.step, sampling)
 
 
-def kept(looking: Looking, q: Question) -> Any:
-    """What a decoding step reused, and what it computed anew."""
-    steps = run_data.kept_data(q.run(looking).look)
-    return steps[q.step] if q.step < len(steps) else []
-
-
 def tokens(looking: Looking, q: Question) -> Any:
     """Every step from the text to its tokens."""
     return run_data.tokenising_data(q.run(looking).look)
@@ -161,7 +155,7 @@ def life(looking: Looking, q: Question) -> Any:
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (
-        *(machine, translate, run, search, choose, kept, tokens, tensors, positions),
+        *(machine, translate, run, search, choose, tokens, tensors, positions),
         *(receipt, copy, learning, forced, life),
     )
 }

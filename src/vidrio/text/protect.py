@@ -119,7 +119,7 @@ _SIGN = pattern(
     "[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]|[(](?:[cCrR]|tm|TM)[)]"
 )
 _TRAILING = pattern(r"(?:[.]\d+)+")
-ASCII_WORD = pattern(r"[A-Za-z0-9]")
+_UNIT = pattern(rf"\d\s?({_UNITS})(?!\w)")
 _BY_DIGITS = ("number", "date", "time", "version")
 
 
@@ -177,16 +177,10 @@ def came_through(source: Protected, translation: str) -> bool:
     written = protected(translation)
     if has_words(source) and not has_words(written):
         return False
-    things = Counter(
-        (source.text[start:end], _copies(source.text, start, end), kind) for start, end, kind in source.spans
-    )
-    exact = {(thing, copies): count for (thing, copies, kind), count in things.items() if kind not in _BY_DIGITS}
-    handles = {translation[start:end] for start, end, kind in written.spans if kind == "handle"}  # 207 became #207
-    return (
-        all(len(re.findall(copies, translation)) >= count for (_, copies), count in exact.items())
-        and all(translation.count(thing) <= source.text.count(thing) for thing in handles | {one for one, _ in exact})
-        and _has_all_numbers(source, written)
-        and not _has_more_numbers(source, written)
+    things = {source.text[start:end] for start, end, kind in source.spans if kind not in _BY_DIGITS}
+    things |= {translation[start:end] for start, end, kind in written.spans if kind == "handle"}  # 207 became #207
+    return all(translation.count(thing) == source.text.count(thing) for thing in things) and (
+        _same_numbers(source, written) and _same_measures(source, written)
     )
 
 
@@ -200,78 +194,47 @@ def _unprotected(text: Protected) -> str:
     return " ".join(text.text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _copies(source: str, start: int, end: int) -> str:
-    """A pattern of what stands there: #one is none in #oneone, unless words touch it in the source."""
-    thing, before, after = source[start:end], source[start - 1 : start], source[end : end + 1]
-    left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
-    right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
-    return f"{left}{re.escape(thing)}{right}"
+def _same_numbers(source: Protected, written: Protected) -> bool:
+    """Whether a translation has the numbers of the source, and no others; where that has none at all, one in the
+    translation may have been a word."""
+    wanted = Counter(_key(number, kind) for number, kind in _numbers(source))
+    known = wanted | Counter(re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
+    keys = [{_key(number, kind) for kind in ("number", "date")} for number, _ in _numbers(written)]
+    found = Counter[str](min(one & known.keys() or one) for one in keys)
+    return not wanted or not (wanted - found or found - known)
 
 
-def _has_all_numbers(source: Protected, written: Protected) -> bool:
-    """Whether a translation has the numbers of the source, with their units and currencies."""
-    wanted, money = Counter[str](), Counter[str]()
-    for start, end, kind in source.spans:
-        if kind in _BY_DIGITS:
-            number = source.text[start:end]
-            wanted[_key(number, kind) + (_unit(number) if kind == "number" else "")] += 1
-            money.update(sign for sign in number if sign in _MONEY)
-    there = Counter(key for n in _numbers(written) for key in {_value(n), _value(n) + _unit(n), _digits(n)})
-    return not wanted - there and all(count <= _mentions(sign, written.text) for sign, count in money.items())
+def _same_measures(source: Protected, written: Protected) -> bool:
+    """Whether the units of the source are in a translation, and its currencies, as signs or as words."""
+    numbers = [source.text[start:end] for start, end, kind in source.spans if kind == "number"]
+    units = Counter(unit for number in numbers for unit in _UNIT.findall(number))
+    signs = Counter(sign for number in numbers for sign in number if sign in _MONEY)
+    words = {sign: re.findall(_CURRENCIES.get(sign, "(?!)"), written.text, re.IGNORECASE) for sign in signs}
+    return not units - Counter(_UNIT.findall(written.text)) and all(
+        count <= written.text.count(sign) + len(words[sign]) for sign, count in signs.items()
+    )
 
 
-def _has_more_numbers(source: Protected, written: Protected) -> bool:
-    """Whether a translation has a number that is not in the source; where that has none at all, it may have been a
-    word."""
-    known = Counter(_key(source.text[start:end], kind) for start, end, kind in source.spans if kind in _BY_DIGITS)
-    if not known:
-        return False
-    known |= Counter(re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
-    found = ((_digits(number), _value(number)) for number in _numbers(written))
-    return bool(Counter(digits if digits in known else value for digits, value in found) - known)
-
-
-def _mentions(currency: str, translation: str) -> int:
-    """How often a currency stands in a translation, as a sign or as a word."""
-    words = _CURRENCIES.get(currency)
-    return translation.count(currency) + (len(re.findall(words, translation, re.IGNORECASE)) if words else 0)
-
-
-def _numbers(text: Protected) -> list[str]:
-    """What stands in a text as digits; with digits that trail behind: $18.10.10."""
-    ends = ((start, _TRAILING.match(text.text, end), end) for start, end, kind in text.spans if kind in _BY_DIGITS)
-    return [text.text[start : trailing.end() if trailing else end] for start, trailing, end in ends]
+def _numbers(text: Protected) -> list[tuple[str, str]]:
+    """What stands in a text as digits, and its kind; with digits that trail behind: $18.10.10."""
+    ends = ((start, _TRAILING.match(text.text, end), end, kind) for start, end, kind in text.spans)
+    return [
+        (text.text[start : trailing.end() if trailing else end], kind)
+        for start, trailing, end, kind in ends
+        if kind in _BY_DIGITS
+    ]
 
 
 def _key(text: str, kind: str) -> str:
-    """What it is known by, however it is written."""
-    return _value(text) if kind == "number" else _digits(text) if kind in _BY_DIGITS else text
-
-
-def _value(number: str) -> str:
-    """1,234.5 and 1.234,5 are 1234.5, and not 12345. What stands after the last sign is a fraction, unless it could be
-    thousands."""
-    *groups, last = re.findall(r"\d+", number)
-    signs = _signs(number)
+    """What a number is known by, however it is written. 9:30 may become 9.30, but not 930; 01.02.2023 may become
+    01/02/2023. 1,234.5 and 1.234,5 are 1234.5, and not 12345: what stands after the last sign is a fraction, unless it
+    could be thousands."""
+    groups, signs = re.findall(r"\d+", text), re.findall(r"(?<=\d)\D(?=\d)", text)
     alike = len(set(signs)) == 1
+    if kind != "number":
+        return " ".join(groups) if len(set(signs)) < 2 and not (len(groups) > 2 and "," in signs) else text
+    *first, last = groups
     if (alike and len(signs) > 1 and len(last) != 3) or len(set(signs[:-1])) > 1:
-        return number  # 1.250.00 is none, nor is 1,25.0.00
-    thousands = not groups or (len(last) == 3 and alike)
-    return "".join(groups) + ("" if thousands else ".") + last
-
-
-def _unit(number: str) -> str:
-    """What is counted, if it is told by a sign that both languages write alike."""
-    unit = re.search(rf"\d\s?({_UNITS})\Z", number)
-    return unit[1] if unit else ""
-
-
-def _digits(text: str) -> str:
-    """9:30 may become 9.30, but not 930; 01.02.2023 may become 01/02/2023, but neither 01,02.2023 nor 01,02,2023."""
-    groups, signs = re.findall(r"\d+", text), set(_signs(text))
-    return text if len(signs) > 1 or (len(groups) > 2 and "," in signs) else " ".join(groups)
-
-
-def _signs(text: str) -> list[str]:
-    """What stands alone between two digits."""
-    return re.findall(r"(?<=\d)\D(?=\d)", text)
+        return text  # 1.250.00 is no number, nor is 1,25.0.00
+    thousands = not first or (len(last) == 3 and alike)
+    return "".join(first) + ("" if thousands else ".") + last

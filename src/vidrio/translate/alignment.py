@@ -17,7 +17,7 @@ import numpy as np
 from vidrio.text.mask import Masked
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place, token_places, word_of_each, worded, words
-from vidrio.translate.translation import Link, Word, word_at
+from vidrio.translate.translation import Link, Word, mean, word_at
 
 
 def shares(
@@ -63,14 +63,8 @@ def confident_words(text: str, tokens: Sequence[Place], token_log_probs: Sequenc
     probs_of: list[list[float]] = [[] for _ in range(len(places) + 1)]  # the last for what belongs to no word, −1
     for number, log_prob in zip(numbers, token_log_probs, strict=False):  # the end token is left
         probs_of[number].append(math.exp(log_prob))
-    found = (
-        word_at(text, place)._replace(confidence=mean(probs)) for place, probs in zip(places, probs_of, strict=False)
-    )
+    found = (word_at(text, at)._replace(confidence=mean(p, 1.0)) for at, p in zip(places, probs_of, strict=False))
     return tuple(word for word in found if worded(word.text))
-
-
-def mean(probs: Sequence[float]) -> float:
-    return sum(probs) / len(probs) if probs else 1.0
 
 
 # --- where tokens stand: the model read and wrote symbols, and other letters, in place of some of the text ------------

@@ -35,7 +35,7 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
                     yield []
             asked = time.perf_counter()
     except Exception:  # a line that cannot be read: those before it are translated
-        yield chunk
+        yield from (chunk, [])
         raise
     if chunk:
         yield chunk
@@ -44,13 +44,13 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
 def in_order(
     chunks: Iterable[Sequence[str]], work: Callable[[Sequence[str], Callable[[], bool]], Found]
 ) -> Iterator[Found]:
-    """What comes of each chunk, some of them worked on at the same time. An empty one, or an error, means: no more for
-    now, finish what there is. `work` is told how to know that nobody wants the rest any more."""
+    """What comes of each chunk, some of them worked on at the same time. An empty one means: no more for now, finish
+    what there is. `work` is told how to know that nobody wants the rest any more."""
     left = threading.Event()
     pending: deque[Future[Found]] = deque()
     pool = ThreadPoolExecutor(CHUNKS)
     try:
-        for chunk in _closed(chunks):
+        for chunk in chunks:
             if chunk:
                 pending.append(pool.submit(work, chunk, left.is_set))
             while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
@@ -60,15 +60,6 @@ def in_order(
     finally:
         left.set()
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _closed(chunks: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """The same chunks; an empty one before an error."""
-    try:
-        yield from chunks
-    except Exception:
-        yield []
-        raise
 
 
 def waited_for(future: Future[Found]) -> Found:

@@ -1,7 +1,7 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.mask import Masked
+from vidrio.text.sentences import CLOSING
 from vidrio.text.words import Place
 
 
@@ -40,7 +41,7 @@ def word_at(text: str, place: Place) -> Word:
 
 
 class Details(NamedTuple):
-    """What is computed of a sentence when it is first asked for. Places count from the sentence."""
+    """What is computed of a sentence when it is first asked for, with its places in the text and the translation."""
 
     alignment: tuple[Link, ...]
     words: tuple[Word, ...]
@@ -78,8 +79,7 @@ class Sentence(NamedTuple):
     @property
     def confidence(self) -> float:
         """The mean probability of a token, the end token included."""
-        log_probs = self.best.token_log_probs
-        return sum(map(math.exp, log_probs)) / max(1, len(log_probs))
+        return mean([*map(math.exp, self.best.token_log_probs)], 0.0)
 
 
 Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
@@ -108,16 +108,16 @@ class Translation:
     @property
     def score(self) -> float:
         """The mean log-probability of a token: 0 is certain, −1 is 37 % for each. 0 where nothing was translated."""
-        return self._mean(sentence.best.log_prob for sentence in self.sentences)
+        return mean(self._log_probs, 0.0)
 
     @property
     def confidence(self) -> float:
         """The mean probability of a token, 0 to 1; 1 where nothing was translated."""
-        weighed = (sentence.confidence * len(sentence.best.token_log_probs) for sentence in self.sentences)
-        return self._mean(weighed) if self.sentences else 1.0
+        return mean([*map(math.exp, self._log_probs)], 1.0)
 
-    def _mean(self, sums: Iterable[float]) -> float:
-        return sum(sums) / max(1, sum(len(sentence.best.token_log_probs) for sentence in self.sentences))
+    @property
+    def _log_probs(self) -> list[float]:
+        return [log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs]
 
     @property
     def unknown(self) -> list[str]:
@@ -126,21 +126,13 @@ class Translation:
 
     @cached_property
     def alignment(self) -> tuple[Link, ...]:
-        """Which word came from which (alignment.py); places are those in the text and the translation."""
-        return tuple(
-            Link(link.source.moved(sentence.source_start), link.target.moved(sentence.target_start), link.weight)
-            for sentence, details in zip(self.sentences, self._details, strict=True)
-            for link in details.alignment
-        )
+        """Which word came from which (alignment.py)."""
+        return tuple(link for details in self._details for link in details.alignment)
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
         """The words of the translation that have a letter or a digit, each with its confidence."""
-        return tuple(
-            word.moved(sentence.target_start)
-            for sentence, details in zip(self.sentences, self._details, strict=True)
-            for word in details.words
-        )
+        return tuple(word for details in self._details for word in details.words)
 
     @cached_property
     def _details(self) -> tuple[Details, ...]:
@@ -169,11 +161,15 @@ class Translation:
         }
 
     def _sentences_json(self) -> Iterator[dict[str, Any]]:
+        def place(text: str, start: int, part: str) -> list[int]:
+            first = len(text[:start].encode())
+            return [first, first + len(part.encode())]
+
         for sentence, details in zip(self.sentences, self._details, strict=True):
-            at_source, at_target, best = sentence.source_start, sentence.target_start, sentence.best
+            best = sentence.best
             yield {
-                "source": _bytes(self.source, at_source, sentence.source),
-                "target": _bytes(self.text, at_target, sentence.text),
+                "source": place(self.source, sentence.source_start, sentence.source),
+                "target": place(self.text, sentence.target_start, sentence.text),
                 "log_prob": best.log_prob,
                 "score": best.score,
                 "confidence": sentence.confidence,
@@ -187,19 +183,15 @@ class Translation:
                 ],
                 "alignment": [
                     {
-                        "source": _bytes(self.source, at_source + link.source.start, link.source.text),
-                        "target": _bytes(self.text, at_target + link.target.start, link.target.text),
-                        "weight": link.weight,
+                        "source": place(self.source, source.start, source.text),
+                        "target": place(self.text, target.start, target.text),
+                        "weight": weight,
                     }
-                    for link in details.alignment
+                    for source, target, weight in details.alignment
                 ],
                 "words": [
-                    {
-                        "text": word.text,
-                        "bytes": _bytes(self.text, at_target + word.start, word.text),
-                        "confidence": word.confidence,
-                    }
-                    for word in details.words
+                    {"text": text, "bytes": place(self.text, start, text), "confidence": confidence}
+                    for text, start, _, confidence in details.words
                 ],
             }
 
@@ -222,6 +214,25 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
     return "".join((*written, text[at:])), tuple(placed)
 
 
-def _bytes(text: str, start: int, part: str) -> list[int]:
-    first = len(text[:start].encode())
-    return [first, first + len(part.encode())]
+def fit_in(part: str, pieces: Pieces) -> Pieces:
+    """What a part of a sentence became, without what only a whole one has."""
+    if len(pieces) != 1:  # parts of it had to be translated by themselves, and fit already
+        return pieces
+    texts = tuple(fitted(part, text) for text in pieces[0].alternatives)
+    return (pieces[0]._replace(alternatives=texts),)
+
+
+def fitted(part: str, translation: str) -> str:
+    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
+    capital letter that only a whole one has. María is Mary: a name is told by how it begins."""
+    if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
+        translation = translation[:-1]
+    first, second = translation[:1], translation[1:2]
+    names = {word[0] for word in part.split() if word[0].isupper()}
+    if part[:1].islower() and first.isupper() and not second.isupper() and first not in names:
+        translation = first.lower() + translation[1:]
+    return translation
+
+
+def mean(numbers: Sequence[float], of_none: float) -> float:
+    return sum(numbers) / len(numbers) if numbers else of_none

@@ -1,41 +1,50 @@
-"""Text → text, on one screen: sentences, translated in rounds (rounds.py), put back.
+"""Text → text: sentences, protect, mask, tokens, search, unmask, in at most three rounds.
 
     translator = Translator.load("en-es")          # a name, a folder, or nothing: the default model
     translator.translate("Hello world").text       # "Hola mundo"
     for translation in translator.stream(lines):   # any number of lines, in order, in constant memory
         …
 
+The rounds: as usual; then, where something was lost, with names as they stand; then in parts, the words around what
+must come through whole, which is copied. A translation that repeats itself is searched once more, one that does not
+come to an end is made of its halves.
+
 Whatever stands between sentences (spaces, line ends, tabs) comes back byte for byte; an empty text is an empty
 translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import overload
+from string import ascii_letters
+from typing import NamedTuple, overload
 
 from vidrio.engine.engine import Engine
 from vidrio.engine.workers import Stopped
 from vidrio.errors import InputError, ModelError
-from vidrio.hypothesis import Hypothesis, Ids, Options, default_options, diverging
+from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
-from vidrio.text.mask import Masker
-from vidrio.text.parts import Splitter
-from vidrio.text.protect import Protected, protected
-from vidrio.text.sentences import split
+from vidrio.text.mask import Masked, Masker
+from vidrio.text.pattern import pattern
+from vidrio.text.protect import Protected, came_through, protected
+from vidrio.text.sentences import Splitter, around, in_halves, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.text.words import Place
 from vidrio.translate.lexicon import Lexicon, UnknownWords
-from vidrio.translate.rounds import Rounds, streaming_search
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
-from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
+from vidrio.translate.translation import Details, Link, Pieces, Sentence, Translation, fit_in, put_back
 
+NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
+AGAIN = pattern(r"(.{1,8}?)\1{3}", re.DOTALL)  # a few tokens four times, one after the other; a character is a token
+GARBLED = "\ufffd"  # what bytes that make no character are decoded to
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
 
@@ -158,9 +167,12 @@ class Translator:
         best = sentence.best
         source = source_tokens(sentence.masked, self._source)
         target = target_tokens(best.ids, sentence.masked, self._target, sentence.text)
+        found = links((sentence.source, source), (sentence.text, target), best.attention)
+        words = confident_words(sentence.text, target, best.token_log_probs)
+        at_source, at_target = sentence.source_start, sentence.target_start
         return Details(
-            links((sentence.source, source), (sentence.text, target), best.attention),
-            confident_words(sentence.text, target, best.token_log_probs),
+            tuple(Link(one.moved(at_source), other.moved(at_target), weight) for one, other, weight in found),
+            tuple(word.moved(at_target) for word in words),
             tuple(map(self._target.token, (*best.ids, *[self.config.special.end] * best.ended))),
         )
 
@@ -214,10 +226,172 @@ def search_options(options: Options, config: ModelConfig, tokens: int) -> Option
 
 
 def cores() -> int:
-    return (
-        1
-        if sys.platform == "emscripten"
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
+    if sys.platform == "emscripten":
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+
+class SearchResult(NamedTuple):
+    """What the search found for a source."""
+
+    source: Ids
+    hypotheses: list[Hypothesis]
+    texts: list[str]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Translates sentences, by a model and its options."""
+
+    masker: Masker
+    source: Tokenizer
+    target: Tokenizer
+    close: Ids  # what closes a source
+    engine: Engine
+    options: Options
+    stopped: Stopped = None  # nobody wants the result any more
+    search: SearchAll | None = None  # in place of the engine's, for whole sentences
+
+    def translate(self, sentences: Sequence[Protected], *, hide_names: bool = True) -> list[Pieces]:
+        """What becomes of each sentence."""
+        done: dict[Protected, Pieces] = {}
+        lost = self._round(dict.fromkeys(sentences), done, hide_names=hide_names)
+        if named := [masked.source for masked in lost if masked.named]:
+            lost = [masked for masked in lost if not masked.named] + self._round(named, done, hide_names=False)
+        if lost:
+            done |= self._in_parts([masked.source for masked in lost])
+        if cut := [source for source, pieces in done.items() if len(pieces) == 1 and not pieces[0].hypotheses[0].ended]:
+            done |= self._in_halves(cut)
+        return [done[source] for source in sentences]
+
+    def _round(
+        self, sentences: Iterable[Protected], done: dict[Protected, Pieces], *, hide_names: bool
+    ) -> list[Masked]:
+        """Translate sentences; those of which something was lost come back, as they were read."""
+        forms = not self.options.prefix
+        read = [self.masker.mask(source, forms=forms, hide_names=hide_names) for source in sentences]
+        lost = []
+        for masked, sentence in zip(read, self._attempt(read, self.options, self.search), strict=True):
+            source = masked.source
+            if sentence and (not source.spans or came_through(source, sentence.alternatives[0])):
+                done[source] = (sentence,)
+            else:
+                lost.append(masked)
+        return lost
+
+    def _in_parts(self, sentences: Iterable[Protected]) -> dict[Protected, Pieces]:
+        """The words around all that must come through whole; what stands between is copied."""
+        parts_of: dict[Protected, list[Place]] = {}
+        for source in sentences:
+            taken = sorted((*source.spans, *self.masker.unspellable(source)))
+            parts_of[source] = list(around(source.text, 0, len(source.text), taken))
+
+        def translate(parts: Sequence[Protected]) -> list[Pieces]:
+            read = [self.masker.mask(part, hide_names=False) for part in parts]
+            return [(found,) if found else () for found in self._attempt(read, self._free)]
+
+        return _joined(parts_of, translate)
+
+    def _in_halves(self, sentences: Iterable[Protected]) -> dict[Protected, Pieces]:
+        """Sentences whose translations did not come to an end."""
+        halves_of = {source: halves for source in sentences if (halves := in_halves(source.text))}
+        return _joined(halves_of, replace(self, options=self._free, search=None).translate)
+
+    @property
+    def _free(self) -> Options:
+        """For a part of a sentence, which may begin as it likes."""
+        return replace(self.options, prefix=()) if self.options.prefix else self.options
+
+    def _attempt(
+        self, read: Sequence[Masked], options: Options, search: SearchAll | None = None
+    ) -> list[Sentence | None]:
+        """What the search finds, a second one for what repeats itself, or is no text at all; None for a sentence of
+        which a symbol was lost."""
+        if self.stopped and self.stopped():
+            raise CancelledError
+        if not read:
+            return []
+        found = self._search(read, options, search)
+        bad = [n for n, (ids, hypotheses, texts) in enumerate(found) if self._is_bad(ids, hypotheses[0].ids, texts[0])]
+        if bad and not search and not options.no_repeat_ngram:
+            suppressed = (*options.suppressed, *self.target.byte_ids)
+            stricter = replace(options, no_repeat_ngram=NO_REPEAT, suppressed=suppressed)
+            for n, better in zip(bad, self._search([read[n] for n in bad], stricter), strict=True):
+                found[n] = better
+        return [self._sentence(*one, options) for one in zip(read, found, strict=True)]
+
+    def _search(self, read: Sequence[Masked], options: Options, search: SearchAll | None = None) -> list[SearchResult]:
+        given = self.source.encode_batch([masked.given for masked in read])
+        sources = [(*ids, *self.close) for ids in given]
+        found = search(sources, options) if search else self.engine.search(sources, options, self.stopped)
+        decoded = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
+        return [SearchResult(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
+
+    def _is_bad(self, source: Ids, target: Ids, text: str) -> bool:
+        """Whether a translation repeats itself, or has bytes that make no character."""
+        return repeats(source, target) or (GARBLED in text and not self.target.byte_ids.isdisjoint(target))
+
+    def _sentence(self, masked: Masked, found: SearchResult, options: Options) -> Sentence | None:
+        """The sentence with its translations; None, if the best one has lost a symbol."""
+        distinct: dict[str, Hypothesis] = {}
+        for hypothesis, written in zip(found.hypotheses, found.texts, strict=True):
+            text = masked.restore(written)
+            if text is not None:
+                distinct.setdefault(text, hypothesis)
+            elif not distinct:
+                return None
+        unknown: tuple[str, ...] = ()
+        if self.source.special.unk in found.source:
+            pieces = self.source.pieces(masked.given)
+            unknown = tuple(masked.given[piece.start : piece.end] for piece in pieces if piece.unknown)
+        return Sentence(masked.source.text, (*distinct,), (*distinct.values(),), found.source, masked, options, unknown)
+
+
+def _joined(
+    parts_of: dict[Protected, list[Place]], translate: Callable[[list[Protected]], list[Pieces]]
+) -> dict[Protected, Pieces]:
+    """Sentences made of the translations of their parts."""
+    parts = [(source, start, source.part(start, end)) for source, spans in parts_of.items() for start, end in spans]
+    fitting: dict[Protected, list[tuple[int, Pieces]]] = {source: [] for source in parts_of}
+    for (source, start, part), pieces in zip(parts, translate([part for _, _, part in parts]), strict=True):
+        fitting[source].append((start, fit_in(part.text, pieces)))
+    return {source: put_back(source.text, of_it)[1] for source, of_it in fitting.items()}
+
+
+def repeats(source: Ids, target: Ids) -> bool:
+    """Whether the target says something again and again that the source does not. A model that meets what it has hardly
+    learned (a single word, a line in capital letters, another language) may do so."""
+    return AGAIN.search("".join(map(chr, target))) is not None and AGAIN.search("".join(map(chr, source))) is None
+
+
+def streaming_search(engine: Engine, target: Tokenizer, masked: Masked, on_text: Callable[[str], bool]) -> SearchAll:
+    """A search in the place of an engine's, for a sentence that somebody watches: greedy; `on_text` is called with each
+    piece of its text as it is written, and returns whether to stop. What was shown stands, unless the sentence has to
+    be tried again (a name or a number was lost, it repeated itself): then its translation is another."""
+    ids: list[int] = []
+    shown = ""
+
+    def on_token(token: int) -> bool:
+        nonlocal shown
+        ids.append(token)
+        text = target.decode(ids)
+        # Of money the last word may go on: dólar may become dólares.
+        text = masked.unmasked(text.rstrip(ascii_letters + "ó") if masked.money else text)
+        if GARBLED in text or not text.startswith(shown) or text == shown:
+            return False
+        piece, shown = text[len(shown) :], text
+        return on_text(piece)
+
+    def search(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+        if ids or len(sources) > 1:  # the first one only is watched
+            return engine.search(sources, options)
+        source = tuple(sources[0])
+        best = engine.watch(source, options, on_token)
+        if best.ended and not repeats(source, best.ids):
+            return [[best]]
+        return engine.search(sources, replace(options, no_repeat_ngram=NO_REPEAT))
+
+    return search

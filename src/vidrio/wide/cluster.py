@@ -20,10 +20,10 @@ _opened: list[Do] = []  # on a worker, whose process stays: what does the work, 
 
 
 class Pool(NamedTuple):
-    """So many workers with so many cores each."""
+    """Of workers."""
 
     workers: int
-    cores: int
+    cores: int  # of each
 
 
 class Failed(NamedTuple):

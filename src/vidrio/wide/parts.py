@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vidrio.errors import DataError
 from vidrio.wide.places import Place
 
 PART = 1 << 18  # bytes, hardly more: some seconds of a worker's time
@@ -32,16 +31,6 @@ class File:
 
     def place(self, part: Part) -> Place:
         return self.folder / f"{part.number:06}"
-
-    def answers(self, part: Part) -> bytes:
-        """What was written of a part, if it is whole."""
-        place = self.place(part)
-        data = place.read()
-        if (lines := data.count(b"\n")) != part.lines:
-            place.remove()
-            found = f"{lines} lines of {part.lines}"
-            raise DataError(f"{place.name} is damaged", found=found, do="continue with --resume")
-        return data
 
     def parts_there(self, parts: Sequence[Part]) -> set[Part]:
         there = {place.base for place in self.folder.files()}
@@ -81,4 +70,4 @@ def join_lines(file: File, parts: Sequence[Part]) -> None:
     """Put a file together."""
     with file.target.writing() as stream:
         for part in parts:
-            stream.write(file.answers(part))
+            stream.write(file.place(part).read())

@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__AVX2__)
@@ -11,9 +12,6 @@
 #include <wasm_simd128.h>
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
-#endif
-#if defined(_WIN32)
-#include <malloc.h>
 #endif
 
 #include "maths.c"

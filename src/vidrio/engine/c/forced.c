@@ -1,64 +1,55 @@
 // One sentence with a given translation: thanks to the causal mask one pass over all its rows computes what the decoder
 // computes step by step, to the last bit. Whoever looks gets every quantity of it.
 
-// log p of each target token and of the end token after them; the rows of attention that chose them.
+// log p of each target token and of the end token after them; a row of attention for each, which shows how it was chosen.
 int32_t forced(const Model *m, Record *record, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target, float *log_probs,
                float *attention) {
   if (!can_translate(m, source, n_source, target, n_target)) return -1;
-  const int32_t *c = m->size;
-  int32_t rows = n_target + 1, layers = c[N_DECODER_LAYERS], width = logits_width(m), d = c[D_MODEL];
+  int32_t rows = n_target + 1, layers = m->size[N_DECODER_LAYERS], width = logits_width(m), at_once = record ? rows : ROWS_AT_ONCE;
   Pass pass = pass_new(m, record), *p = &pass;
-  KVCache *self = need((size_t)layers * sizeof *self), *cross = need((size_t)layers * sizeof *cross);
+  KVCache *caches = need(2 * (size_t)layers * sizeof *caches);
   int32_t *ids = need((size_t)rows * sizeof *ids);
-  ids[0] = c[START];
-  if (n_target) memcpy(ids + 1, target, (size_t)n_target * sizeof *ids);
-  if (has_encoder(m)) {
-    Source one = {source, n_source, cross};
-    encode(p, &one, 1);
-    remember(p, &one);
-  }
-  Decoding all_rows = {ids, rows, self, cross, has_encoder(m) ? attention : NULL};
-  decode(p, &all_rows, 1);
-  enter(record, "out", -1, "");
-  int32_t at_once = record || rows < LOGITS_AT_ONCE ? rows : LOGITS_AT_ONCE;
   float *some = need((size_t)at_once * (size_t)width * sizeof *some);
+  ids[0] = m->size[START];
+  if (n_target) memcpy(ids + 1, target, (size_t)n_target * sizeof *ids);
+  Group read = {.ids = source, .count = n_source, .cross = caches + layers};
+  if (has_encoder(m)) encode(p, &read, 1), remember(p);
+  decode(p, &(Group){ids, rows, caches, caches + layers, attention, 0}, 1);
+  enter(record, "out", -1, "");
   for (int32_t first = 0; first < rows; first += at_once) {
     int32_t n = rows - first < at_once ? rows - first : at_once;
-    logits(p, p->x + (size_t)first * (size_t)d, n, some);
-    for (int32_t r = 0; log_probs && r < n; r++) {
-      const float *row = some + (size_t)r * (size_t)width;
-      int32_t token = first + r < n_target ? target[first + r] : c[END];
-      float top = largest(row, width);
-      log_probs[first + r] = token < 0 ? 0 : (row[token] - top) - log_sum(row, width, top);
+    logits(p, p->x + (size_t)first * (size_t)m->size[D_MODEL], n, some);
+    for (int32_t r = 0; r < n; r++) {
+      float *row = some + (size_t)r * (size_t)width, top = largest(row, width);
+      int32_t token = first + r < n_target ? target[first + r] : m->size[END];
+      log_probs[first + r] = token < 0 ? 0 : (row[token] - top) - log_(exp_sum(row, width, top, NULL));
+      if (record) softmax(row, width);
     }
-    for (int32_t r = 0; record && r < n; r++) softmax(some + (size_t)r * (size_t)width, width);
-    tap(record, "prob", -1, some, n, m->out.out, width);
+    tap(record, "prob", "", -1, some, n, m->out.out, width);
   }
-  for (int32_t l = 0; l < layers; l++) cache_drop(&p->pages, &self[l]), cache_drop(&p->pages, &cross[l]);
-  pass_free(p);
-  let_go(self), let_go(cross), let_go(ids), let_go(some);
+  for (int32_t l = 0; l < 2 * layers; l++) cache_drop(&caches[l]);
+  make_room(p, 0, 0);
+  let_go(caches), let_go(ids), let_go(some);
   return rows;
 }
 
 // Encoder only: the mean row of the memory, and a linear layer on top -> probabilities of the classes.
 int32_t classify(const Model *m, Record *record, const int32_t *source, int32_t n_source, float *probabilities) {
-  const int32_t *c = m->size;
-  int32_t d = c[D_MODEL], width = logits_width(m);
+  const int32_t *c = m->size, d = c[D_MODEL], width = logits_width(m);
   if (has_decoder(m) || n_source < 1 || n_source > c[MAX_POSITIONS] || !are_tokens(source, n_source, c[SOURCE_VOCABULARY])) return -1;
   Pass pass = pass_new(m, record), *p = &pass;
-  encode(p, &(Source){source, n_source, NULL}, 1);
-  float *pooled = p->normed, *some = need((size_t)width * sizeof *some);
-  for (int32_t i = 0; i < d; i++) pooled[i] = 0;
+  float *pooled = need((size_t)d * sizeof *pooled), *some = need((size_t)width * sizeof *some);
+  encode(p, &(Group){.ids = source, .count = n_source}, 1);
   for (int32_t r = 0; r < n_source; r++)
     for (int32_t i = 0; i < d; i++) pooled[i] = pooled[i] + p->x[(size_t)r * (size_t)d + (size_t)i];
   for (int32_t i = 0; i < d; i++) pooled[i] = pooled[i] / (float)n_source;
   enter(record, "out", -1, "");
-  tap(record, "pooled", -1, pooled, d, 0, 1);
+  tap(record, "pooled", "", -1, pooled, d, 0, 1);
   logits(p, pooled, 1, some);
   softmax(some, width);
-  tap(record, "prob", -1, some, 1, m->out.out, width);
+  tap(record, "prob", "", -1, some, 1, m->out.out, width);
   memcpy(probabilities, some, (size_t)c[N_CLASSES] * sizeof *some);
-  pass_free(p);
-  let_go(some);
+  make_room(p, 0, 0);
+  let_go(pooled), let_go(some);
   return c[N_CLASSES];
 }
