@@ -306,16 +306,6 @@ def test_a_word_is_invented_if_no_text_has_it_and_it_is_not_copied():
     assert benchmark.invented("Anna's hause", "La casa de Anna: HAUSE, hausa", known) == ["de", "hausa"]
 
 
-def test_regular_forms_of_verbs_are_made_and_no_others():
-    imported("word_translations")  # as a script of the same folder finds it
-    lists = imported("word_lists")
-    forms = set(
-        lists.conjugated({"hablar", "habló", "comer", "comía", "comió", "tener", "tenía", "mujer", "mar", "altar"})
-    )
-    assert {"hablaré", "hablarían", "hablaba", "hablarme", "comeremos", "comiendo", "comieron", "tenían"} <= forms
-    assert forms.isdisjoint({"teneré", "tenió", "mujeré", "maré", "altaba", "habla", "come"})
-
-
 def test_what_is_typed_in_haste_keeps_its_translation(frames):
     chance = Always()
     pairs = [("I don't know.", "No lo sé."), ("Tom's dog isn't here.", "El perro no está.")]
