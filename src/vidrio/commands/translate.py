@@ -16,6 +16,7 @@ from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned
+    from vidrio.translate.translator import Translator
     from vidrio.wide.bulk import Answer
 
 AT_ONCE = 200  # texts of a document, between two steps of the progress bar
@@ -89,7 +90,10 @@ def translate(words: tuple[str, ...], sources: tuple[str, ...], ray: str | None,
         return
     source, output = (None if path is None else Path(path) for path in (next(iter(sources), None), target))
     if document:
-        translate_document(NAMES.get(form, str(source)), source or text, output, given["model_name"], given["glossary"])
+        from vidrio.translate.translator import Translator
+
+        translator = Translator.load(given["model_name"], workers)
+        translate_document(translator, NAMES.get(form, str(source)), source or text, output, given["glossary"])
         return
     work = Work.opener(**given)(workers if text is None else 1)
     if text is not None:
@@ -144,7 +148,7 @@ def refuse_contradictions(
 
 
 def translate_document(
-    name: str, source: Path | str | None, target: Path | None, model_name: str | None, glossary: Path | None
+    translator: "Translator", name: str, source: Path | str | None, target: Path | None, glossary: Path | None
 ) -> None:
     """A file, a text or standard input → a file or standard output. The name's suffix says which format it is."""
     from vidrio.commands._progress import bar
@@ -152,7 +156,6 @@ def translate_document(
     from vidrio.documents.formats import plan_file, suffix_of
     from vidrio.documents.terms import read_terms, with_terms
     from vidrio.model.files import write_output
-    from vidrio.translate.translator import Translator
 
     if target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
         raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
@@ -160,7 +163,6 @@ def translate_document(
         data = source.read_bytes()
     else:
         data = sys.stdin.buffer.read() if source is None else f"{source}\n".encode()
-    translator = Translator.load(model_name)
     plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(glossary))
     found: list[Aligned] = []
     with bar("translating", len(plan.asks)) as show:
