@@ -108,7 +108,7 @@ def test_all_builds_translate_the_same_with_the_packaged_models(
     assert all(other == first for other in others)
 
 
-@pytest.mark.parametrize("name", build.WEBASSEMBLY)
+@pytest.mark.parametrize("name", [*build.WEBASSEMBLY, *build.SUMS])
 def test_the_modules_that_are_shipped_are_made_of_the_source(name: str, tmp_path: Path) -> None:
     build.compile_to(tmp_path, name)
     made, shipped = (tmp_path / name).read_bytes(), (BUILT / name).read_bytes()
