@@ -28,9 +28,7 @@ def run(*command: str | Path, **more: object) -> str:
     try:
         done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, check=False, **more)  # type: ignore[call-overload]
     except PermissionError:
-        sys.exit(
-            f"{command[0]}: the user nobody, who tries it, may not run this; name another Python in PYTHONS"
-        )
+        sys.exit(f"{command[0]}: the user nobody, who tries it, may not run this; name another Python in PYTHONS")
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\nended with status {done.returncode}")
     return str(done.stdout)
