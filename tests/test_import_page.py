@@ -60,6 +60,6 @@ def test_the_page_as_one_file(imported: Path, browser: Browser, tmp_path: Path) 
     said: list[str] = []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto((tmp_path / "look.html").as_uri())
-    page.locator(".towers canvas").first.wait_for()
+    page.locator(".towers canvas").first.wait_for(state="attached")
     page.close()
     assert not said

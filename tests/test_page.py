@@ -31,7 +31,7 @@ def open_page(server: str, browser: Browser) -> Iterator[Open]:
         page.on("pageerror", lambda error: said.append(str(error)))
         stay_at(server, page, said)
         page.goto(f"{server}#{urlencode({'text': TEXT, **view}, doseq=True)}")
-        page.locator(".towers canvas, .refused").first.wait_for()
+        page.locator(".towers canvas, .refused").first.wait_for(state="attached")
         pages.append(page)
         return page
 
