@@ -133,6 +133,7 @@ CALLS = {
     "import": [".", "--to", "model"],
     "export": ["lesson", "--to", "ctranslate2", "there"],
     "serve": ["-m", "nothing-of-that-name", "--port", "0"],
+    "site": ["-m", "nothing-of-that-name", "--to", "folder"],
 }
 
 

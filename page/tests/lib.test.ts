@@ -164,7 +164,7 @@ describe("the plan of the machine", () => {
   });
 });
 
-const SAME = ["embedding", "exp", "id", "latex", "logP", "logit", "offset", "python", "sha256", "tensor"];
+const SAME = ["embedding", "exp", "id", "logP", "logit", "offset", "python", "sha256", "tensor"];
 
 describe("both languages", () => {
   it("have the same entries, none empty", () => {

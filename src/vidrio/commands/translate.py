@@ -125,7 +125,7 @@ def refuse_contradictions(
         ),
         "Documents take no --json, --jsonl, --n-best or --resume.": document and (json or n_best > 1 or resume),
         "--glossary cannot be combined with --json or --jsonl.": glossary and json,
-        "--confidence is for lines of text; --json and --jsonl tell it anyway.": confidence and (json or document),
+        "--confidence is for lines of text; --json and --jsonl include it.": confidence and (json or document),
         "--resume needs the --output that it continues.": resume and target is None,
         "--input and --output are the same file.": in_place,
         "--n-best gives several translations per line; add --json.": (
@@ -136,7 +136,7 @@ def refuse_contradictions(
         "--ray cannot sample: the tokens drawn depend on what else is translated.": (
             ray is not None and any(given[name] is not None for name in SAMPLING)
         ),
-        "--ray takes no --confidence; --json and --jsonl tell it.": ray is not None and confidence,
+        "--ray takes no --confidence; --json and --jsonl include it.": ray is not None and confidence,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
