@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 VENV_TEST ?= .venv-test
 WORKERS ?= 2
+BIN = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 TEXT = Hello world
 override TEXT := $(value TEXT)
 export TEXT
@@ -21,6 +22,10 @@ TIME = 90m
 # A model's folder to learn on from; else the packaged model.
 FROM =
 
+# For make release.
+KEY =
+TRAIN =
+
 # An install is done when its stamp is newer than what it was made from.
 READY = $(VENV)/.vidrio-light
 READY_TEST = $(VENV_TEST)/.vidrio-test
@@ -30,19 +35,19 @@ REQUIREMENTS = pyproject.toml constraints.txt
 STATUS =
 # Tests start some hundred processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
-RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
+RUN_TESTS = "$(VENV_TEST)/$(BIN)/python" -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help hello test slow check page engine fuzz model format pins clean python
+.PHONY: help hello test slow check page engine fuzz model format pins docs release clean python
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 hello: $(READY) ## install Vidrio and translate TEXT="Hello world"
-	@"$(VENV)/bin/vidrio" translate "$$TEXT"
-	@printf '\nTo see it in a browser, from the sentence down to one multiplication:\n  %s serve --open\n' "$(VENV)/bin/vidrio"
+	@"$(VENV)/$(BIN)/vidrio" translate "$$TEXT"
+	@printf '\nTo see it in a browser, from the sentence down to one multiplication:\n  %s serve --open\n' "$(VENV)/$(BIN)/vidrio"
 	@printf '\nTo look inside that translation, every number of it:\n  '
-	@"$(VENV)/bin/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/bin/vidrio"
+	@"$(VENV)/$(BIN)/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/$(BIN)/vidrio"
 
 test: $(READY_TEST) ## every test but the slow ones: code, style, types, pages
 	@$(RUN_TESTS); status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
@@ -51,25 +56,25 @@ slow: $(READY_TEST) ## the slow tests, with their counts and times
 	@$(RUN_TESTS) -m "slow and not network" -rP --durations 0 --durations-min 1
 
 check: $(READY_TEST) ## style and types only
-	@"$(VENV_TEST)/bin/ruff" check
-	@"$(VENV_TEST)/bin/ruff" format --check
-	@"$(VENV_TEST)/bin/mypy"
+	@"$(VENV_TEST)/$(BIN)/ruff" check
+	@"$(VENV_TEST)/$(BIN)/ruff" format --check
+	@"$(VENV_TEST)/$(BIN)/mypy"
 
 page: ## build the page of vidrio serve into the package; needs Node
 	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
 engine: $(READY_TEST) ## compile the engine for this machine and the web
-	@"$(VENV_TEST)/bin/python" -m vidrio.engine.build $(BUILDS)
+	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build $(BUILDS)
 
 fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers
-	@"$(VENV_TEST)/bin/python" -m pytest -m slow -rP tests/test_engine_hostile.py
+	@"$(VENV_TEST)/$(BIN)/python" -m pytest -m slow -rP tests/test_engine_hostile.py
 
 model: $(READY_TEST) ## train the packaged DIRECTION (en-es) for TIME (90m) more
-	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python" $(FROM)
+	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/$(BIN)/python" $(FROM)
 
 format: $(READY_TEST) ## put the code into the one format
-	@"$(VENV_TEST)/bin/ruff" check --fix
-	@"$(VENV_TEST)/bin/ruff" format
+	@"$(VENV_TEST)/$(BIN)/ruff" check --fix
+	@"$(VENV_TEST)/$(BIN)/ruff" format
 
 pins: python ## resolve the dependencies afresh into constraints.txt
 	@rm -rf .venv-pins && "$(PYTHON)" -m venv .venv-pins
@@ -77,6 +82,14 @@ pins: python ## resolve the dependencies afresh into constraints.txt
 	@sed -n '/^#/p' constraints.txt > .venv-pins/constraints.txt
 	@.venv-pins/bin/pip list --format=freeze --exclude pip --exclude vidrio | sed 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f >> .venv-pins/constraints.txt
 	@mv .venv-pins/constraints.txt constraints.txt && rm -rf .venv-pins && cat constraints.txt
+
+docs: $(READY_TEST) ## README and docs/ as a site with search, in build/docs
+	@"$(VENV_TEST)/$(BIN)/python" -m sphinx -q -W --keep-going -c docs -d build/doctrees . build/docs
+	@cp build/docs/README.html build/docs/index.html && echo build/docs/index.html
+
+release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=SSH-KEY signs, TRAIN=1 also trains
+	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build --all
+	@KEY="$(KEY)" TRAIN="$(TRAIN)" "$(VENV_TEST)/$(BIN)/python" .ci/release.py
 
 clean: ## remove what make has installed and what tools have cached
 	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -98,7 +111,7 @@ python:
 $(READY): $(REQUIREMENTS) | python
 	@echo 'Installing Vidrio into $(VENV) …' >&2
 	@"$(PYTHON)" -m venv "$(VENV)"
-	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@"$(VENV)/$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[wasm]'
 	@touch "$@"
 
 $(READY_TEST): $(REQUIREMENTS) | python
@@ -106,6 +119,6 @@ $(READY_TEST): $(REQUIREMENTS) | python
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
 	@{ sh tests/install_chromium.sh; \
 	  if command -v npm > /dev/null 2>&1; then cd page && npm install --no-save --no-audit --no-fund --silent || echo 'The page cannot be built here; its tests use what is built.' >&2; fi; } & \
-	  "$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'; \
+	  "$(VENV_TEST)/$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'; \
 	  status=$$?; wait; exit $$status
 	@touch "$@"

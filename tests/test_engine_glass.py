@@ -11,13 +11,14 @@ import pytest
 from small_models import random_sources, write_model
 from source import PACKAGE, REPOSITORY
 from vidrio.engine.engine import Engine
-from vidrio.glass.machine import Machine, build_as_engine
+from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import classify, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Options, Sampling, default_options
 from vidrio.model import find
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_config, write_parameters
-from vidrio.model.quantised import quantise
+from vidrio.model.quantised import multiplies_in_whole_numbers, quantise
 from vidrio.search import search
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
@@ -51,7 +52,9 @@ class Both:
     def __init__(self, folder: Path) -> None:
         self.config, _ = read_config(folder)
         self.engine = Engine.load(folder, self.config, workers=2)
-        self.machine: Machine = build_as_engine(self.config, read_arrays(folder))
+        stored = read_arrays(folder)
+        arithmetic = WHOLE_NUMBERS if multiplies_in_whole_numbers(stored) else IN_ORDER
+        self.machine: Machine = build(self.config, stored, np.float32, arithmetic)
 
     def in_glass(self, source: list[int], target: list[int]) -> dict[str, np.ndarray]:
         seen: dict[str, np.ndarray] = {}

@@ -4,17 +4,16 @@ import json
 import random
 import shutil
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from forked import run_vidrio
 from marian_models import (
     ENGLISH,
     SPANISH,
@@ -306,9 +305,7 @@ class Hub(SimpleHTTPRequestHandler):
         pass
 
 
-def test_a_name_is_fetched_from_the_hub(
-    usual: tuple[Path, Path], tmp_path: Path, run_vidrio: Callable[..., Any]
-) -> None:
+def test_a_name_is_fetched_from_the_hub(usual: tuple[Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "served/Helsinki-NLP/opus-mt-en-es/resolve/main"
     place.mkdir(parents=True)
     for file in usual[0].iterdir():

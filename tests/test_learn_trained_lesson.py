@@ -10,7 +10,7 @@ import pytest
 from vidrio.glass.machine import Machine, build
 from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import kept_steps, snapshots
-from vidrio.look.history import history
+from vidrio.look.history import ages_data
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters
@@ -97,7 +97,9 @@ def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) ->
     first, *_, last = (min(recipe.rightness(machine, tokenizer, "hello world")) for machine in machines)
     assert first < 0.2
     assert last > 0.8
-    said = [age.says for age in history(open_model("lesson"), "hello world").ages]
+    ages_seen = ages_data(open_model("lesson"), "hello world")
+    assert ages_seen is not None
+    said = [age["says"] for age in ages_seen["ages"]]
     assert said[0] != "hola mundo"
     assert said[-2:] == ["hola mundo", "hola mundo"]
     assert sum(path.stat().st_size for path in (recipe.FOLDER / "run").rglob("*.safetensors")) < 400_000

@@ -202,12 +202,6 @@ def test_a_file_of_values_is_a_what_if(tmp_path: Path) -> None:
     assert told.exit_code == 1
 
 
-@pytest.mark.parametrize("name", WORKED_EXAMPLES)
-def test_the_worked_examples_are_read_as_typed(name: str) -> None:
-    told = CliRunner().invoke(vidrio, ["look", "Hello World", "-m", name, "--at", "src.ids"])
-    assert "S = 2" in told.stdout
-
-
 # --- how a lesson is read ---------------------------------------------------------------------------------------------
 
 PAGE = """# A lesson

@@ -119,20 +119,6 @@ def test_a_text_that_is_too_long_is_refused_with_the_limit(nonsense: LoadedModel
         look(nonsense, "bala " * (room + 1))
 
 
-def test_a_prompt_that_is_too_long_is_refused_with_the_limit(tmp_path: Path) -> None:
-    model = opened(tmp_path / "decoder", shape="decoder", source_vocabulary=0)
-    with pytest.raises(InputError, match="33 tokens; the model holds 32"):
-        look(model, "bala " * 32)
-
-
-def test_a_longest_length_beyond_the_positions_is_no_mistake(tmp_path: Path) -> None:
-    model = opened(tmp_path / "endless")
-    seen = look(model, TEXT, options=Options(beam=1, max_length=1000, suppressed=(model.config.special.end,)))
-    assert len(seen.chosen_ids) == model.config.max_positions
-    assert seen.result
-    assert not seen.result.ended
-
-
 def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedModel) -> None:
     ids = [*nonsense.target_tokenizer.encode("core bala"), nonsense.config.special.end]
     seen = look(nonsense, TEXT, target=ids)
@@ -141,12 +127,6 @@ def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedMode
     assert seen.translation == "core bala"
     assert seen.result
     assert seen.result.log_prob == pytest.approx(float(seen.trace.values["out.score"].sum()), abs=1e-12)
-
-
-def test_a_machine_without_a_mask_is_shown_at_its_last_step(nonsense: LoadedModel) -> None:
-    model = replace(nonsense, machine=changes.with_row(nonsense.machine, "mask", changes.UNMASKED))
-    seen = look(model, TEXT)
-    assert np.isfinite(seen.trace.array("out.prob")).all()
 
 
 def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel) -> None:

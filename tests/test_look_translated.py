@@ -90,12 +90,6 @@ def test_what_is_copied_is_shown_as_copied(text: str, capsys: pytest.CaptureFixt
     assert cli.main(["look", text, "--at", "enc.0"]) == 1
 
 
-@pytest.mark.parametrize("text", ["   ", "\t"])
-def test_blanks_are_no_text(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["look", text]) == 0
-    assert capsys.readouterr().out == "The text is empty, and so is its translation. Nothing was computed.\n"
-
-
 def test_of_two_sentences_it_is_told_which_one_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["look", "Good morning. How are you?"]) == 0
     out, err = capsys.readouterr()

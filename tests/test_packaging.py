@@ -1,5 +1,6 @@
 """What the built wheel and source archive hold: the code, its data, its licence, and nothing else."""
 
+import json
 import re
 import subprocess
 import sys
@@ -43,19 +44,19 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: zipfi
     # Hatchling leaves out what git ignores, so a lesson's data under an ignored name would be missing here.
     assert {name for name in names if not name.startswith(info)} == source_files()
     assert {"vidrio/py.typed", "vidrio/engine/built/engine.wasm", "vidrio/engine/built/engine-core.wasm"} <= names
-    assert f"{info}/licenses/LICENSE" in names
+    assert {f"{info}/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY.txt")} <= names
 
 
 def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
     told = BytesParser().parsebytes(wheel.read(f"vidrio-{__version__}.dist-info/METADATA"))
     assert (told["Name"], told["Version"]) == ("vidrio", __version__)
     assert (told["License-Expression"], told["Requires-Python"]) == ("Apache-2.0", ">=3.11")
-    light = {re.split("[<>]", line)[0] for line in told.get_all("Requires-Dist", []) if "extra ==" not in line}
+    light = {re.split("[<>]", line)[0] for line in told.get_all("Requires-Dist", []) if ";" not in line}
     assert light == {
         *("click", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client", "py3langid"),
-        *("python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn", "wasmtime"),
+        *("python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn"),
     }
-    assert {"documents", "train", "interop", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
+    assert {"documents", "train", "interop", "ray", "wasm", "dev"} == set(told.get_all("Provides-Extra", []))
     assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")
 
 
@@ -67,10 +68,39 @@ def test_the_wheel_runs_from_where_it_was_unpacked(wheel: zipfile.ZipFile, tmp_p
     assert done.stdout == f"{tmp_path / 'vidrio' / '__init__.py'}\nvidrio, version {__version__}\n"
 
 
+def test_the_source_archive_builds_the_same_wheel(
+    built: dict[str, Path], wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
+    with tarfile.open(built["sdist"]) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    [source] = (tmp_path / "source").iterdir()
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=300)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as again:
+        assert {i.filename: i.CRC for i in again.infolist()} == {i.filename: i.CRC for i in wheel.infolist()}
+
+
+def test_who_made_what_is_packed_is_named() -> None:
+    named = (REPOSITORY / "THIRD_PARTY.txt").read_text("utf-8")
+    page = json.loads((REPOSITORY / "page/package.json").read_text("utf-8"))["dependencies"]
+    packed = {*page, *(folder.name for folder in (REPOSITORY / "src/vidrio/models").iterdir() if folder.is_dir())}
+    known = {"@fontsource-variable/inter": "Inter ", "svelte": "Svelte ", "katex": "KaTeX "}
+    assert not [name for name in packed - {"__pycache__"} if known.get(name, name) not in named]
+    assert f"version: {__version__}\n" in (REPOSITORY / "CITATION.cff").read_text("utf-8")
+
+
 def test_the_source_archive_can_be_tested(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "README.md", ".ci/run"} <= names
+    assert {
+        "pyproject.toml",
+        "constraints.txt",
+        "Makefile",
+        "LICENSE",
+        "THIRD_PARTY.txt",
+        "README.md",
+        ".ci/run",
+    } <= names
     assert {"tests/conftest.py", "src/vidrio/py.typed"} <= names
     assert not [name for name in names if ".venv" in name or "__pycache__" in name]
 

@@ -23,10 +23,10 @@ from vidrio.serve.looking import Looking
 
 CHANGES = [
     *(("without", what) for what in ("layer-norm", "residual", "positions", "scaling", "embedding-scale", "cross")),
-    *(("softmax", kind) for kind in whatif.SOFTMAXES),
-    *(("mask", kind) for kind in whatif.MASKS),
+    *(("softmax", kind) for kind in whatif.CHOICES["softmax"]),
+    *(("mask", kind) for kind in whatif.CHOICES["mask"]),
     *(("positions", kind) for kind in ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "none", "seed")),
-    *(("change-dtype", kind) for kind in whatif.DTYPES),
+    *(("change-dtype", kind) for kind in whatif.CHOICES["change-dtype"]),
     ("without", "ffn"), ("without", "enc.0.ffn"), ("heads-off", "enc.0.self.h0"), ("divisor", "30"),
     ("heads-off", "enc.0.self.h0,enc.0.self.h1"), ("norm-epsilon", "0.1"), ("set", "enc.0.ffn.W1[0,0]=3"),
     ("scale", "enc.0.ffn.out=3"), ("prefix", "mundo"), ("pin", "hola"), ("draw", "temperature=2"),
@@ -107,7 +107,7 @@ REFUSED_CHANGES = [
     ("mask", "x"), ("softmax", "x"), ("divisor", "x"), ("without", "x"), ("heads-off", "enc.9.self.h0"), ("x", "y"),
     ("set", "enc.0.ffn.W1[0,0]"), ("set", "enc.0.ffn.W1[0]=3"), ("set", "enc.0.ffn.W1[9999,0]=3"), ("set", "???=3"),
     ("set", "src.ids[0]=3"), ("set", "enc.9=3"), ("pin", "x"),
-    ("draw", "temperature=x"), ("draw", "temperature=-1"), ("positions", "learned"),
+    ("draw", "temperature=x"), ("draw", "temperature=-1"),
 ]  # fmt: skip
 REFUSED_ADDRESSES = [
     "enc.77.in[0,0]",

@@ -12,7 +12,7 @@ from vidrio.glass import positions as glass_positions
 from vidrio.glass import walk as glass
 from vidrio.glass.machine import KeyValueCache, Machine, build
 from vidrio.glass.maths import allowed as glass_allowed
-from vidrio.glass.walk import decode_step
+from vidrio.glass.walk import last_row, logits
 from vidrio.learn import model as learn
 from vidrio.learn.parameters import Parameters
 from vidrio.model import config as choices
@@ -114,30 +114,6 @@ def test_layers(norm: str, activation: str) -> None:
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("positions", choices.POSITIONS)
-def test_embedding(positions: str, scaled: bool) -> None:
-    config = make_config(positions=positions, scale_embeddings=scaled)
-    machine, net = both(config)
-    for first in (0, 4):
-        expected = glass.embed(machine, TARGET, "tgt", first)
-        assert_agree(learn.embed(net, torch.tensor([TARGET]), "tgt.embed", "tgt", first)[0], expected)
-
-
-@pytest.mark.parametrize(("norm", "positions"), list(product(choices.NORMS, choices.POSITIONS)))
-def test_encoder_and_decoder_with_padding(norm: str, positions: str) -> None:
-    machine, net = both(make_config(norm=norm, positions=positions))
-    source, source_lengths = padded(SOURCE)
-    target, target_lengths = padded(TARGET)
-    memory = learn.encode(net, source, source_lengths)
-    out = learn.decode(net, target, memory, learn.within_lengths(source, source_lengths))
-    for b in range(2):
-        memory_SD = glass.encode(machine, source[b, : source_lengths[b]].tolist())
-        assert_agree(memory[b, : source_lengths[b]], memory_SD)
-        out_TD = glass.decode(machine, target[b, : target_lengths[b]].tolist(), memory_SD)
-        assert_agree(out[b, : target_lengths[b]], out_TD)
-
-
 OTHER_CHOICES = list(product(choices.TYINGS, [False, True], [False, True], [False, True]))
 
 
@@ -185,7 +161,7 @@ def test_kept_keys_and_values_change_nothing(shape: str) -> None:
     memory = None if memory_SD is None else batch_of(memory_SD)
     cache, store = KeyValueCache(), {}
     for t, token in enumerate(TARGET):
-        expected = decode_step(machine, [token], memory_SD, cache)
+        expected = logits(machine, last_row(machine, [token], memory_SD, cache))[0]
         ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, store, t))
         assert_agree(ours[0, 0], expected)
     assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)

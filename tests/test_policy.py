@@ -48,6 +48,7 @@ ROOMS = (
     "look",
     "lessons",
     "serve",
+    "site",
     "commands",
     "cli",
     "__main__",
@@ -62,13 +63,15 @@ STRANGERS = (("glass", "learn"), ("engine", "learn"))
 LIBRARIES = {
     "numpy": (
         *("model", "text.tokens", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
-        *("interop", "look", "lessons", "serve", "commands"),
+        *("interop", "look", "lessons", "serve", "site", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
-    "tokenizers": ("text.tokens",),
+    "tokenizers": ("text.tokens", "site.classes"),
+    "js": ("engine.browser", "site.sums"),  # the browser around Python
     "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
+    "huggingface_hub": ("interop",),
     "sentencex": ("text",),
     "sentencepiece": ("text.tokens", "interop"),
     "yaml": ("interop",),
@@ -96,8 +99,12 @@ LONG_FILES: dict[str, str] = {}
 
 MOST_PARAMETERS = 6
 
+# In the browser these take the place of libraries, and do what those do.
+STAND_INS = {"site.browser.tokenizers", "site.browser.safetensors.numpy"}
+IN_THE_BROWSER = {"vidrio.engine.browser", "vidrio.site.sums", "vidrio.site.answering"}
+
 # JSON is written by one function, which knows what to do with NaN.
-JSON_WRITERS = {"model.json_text"}
+JSON_WRITERS = {"model.json_text", *STAND_INS}
 
 
 # --- rooms ------------------------------------------------------------------------------------------------------------
@@ -199,7 +206,7 @@ def test_each_library_is_imported_only_where_it_belongs() -> None:
 
 def test_everything_but_learning_can_be_imported_on_a_light_install() -> None:
     names = [f"vidrio.{module_name(path)}".removesuffix(".__init__") for path in source_files()]
-    light = [name for name in names if not {"learn", "__main__"} & set(name.split("."))]
+    light = [name for name in names if not {"learn", "__main__"} & set(name.split(".")) and name not in IN_THE_BROWSER]
     code = "import sys, importlib\n"
     code += "sys.modules.update(dict.fromkeys(['torch', 'sacrebleu']))\n"
     code += f"for name in {light!r}: importlib.import_module(name)\n"

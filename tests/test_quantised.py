@@ -8,7 +8,7 @@ import pytest
 
 from small_models import rewrite_config, write_model
 from vidrio.errors import ModelError
-from vidrio.glass.stored import not_as_stored, stored
+from vidrio.glass.stored import stored
 from vidrio.look.receipt import receipt_data, why
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_parameters
@@ -80,7 +80,6 @@ def test_each_number_is_found_in_the_file(folders):
     model = open_model(small)
     file = small / "model.safetensors"
     data = file.read_bytes()
-    assert not_as_stored(file, model.machine.parameters) == []
     tensors = {tensor.name: tensor for tensor in stored(file)}
     matrix = tensors["enc.1.self.WK"]
     offset, raw = matrix.at((1, 2, 3))
@@ -88,9 +87,6 @@ def test_each_number_is_found_in_the_file(folders):
     assert (data[offset : offset + 1], data[at : at + 4]) == (raw, scale)
     value = np.frombuffer(raw, np.int8)[0] * np.frombuffer(scale, "<f4")[0]
     assert value == model.machine.parameters["enc.1.self.WK"][1, 2, 3]
-    changed = {**model.machine.parameters}
-    changed["enc.1.self.WK"] = changed["enc.1.self.WK"] + 1e-3
-    assert not_as_stored(file, changed) == ["enc.1.self.WK"]
 
 
 def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):

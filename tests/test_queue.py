@@ -109,31 +109,6 @@ def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
     assert "".join(one.text for one in translator.translate(pieces(whole))) == translator.translate(whole).text
 
 
-def test_what_is_told_of_a_price_is_in_its_own_money() -> None:
-    heard: list[str] = []
-
-    def tell(piece: str) -> bool:
-        heard.append(piece)
-        return False
-
-    [sentence] = Translator.load("en-es").live("The new bridge cost €2 million.", tell)
-    assert sentence.endswith("millones de euros.")
-    assert "".join(heard).endswith("millones de euros.")
-
-
-def test_a_sentence_that_is_watched_is_stopped_at_once() -> None:
-    for model in ("en-es", "lesson"):
-        heard: list[str] = []
-
-        def tell(piece: str, heard: list[str] = heard) -> bool:
-            heard.append(piece)
-            return True
-
-        with pytest.raises(CancelledError):
-            list(Translator.load(model).live("hello world hello world", tell))
-        assert len(heard) == 1
-
-
 # --- a server of its own ----------------------------------------------------------------------------------------------
 
 SENTENCES = [

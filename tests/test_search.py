@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import WIDEST_BEAM, Options, Sampling, diverging
+from vidrio.hypothesis import WIDEST_BEAM, Options, Sampling
 from vidrio.search import Tree, beam_search, draw, drawable, finish, greedy, largest, restrict, search, uniform
 
 START, END, V = 0, 1, 5
@@ -67,7 +67,6 @@ def test_a_beam_as_wide_as_the_search_space_finds_the_optimum(seed, alpha, suppr
 
 @given(seed=st.integers(0, 10_000), options=options_st)
 def test_a_beam_of_one_is_greedy(seed, options):
-    from dataclasses import replace
 
     one = replace(options, beam=1, n_best=1)
     step = random_model(seed)
@@ -105,28 +104,6 @@ def test_a_forced_prefix_is_kept_and_costs_nothing(seed, prefix):
         whole = (*found.ids, END) if found.ended else found.ids
         free = log_probs_of(step, whole, options)[len(prefix) :]
         assert found.log_prob == pytest.approx(sum(free), abs=1e-5)
-
-
-@given(seed=st.integers(0, 999), prefix=st.lists(st.integers(2, V - 1), max_size=2), count=st.integers(1, 4))
-def test_alternatives_are_the_likeliest_tokens_each_with_its_best_end(seed, prefix, count):
-    step = random_model(seed)
-    options = Options(beam=WIDEST_BEAM, n_best=count, prefix=tuple(prefix), max_length=4, suppressed=(START,))
-    found = diverging(lambda sources, o: [search(step, START, END, o) for _ in sources], (), options)
-    first_V = restrict(step([(START, *prefix)])[0], options.prefix, END, options)
-    place = len(prefix)
-    tokens = [(*hypothesis.ids, END)[place] for hypothesis in found]
-    assert tokens == sorted(tokens, key=lambda token: -first_V[token])
-    ranked = [token for token in largest(first_V, V).tolist() if token != END or not prefix or first_V.argmax() == END]
-    assert set(tokens) <= set(ranked[:count])  # right after a forced prefix, ending is for the likeliest only
-    for hypothesis, token in zip(found, tokens, strict=True):
-        steps = [*hypothesis.ids, *([END] if hypothesis.ended else [])]
-        told = log_probs_of(step, steps, options)[place:]
-        assert hypothesis.log_prob == pytest.approx(sum(told))
-        assert hypothesis.score == pytest.approx(sum(told) / len(steps))
-        assert hypothesis.token_log_probs[place:] == pytest.approx(told)
-        if token != END:
-            fixed = replace(options, prefix=(*prefix, int(token)), n_best=1)
-            assert hypothesis.ids == search(step, START, END, fixed)[0].ids
 
 
 def test_the_step_function_is_asked_once_a_step_for_the_whole_beam():

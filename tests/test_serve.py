@@ -127,13 +127,6 @@ def test_the_search_tells_every_hypothesis_and_greedy_beside_it() -> None:
     assert told["greedy"]["score"] <= told["found"]["score"]
 
 
-def test_a_step_tells_what_it_reused() -> None:
-    told = {one["part"]: one for one in ask("kept", text="hello world", step=2)}
-    assert told["memory"] == {"part": "memory", "axis": "S", "reused": 2, "rows": 2}
-    assert told["dec.0.self"] == {"part": "dec.0.self", "axis": "T", "reused": 2, "rows": 3}
-    assert ask("kept", text="hello world", step=2, changes=[["mask", "off"]]) == []
-
-
 @pytest.mark.parametrize(
     ("address", "slip"),
     [

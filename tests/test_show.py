@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.look import writing
@@ -89,24 +89,6 @@ def test_ranges_count_what_is_not_finite() -> None:
     assert writing.value_range(np.array([3, 4])) == "3 … 4"
 
 
-@settings(max_examples=25)
-@given(st.integers(1, 30), st.integers(1, 60), st.integers(0, 8), st.booleans())
-def test_matrices_keep_to_their_width(rows: int, columns: int, precision: int, shaded: bool) -> None:
-    array = np.random.default_rng(rows).normal(size=(rows, columns))
-    tokens = [f"▁word{i}" * (1 + i % 4) for i in range(60)]
-    for limit in ((6, 6), (12, 12), (48, 48)):
-        for heads in (None, tokens):
-            drawn = matrix(Numbers(array, heads, heads, limit, shaded), precision)
-            assert max(map(writing.text_width, drawn.splitlines())) <= 80
-
-
-def test_blocks_hold_every_column_once() -> None:
-    array = np.arange(30, dtype=float)[None] + 0.5
-    drawn = matrix(Numbers(array, limit=(40, 40)))
-    numbers = [float(cell) for cell in re.findall(r"\d+\.\d+", drawn)]
-    assert numbers == array[0].tolist()
-
-
 def test_an_empty_matrix_says_so() -> None:
     assert matrix(Numbers(np.zeros((0, 3)))) == "(nothing: 0 × 3)"
     assert matrix(Numbers(np.float64(2.5))) == "2.5000"
@@ -146,12 +128,3 @@ def test_wrap_loses_no_word(text: str, width: int) -> None:
     assert wrapped.split() == text.split()
     longest = max(map(len, text.split()), default=0)
     assert all(len(line) <= max(width, longest + 4) for line in wrapped.splitlines())
-
-
-def test_no_break_spaces_hold_together() -> None:
-    assert writing.wrap(f"one two{writing.NO_BREAK}three", 10) == "one\ntwo three"
-
-
-def test_tables_line_up() -> None:
-    drawn = writing.table([["a", "1.5", "10"], ["bcd", "22.25", "9"]], ["x", "y", "z"], "l.r")
-    assert drawn.splitlines() == ["x        y   z", "a     1.5   10", "bcd  22.25   9"]

@@ -171,8 +171,13 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page) ->
         looking.run(Asked("I bought a new car yesterday.", "en-es")).translation
     )
     assert_same(page, looking, Asked("I bought a new car yesterday.", "en-es"))
-    for change in (("softmax", "naive"), ("set", "enc.0.self.scores.h0[0,0]=3")):
-        assert_same(page, looking, Asked("hello world", "lesson", changes=(change,)))
+    for change in (("mask", "off"), ("set", "enc.0.self.scores.h0[0,0]=3")):
+        assert_same(page, looking, Asked("Hello.", "en-es", changes=(change,)))
+    # In floating point, NumPy's exp and products differ in the last bits from one processor to the next.
+    lesson = {"text": "hello world", "model": "lesson", "address": "dec.0.cross.weights.h0[0,1]"}
+    there = asked(page, "receipt", **lesson)
+    assert there["agrees"]
+    assert there["value"] == pytest.approx(ANSWERS["receipt"](looking, Question(**lesson))["value"], rel=1e-12)
     own = Question(text=TEXT, model="en-es", address="dec.1.cross.scores.h1[0,1]", changes=(), answer="El viejo.")
     plain = {"text": own.text, "model": own.model, "address": own.address}
     here = json.loads(json.dumps(ANSWERS["receipt"](looking, own), default=lambda value: value.tolist()))
@@ -190,7 +195,7 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page) ->
         page.locator("#text").fill("Hello world")
         expect(page.locator("#translation")).to_have_text("Hola mundo")
         page.get_by_role("button", name="Lessons").click()
-        expect(page.locator(".lesson, [class*=lesson]").first).to_be_visible()
+        expect(page.locator("section[lang=en] article p").first).to_be_visible()
     finally:
         page.context.set_offline(False)
 

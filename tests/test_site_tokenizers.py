@@ -34,7 +34,8 @@ def asked_of_the_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def cased(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with case tokens."""
     path = tmp_path_factory.mktemp("cased") / "tokenizer.json"
-    Tokenizer.learn([text for text in texts(TEXTS) if text.isprintable()], 1_500, case_tokens=True).save(path)
+    book = Path(__file__).parent / "texts" / "alice.txt"
+    Tokenizer.learn(book.read_text("utf-8").splitlines(), 1_500, case_tokens=True).save(path)
     return path
 
 
@@ -66,7 +67,7 @@ def test_what_our_files_never_have_is_refused() -> None:
 def test_arrays_come_back_from_the_browser_s_safetensors(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     arrays = {"a.b": generator.standard_normal((3, 5)).astype(np.float32), "c": np.arange(7), "d": np.int8([[-3]])}
-    arrays |= {"e": np.zeros((0, 4)), "f": np.float64(2.5).reshape(())}
+    arrays |= {"e": np.zeros((0, 4)), "f": np.array(2.5)}
     for written in (save(arrays), safetensors.numpy.save(arrays)):
         path = tmp_path / "x.safetensors"
         path.write_bytes(written)

@@ -57,55 +57,6 @@ def block(page: Page, name: str) -> Locator:
     return page.locator(f"[id='inside-{name}']")
 
 
-def test_the_first_hour(page: Page) -> None:
-    # 0–10: a sentence, letter by letter
-    page.locator("#text").fill("")
-    seen = set()
-    for word in TEXT.split():
-        page.locator("#text").press_sequentially(f"{word} ", delay=40)
-        page.wait_for_timeout(100)
-        settled(page)
-        seen.add(page.locator("#translation").inner_text())
-    expect(page.locator("#translation")).to_have_text("Ayer compré un coche nuevo.")
-    assert len(seen) > 2  # it changes its mind
-    tokens = page.locator(".tokens button")
-    expect(tokens).to_have_count(8)
-    expect(tokens.first.locator(".p")).to_have_text(re.compile(r"%$"))
-
-    # 10–25: a rare word, a number, a word in capitals, a name
-    page.locator(".unfold", has_text="From text to tokens").click()
-    for text, first, pieces in [
-        ("The axolotl sleeps.", "The", "axolotl"),
-        ("She has 1234 cats.", "She", "1234"),
-        ("NEVERTHELESS he came.", "Nevertheless", "nevertheless"),  # capitals are read as small letters
-    ]:
-        type_in(page, text, re.compile("."))
-        expect(page.locator(".word .text").first).to_have_text(first)
-        cut = page.locator(".word .ids b")
-        whole = "".join(cut.all_text_contents()).replace("▁", "").lower()
-        assert pieces in whole, text
-        assert cut.count() > len(text.split()) + 1, text
-    type_in(page, "Ana Bielsa has a cat.", re.compile("Ana Bielsa"))
-    expect(page.get_by_text("A sign like ①")).to_be_visible()
-
-    # 25–40: step by step with the arrow keys
-    type_in(page, TEXT, "Ayer compré un coche nuevo.")
-    page.locator("#machine").focus()
-    for step in range(2, 9):
-        page.keyboard.press("ArrowRight")
-        expect(page.locator(".scrub span")).to_have_text(f"Step {step} of 8")
-        expect(page.locator("tr.taken")).to_have_count(1)
-
-    # 40–60: who looks where, the decoder's cross-attention, head by head
-    expect(page.locator(".ribbons path").first).to_be_attached()
-    inside = block(page, "dec.1")
-    cross = inside.locator("section[aria-label='Cross-attention']")
-    for head in range(8):
-        cross.get_by_role("button", name=f"head {head}", exact=True).click()
-        table = page.locator(f"[id='q-dec.1.cross.weights.h{head}'] table")
-        expect(table.locator("thead th").nth(4)).to_have_text("car")
-
-
 def test_the_second_hour(page: Page) -> None:
     # 60–85: one head of the encoder's first layer, by hand
     type_in(page, TEXT, "Ayer compré un coche nuevo.")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traced import blank, make_machine, make_trace, run
+from traced import blank, make_machine, make_trace
 from vidrio.errors import AddressError
 from vidrio.glass.trace import Address, parse_address
 
@@ -98,13 +98,6 @@ def test_a_quoted_number_is_a_token() -> None:
     assert trace.position(parse_address('out.prob[0,"""]')) == (0, 1)
 
 
-def test_addresses_under_a_prefix() -> None:
-    assert TRACE.addresses("enc.0.self.Q") == ["enc.0.self.Q.h0", "enc.0.self.Q.h1", "enc.0.self.Q.h2"]
-    assert TRACE.addresses("memory") == ["memory"]
-    assert TRACE.addresses("enc.0.sel") == []
-    assert TRACE.addresses() == list(TRACE.stages)
-
-
 # --- what a trace takes -----------------------------------------------------------------------------------------------
 
 
@@ -121,9 +114,3 @@ def test_a_trace_refuses_wrong_axes(shape: tuple[int, ...]) -> None:
     trace.tap("src.embedding", np.zeros((5, 12)))
     with pytest.raises(AddressError, match="has shape"):
         trace.tap("enc.in", np.zeros(shape))
-
-
-def test_a_trace_keeps_what_a_change_replaced() -> None:
-    trace = run(make_machine(), lambda name, value: value * 2 if name == "enc.0.self.Q.h1" else value)
-    assert set(trace.computed) == {"enc.0.self.Q.h1"}
-    np.testing.assert_array_equal(trace.values["enc.0.self.Q.h1"], 2 * trace.computed["enc.0.self.Q.h1"])

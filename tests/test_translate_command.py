@@ -300,7 +300,7 @@ def test_ctrl_c_in_a_line_of_megabytes_ends_soon(line):
     [
         (("--resume",), "--resume needs the --output"),
         (("--n-best", "2"), "add --json"),
-        (("--confidence", "--json"), "tell it anyway"),
+        (("--confidence", "--json"), "include it"),
         (("bala", "-i", __file__), "not both"),
         (("bala", "-o", "out"), "the translation of TEXT goes to standard output"),
     ],

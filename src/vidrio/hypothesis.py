@@ -8,8 +8,8 @@ where log p sums over the chosen tokens and length counts them, the end token in
 That is the form of CTranslate2 and Marian, not the ((5 + length) / 6)^α of §6.1 (docs/departures.md).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -36,8 +36,6 @@ REAL = {
     "temperature": (SMALLEST, LARGEST),
     "top_p": (SMALLEST, 1),
 }
-# An engine's search: some sources → for each its hypotheses.
-SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis"]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,24 +116,3 @@ def score_of(log_prob: float, length: int, options: Options) -> float:
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """By score; equals stay in the order in which they were found."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
-
-
-def diverging(search_all: SearchAll, source: Sequence[int], options: Options) -> list[Hypothesis]:
-    """The `n_best` likeliest tokens after the prefix, each gone on with by itself: what else could stand there."""
-    here = len(options.prefix) + 1
-    one_step = replace(
-        options,
-        beam=max(options.beam, options.n_best),
-        length_penalty=0.0,
-        min_length=min(options.min_length, here),
-        max_length=here,
-    )
-    found = []
-    for first in search_all([source], one_step)[0]:
-        whole = first
-        if not first.ended and here < options.max_length:
-            rest = search_all([source], replace(options, prefix=first.ids, n_best=1))[0][0]
-            log_probs = (*first.token_log_probs, *rest.token_log_probs[here:])
-            whole = rest._replace(log_prob=first.log_prob + rest.log_prob, token_log_probs=log_probs)
-        found.append(whole._replace(score=score_of(whole.log_prob, len(whole.ids) + whole.ended, options)))
-    return found  # the likeliest token first, whatever became of it

@@ -1,9 +1,10 @@
 // Stands as it is in a page that is one file: unfolds its style, its script and its data, which stand before it.
 {
   const folded = [...document.querySelectorAll("script[data-bytes]")];
-  const bytes = ({ textContent: text, dataset }) => {
+  const bytes = ({ textContent, dataset }) => {
+    const text = textContent.replaceAll("z", "!!!!!");
     const found = new DataView(new ArrayBuffer((text.length / 5) * 4));
-    const digit = (at) => (text.charCodeAt(at) === 126 ? 20 : text.charCodeAt(at) - 40);
+    const digit = (at) => (text.charCodeAt(at) === 126 ? 27 : text.charCodeAt(at) - 33);
     for (let at = 0, to = 0; at < text.length; at += 5, to += 4) {
       const high = (digit(at) * 85 + digit(at + 1)) * 85 + digit(at + 2);
       found.setUint32(to, (high * 85 + digit(at + 3)) * 85 + digit(at + 4));

@@ -1,18 +1,6 @@
 import { onSite } from "./site";
 import { readTensors, type Tensor } from "./tensors";
-import type {
-  Asked,
-  Choice,
-  Drawing,
-  Forced,
-  Learning,
-  Life,
-  Machine,
-  Receipt,
-  Run,
-  Search,
-  Tokenising,
-} from "./types";
+import type { Asked, Choice, Drawing, Forced, Learning, Machine, Receipt, Run, Search, Tokenising } from "./types";
 
 /** What the server refused, in its words: what is wrong, what was found, what to do. */
 export class Refused extends Error {
@@ -83,8 +71,6 @@ export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
 export const learning = (asked: Asked, signal?: AbortSignal) => json<Learning>("learning", asked, signal);
 export const forced = (asked: Asked, answer: string, signal?: AbortSignal) =>
   json<Forced>("forced", { ...asked, answer }, signal);
-export const life = (asked: Asked, address: string, signal?: AbortSignal) =>
-  json<Life>("life", { ...asked, address }, signal);
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
   (await post("copy", { ...asked, address, kind })).text();
 

@@ -238,7 +238,6 @@ export interface CurvesBlock {
   lines: { name: string; points: [Num, Num][]; marked: boolean }[];
   minutes: [Num, Num][];
   from_zero: boolean;
-  names?: string[]; // of the whole numbers along the axis, where they are not steps
 }
 
 export interface Age {
@@ -268,9 +267,4 @@ export interface Forced {
   sum: Num;
   mean: Num;
   nothing: Num;
-}
-
-export interface Life {
-  address: string;
-  ages: { step: number | null; value: Num }[];
 }

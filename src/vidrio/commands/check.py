@@ -16,19 +16,18 @@ from vidrio.commands.run_request import RunRequest, run_options, tell_unknown
 def check(text: str, **given: Any) -> int:
     """Recompute every number of the run on TEXT from its inputs, by an independent implementation.
 
-    It also compares the parameters with the model's file, bit by bit.
-
     Exit code 0: rounding explains every difference. 1: it does not; the worst numbers are named.
 
     \b
     vidrio check "Hello world"
     vidrio check "Hello world" --model lesson --softmax naive
     """
-    from vidrio.look import checked as report
+    from vidrio.glass.checking import check as check_trace
+    from vidrio.look.checked import view
 
     request = RunRequest.take(text, given)
     tried = request.run(request.open())
     tell_unknown(tried.after)
-    outcome = report.run(tried)
-    click.echo("\n".join(report.view(outcome)))
-    return 0 if outcome.agrees else 1
+    checked = check_trace(tried.after.trace)
+    click.echo("\n".join(view(tried, checked)))
+    return 1 if checked.wrong else 0

@@ -66,7 +66,14 @@ def opener(wish: str | None = None) -> Callable[[], Library]:
             found=f"no {native_path(wish)}" if not native_path(wish).is_file() else "a processor without it",
             do=f"make engine, or leave {WISH} away",
         )
-    from vidrio.engine.wasm import Module, Wasm
+    try:
+        from vidrio.engine.wasm import Module, Wasm
+    except ImportError:
+        raise ConfigError(
+            "there is no engine for this system",
+            found=f"no machine code that runs here ({native_path('plain').name}), and no wasmtime",
+            do="pip install wasmtime, or make engine",
+        ) from None
 
     module = Module(BUILT / MODULES.get(wish, "engine.wasm"))
     return lambda: Wasm(module)

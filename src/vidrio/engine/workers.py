@@ -25,6 +25,7 @@ from vidrio.hypothesis import Hypothesis, Options, Sampling
 
 ROWS = 32  # hypotheses that go through the decoder together
 TURN_SECONDS = 0.015  # seconds that a thread works before it looks up
+TICK = 0.0001  # seconds: a browser's clock is no finer, and may say that nothing has passed
 POLL_SECONDS = 0.05  # seconds until somebody who waits asks again whether to stop
 LARGEST = 2**31 - 1
 
@@ -237,7 +238,8 @@ class Batch:
     def _go_on(self, search: Search, deliver: Callable[[Job, object], None]) -> None:
         begin = perf_counter()
         search.run(self._steps)
-        self._steps = max(1, min(2 * self._steps, int(self._steps * TURN_SECONDS / (perf_counter() - begin))))
+        took = max(TICK, perf_counter() - begin)
+        self._steps = max(1, min(2 * self._steps, int(self._steps * TURN_SECONDS / took)))
         while address := search.next():
             if job := self._begun.get(address):
                 assert isinstance(job.request, Sentence)

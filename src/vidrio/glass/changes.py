@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import ConfigError
 from vidrio.glass import cells
 from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.expressions import Number
@@ -90,10 +89,6 @@ def with_positions(machine: Machine, kind: str) -> Machine:
     """One of config.POSITIONS, or `seed`: the worked example's slip."""
     if kind == machine.config.positions:
         return machine
-    if kind == "learned":
-        raise ConfigError(
-            "this model has no learned positions", found=machine.config.positions, do="train one that has"
-        )
     config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
     parameters = {name: p for name, p in machine.parameters.items() if not name.endswith(".pos")}
     changed = replace(machine, config=config, parameters=parameters)

@@ -71,23 +71,12 @@ class Declaration:
 
     def _add(self, address: str, axes: str, row: Operation, inputs: tuple[str, ...], code: str = "") -> str:
         assert address not in self.table, address
-        formula, latex = (
-            _written(row.formula.plain, " + b", row, inputs),
-            _written(row.formula.latex, "+b", row, inputs),
-        )
+        formula = _written(row.formula.plain, " + b", row, inputs)
+        latex = _written(row.formula.latex, "+b", row, inputs)
         place, says = words(address, axes)
-        self.table[address] = Stage(
-            address,
-            axes,
-            row.name,
-            inputs,
-            formula,
-            latex,
-            row.formula.place or place,
-            row.says or says,
-            row.kind,
-            code,
-        )
+        place, says = row.formula.place or place, row.says or says
+        stage = Stage(address, axes, row.name, inputs, formula, latex, place, says, row.kind, code)
+        self.table[address] = stage
         return address
 
     def _axes(self, row: Operation, inputs: Sequence[str]) -> str:

@@ -139,11 +139,6 @@ class Long(Expression):
     x: Row
     other: Row | Number | None = None  # a second row, or what is taken off every number
 
-    @cached_property
-    def known(self) -> dict[Precision, tuple[Any, Any]]:
-        """Its value and bound, once they have been worked out: every number of a softmax asks for them."""
-        return {}
-
     def term(self, of: Callable[[Row], Number]) -> Expression:
         """One of its terms, with these numbers of its rows."""
         return TERMS[self.kind](of(self.x), of(self.other) if isinstance(self.other, Row) else self.other)
@@ -224,9 +219,9 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
             value = np.asarray(value, precision.wide)
             error = eps * np.abs(value) + tiny if node.rounded else np.zeros(value.shape)
         case Long("plain" | "square") if precision.name == "float16":
-            return _bounded_long(node, precision)  # NumPy adds up in float32 what it takes the mean of
+            return _sum(node, precision)  # NumPy adds up in float32 what it takes the mean of
         case Long():
-            value, error = _bounded_long(node, precision)
+            value, error = _sum(node, precision)
         case Apply("float64", (inside,)):
             value, error = _bounded(inside, FLOAT64)
             error = error + eps * np.abs(value) + tiny
@@ -243,12 +238,6 @@ def _limited(value: Any, precision: Precision) -> Any:
     beyond = np.abs(value) > precision.wide(precision.largest) * (1 + precision.epsilon / 4)  # which rounds to ∞
     value = np.where(beyond, np.copysign(np.inf, value), value)
     return np.where(np.abs(value) < precision.smallest / 2, 0.0, value)
-
-
-def _bounded_long(node: Long, precision: Precision) -> tuple[Any, Any]:
-    if precision not in node.known:
-        node.known[precision] = _sum(node, precision)
-    return node.known[precision]
 
 
 def _sum(node: Long, precision: Precision) -> tuple[Any, Any]:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.operations import OPERATIONS, Operation
 from vidrio.glass.words import without_head
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters
-from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers, multiplies_in_whole_numbers
+from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers
 
 
 @dataclass
@@ -125,8 +125,3 @@ def build(
         arithmetic=arithmetic,
         whole_parameters=in_whole_numbers(stored, config) if arithmetic is WHOLE_NUMBERS else {},
     )
-
-
-def build_as_engine(config: ModelConfig, stored: Mapping[str, Array]) -> Machine:
-    """The machine whose numbers are the engine's, to the last bit. `stored`: the file's arrays (read_arrays)."""
-    return build(config, stored, np.float32, WHOLE_NUMBERS if multiplies_in_whole_numbers(stored) else IN_ORDER)

@@ -1,12 +1,11 @@
 """Where each parameter lies in `model.safetensors`, read by hand: a length, a header in JSON, then the numbers.
 
-After the header (model/header.py) come all numbers, little-endian, row by row. Reading them without the library that
-the model was loaded with is what makes "the parameters are those of the file" a check. Numbers in eight bits are
-integers, each worth as much as `name.scale` says for its row.
+After the header (model/header.py) come all numbers, little-endian, row by row. Numbers in eight bits are integers, each
+worth as much as `name.scale` says for its row.
 """
 
 import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,15 +59,3 @@ def stored(path: Path) -> Iterator[Stored]:
             yield from (replace(tensor, scale=scales.get(name)) for name, tensor in tensors.items())
     except (OSError, ValueError, KeyError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read", found=str(error), do="copy the model again") from None
-
-
-def not_as_stored(path: Path, parameters: Mapping[str, Array]) -> list[str]:
-    """The parameters that differ from the file's in a bit; one computed in another precision is rounded once."""
-    theirs = {tensor.name: tensor.array for tensor in stored(path)}
-
-    def same(name: str) -> bool:
-        ours = parameters[name]
-        with np.errstate(over="ignore"):
-            return name in theirs and np.array_equal(ours, theirs[name].astype(ours.dtype), equal_nan=True)
-
-    return [name for name in {**theirs, **parameters} if name not in parameters or not same(name)]

@@ -256,13 +256,8 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
 # --- step by step, with a key–value cache --------------------------------------------------------------------------
 
 
-def decode_step(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
-    """Logits after the last of `new_ids`, which follow the tokens that the cache holds."""
-    return logits(machine, last_row(machine, new_ids, memory, cache))[0]
-
-
 def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
-    """The decoder's row after the last of them, 1·D."""
+    """The decoder's row after the last of `new_ids`, 1·D; they follow the tokens that the cache holds."""
     x = decode(replace(machine, cache=cache), new_ids, memory)
     cache.length += len(new_ids)
     return x[-1:]

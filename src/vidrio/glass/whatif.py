@@ -76,63 +76,57 @@ def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine
     return partial(changes.with_row, name=name, row=row)
 
 
-SOFTMAXES = {
-    "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
-}
-LAYER_NORMS = {
-    "beside": Change(
-        "ε in layer norm stands beside the root, as the worked example computes it",
-        _row("normalise", changes.NORMALISED_BESIDE),
-    ),
-}
-MASKS = {
-    "off": Change(
-        "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
-        _row("mask", changes.UNMASKED),
-    ),
-    "zeros": Change("scores of later words are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
-}
 _POSITIONS = {
     "sinusoidal": "sines and cosines in turn, §3.5",
     "sinusoidal-halves": "first all sines, then all cosines",
     "sinusoidal-marian": "first all sines, then all cosines, of Marian's longer waves",
-    "learned": "as the model learned them",
     "none": "zeros are added to the embeddings",
     "seed": "the worked example's slip: the column's number stands where the pair's should",
 }
-POSITIONS = {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()}
+CHOICES = {
+    "softmax": {
+        "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
+    },
+    "layer-norm": {
+        "beside": Change(
+            "ε in layer norm stands beside the root, as the worked example computes it",
+            _row("normalise", changes.NORMALISED_BESIDE),
+        ),
+    },
+    "mask": {
+        "off": Change(
+            "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
+            _row("mask", changes.UNMASKED),
+        ),
+        "zeros": Change("scores of later words are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
+    },
+    "positions": {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()},
+    "change-dtype": {
+        "int8": Change(
+            "parameters multiply in whole numbers, as in the engine",
+            partial(changes.with_arithmetic, arithmetic=WHOLE_NUMBERS, dtype=np.float32),
+        ),
+        **{
+            dtype.__name__: Change(
+                f"everything is computed in {dtype.__name__}",
+                partial(changes.with_arithmetic, arithmetic=FLOAT, dtype=dtype),
+            )
+            for dtype in (np.float16, np.float32, np.float64)
+        },
+    },
+}
 WITHOUT = {
     "layer-norm": Change("no layer norm: rows go on as they are", partial(changes.without, what="layer-norm")),
     "residual": Change(
         "no residual connections: what comes into a sub-layer is lost", partial(changes.without, what="residual")
     ),
-    "positions": replace(POSITIONS["none"], says="no positions: zeros are added to the embeddings"),
+    "positions": replace(CHOICES["positions"]["none"], says="no positions: zeros are added to the embeddings"),
     "scaling": Change("scores are not divided by √K", _row("divide", changes.divide_by(1.0))),
     "embedding-scale": Change(
         "embeddings are not multiplied by √D", partial(changes.with_config, scale_embeddings=False)
     ),
 }
 _SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
-DTYPES = {
-    "int8": Change(
-        "parameters multiply in whole numbers, as in the engine",
-        partial(changes.with_arithmetic, arithmetic=WHOLE_NUMBERS, dtype=np.float32),
-    ),
-    **{
-        dtype.__name__: Change(
-            f"everything is computed in {dtype.__name__}",
-            partial(changes.with_arithmetic, arithmetic=FLOAT, dtype=dtype),
-        )
-        for dtype in (np.float16, np.float32, np.float64)
-    },
-}
-CHOICES = {
-    "softmax": SOFTMAXES,
-    "layer-norm": LAYER_NORMS,
-    "mask": MASKS,
-    "positions": POSITIONS,
-    "change-dtype": DTYPES,
-}
 
 
 # --- what was asked for -----------------------------------------------------------------------------------------------

@@ -44,6 +44,15 @@ class Foreign:
     languages: tuple[str, str] = ("", "")  # as it calls them
 
 
+def damaged(what: object, found: object) -> ModelError:
+    """The error of files that are not what their program writes."""
+    return ModelError(str(what), found=f"{found!s:.300}", do="copy it again")
+
+
+def unsupported(what: object, problems: Sequence[str]) -> ModelError:
+    return ModelError(f"{what} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
+
+
 def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
     """A setting of the right type."""
     value = settings.get(name)
@@ -52,7 +61,7 @@ def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, defa
     try:
         return fitted(kind, value)
     except TypeError as error:
-        raise ModelError(f"{where} cannot be read", found=f"{name}: {error}", do="copy it again") from None
+        raise damaged(f"{where} cannot be read", f"{name}: {error}") from None
 
 
 def read_pieces(path: Path) -> dict[str, int]:
@@ -64,9 +73,7 @@ def check_pieces(data: object, path: Path) -> dict[str, int]:
     try:
         return fitted(dict[str, int], data)
     except TypeError as error:
-        raise ModelError(
-            f"{path} is not a list of pieces with their ids", found=f"{error!s:.200}", do="copy it again"
-        ) from None
+        raise damaged(f"{path} is not a list of pieces with their ids", error) from None
 
 
 def array_of(
@@ -78,7 +85,7 @@ def array_of(
     array = tensors.get(name)
     if array is None or [n for n in array.shape if n != 1] != [n for n in shape if n != 1]:
         found = "it is missing" if array is None else f"it has the shape {array.shape}, not {shape}"
-        raise ModelError(misfit, found=f"{name}: {found}", do="copy it again")
+        raise damaged(misfit, f"{name}: {found}")
     return array.reshape(shape)
 
 
@@ -90,10 +97,11 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
         tokenizer(foreign.target, config.target_vocabulary, ""),
     ]
     config = replace(config, special=replace(config.special, unk=foreign.source.pieces[UNKNOWN]))
+    problems = list(config._problems_of_special())
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
-        raise ModelError("the vocabularies differ", found=f"{UNKNOWN} has two ids", do="use an undamaged model")
-    if problems := list(config._problems_of_special()):
-        raise ModelError(f"{name} cannot be imported", found="; ".join(problems), do="use an undamaged model")
+        problems.append(f"{UNKNOWN} has two ids")
+    if problems:
+        raise damaged(f"{name} cannot be imported", "; ".join(problems))
     parameters = {name: foreign.parameter(name, spec) for name, spec in parameter_specs(config).items()}
     check_parameters(parameters, config, where=name)
     write_parameters(to, parameters)
@@ -122,7 +130,7 @@ def sentence_piece_proto(proto: bytes, path: Path) -> Any:
     try:
         return ModelProto.FromString(proto)
     except DecodeError as error:
-        raise ModelError(f"{path} is not a SentencePiece model", found=f"{error!s:.200}", do="copy it again") from None
+        raise damaged(f"{path} is not a SentencePiece model", error) from None
 
 
 def opening_of(foreign: Foreign, target: str) -> str:
@@ -143,27 +151,17 @@ def opening_of(foreign: Foreign, target: str) -> str:
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
     """What splits the texts of one language; its embedding has so many rows."""
-    try:
-        proto = side.spm.read_bytes()
-    except FileNotFoundError:
-        do = "use a model with a SentencePiece tokenizer"
-        raise ModelError(f"{side.spm} is missing", found="no SentencePiece model", do=do) from None
+    if not side.spm.is_file():
+        raise unsupported(side.spm.parent, [f"it has no {side.spm.name}, a SentencePiece model"])
+    proto = side.spm.read_bytes()
     trainer = sentence_piece_proto(proto, side.spm).trainer_spec
     if trainer.model_type != trainer.UNIGRAM:
-        kind = trainer.ModelType.Name(trainer.model_type)
-        raise ModelError(
-            f"this kind of tokenizer is not supported: {side.spm}",
-            found=f"SentencePiece by {kind}",
-            do="use a model with a unigram tokenizer",
-        )
+        raise unsupported(side.spm, [f"SentencePiece by {trainer.ModelType.Name(trainer.model_type)}, not unigram"])
     ids = sorted(side.pieces.values())
     if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
-        raise ModelError(
-            f"the vocabulary of {side.spm} does not fit the model",
-            found=f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {rows:,} rows",
-            do="copy it again",
-        )
+        found = f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {rows:,} rows"
+        raise damaged(f"the vocabulary of {side.spm} does not fit the model", found)
     vocabulary = sorted(side.pieces, key=side.pieces.__getitem__)
     return SentencePieces(proto, vocabulary, side.pieces[UNKNOWN], opening)
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import ModelError
 from vidrio.glass.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, array_of, need, read_pieces
+from vidrio.interop.foreign import Foreign, Side, array_of, damaged, need, read_pieces, unsupported
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
 from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
@@ -36,11 +35,7 @@ def read_folder(folder: Path) -> Foreign:
     """Everything of such a folder that makes a model; numbers are not read yet."""
     settings = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
     if settings.get("model_type") != "marian":
-        raise ModelError(
-            f"{folder} is not a MarianMT model",
-            found=f"model_type {settings.get('model_type')!r:.60}",
-            do="docs/interop.md lists what can be imported",
-        )
+        raise unsupported(folder, [f"model_type {settings.get('model_type')!r:.60} is not a MarianMT model's"])
     search, languages = (
         read_json(path, what=path.name) if path.is_file() else {}
         for path in (folder / "generation_config.json", folder / "tokenizer_config.json")
@@ -48,7 +43,7 @@ def read_folder(folder: Path) -> Foreign:
     config = config_of(settings, {**settings, **search}, folder)
     path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if path is None:
-        raise ModelError(f"{folder} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="copy it again")
+        raise damaged(f"{folder} has no parameters", f"neither {' nor '.join(WEIGHTS)}")
     tensors = read_tensors(path)
     vocabulary, own = read_pieces(folder / "vocab.json"), folder / "target_vocab.json"
     separate = config.source_vocabulary != config.target_vocabulary or own.is_file()
@@ -82,7 +77,7 @@ def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Pa
     if heads < 1 or width % heads:
         problems.append(f"{heads} heads in a width of {width}")
     if problems:
-        raise ModelError(f"{folder} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
+        raise unsupported(folder, problems)
     shared = need(settings, "share_encoder_decoder_embeddings", bool, where, True)
     tied = need(settings, "tie_word_embeddings", bool, where, True)
     rows, pad, longest = size("vocab_size"), size("pad_token_id"), size("max_position_embeddings", 512)
@@ -121,11 +116,7 @@ def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: P
     shape = (config.max_positions, config.d_model)
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
-        raise ModelError(
-            f"{path} does not fit its config.json",
-            found=f"positions of the shape {wrong[0]}, not {shape}",
-            do="copy it again",
-        )
+        raise damaged(f"{path} does not fit its config.json", f"positions of the shape {wrong[0]}, not {shape}")
     for kind in ("sinusoidal-halves", "sinusoidal-marian")[: 1 + (len(tables) == 2)]:
         expected_PD = TABLES[kind](*shape)
         if all(np.abs(table_PD - expected_PD).max() <= shape[0] * 2.0**-23 for table_PD in tables):

@@ -14,8 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import ModelError
-from vidrio.interop.foreign import Foreign, Side, array_of, check_pieces, need, sentence_piece_proto
+from vidrio.interop.foreign import (
+    Foreign,
+    Side,
+    array_of,
+    check_pieces,
+    damaged,
+    need,
+    sentence_piece_proto,
+    unsupported,
+)
 from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
@@ -44,11 +52,11 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     names = [need(decoder, setting, list[str], str(path)) for setting in ("models", "vocabs")]
     if list(map(len, names)) != [1, 2]:
         found = f"{len(names[0])} models and {len(names[1])} vocabularies"
-        raise ModelError(f"{path} is not supported", found=found, do="give a release of one model, not an ensemble")
+        raise unsupported(path, [found])
     [weights], vocabularies = ([inside(folder, name) for name in some] for some in names)
     tensors = read_tensors(weights)
     if SETTINGS not in tensors:
-        raise ModelError(f"{weights} has no settings", found=f"no {SETTINGS}", do="copy it again")
+        raise damaged(f"{weights} has no settings", f"no {SETTINGS}")
     settings = yaml_object(tensors[SETTINGS].tobytes().rstrip(b"\0"), weights)
     lists = [pieces_of(vocabulary) for vocabulary in vocabularies]
     config = config_of(settings, decoder, tensors, lists[1].get("</s>", 0), weights)
@@ -85,7 +93,7 @@ def config_of(
     elif heads < 1 or width % heads:
         problems.append(f"{heads} heads in a width of {width}")
     if problems:
-        raise ModelError(f"{weights} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
+        raise unsupported(weights, problems)
     pieces = len(tables[0])
     config = ModelConfig(
         source_vocabulary=pieces + 1,
@@ -114,8 +122,7 @@ def config_of(
     )
     known = {SETTINGS, "Wemb", *map(marian_name, parameter_specs(config))}
     if unknown := [name for name in tensors if name not in known]:
-        found = f"parameters that it does not know: {', '.join(unknown[:4])}"
-        raise ModelError(f"{weights} is not supported", found=found, do="docs/interop.md lists what is")
+        raise unsupported(weights, [f"parameters that it does not know: {', '.join(unknown[:4])}"])
     return config
 
 
@@ -143,12 +150,12 @@ def yaml_object(data: bytes, path: Path) -> dict[str, Any]:
         settings = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         return {str(name): value for name, value in settings.items()}
     except (yaml.YAMLError, ValueError, RecursionError, AttributeError) as error:
-        raise ModelError(f"{path} has no settings in YAML", found=f"{error!s:.200}", do="copy it again") from None
+        raise damaged(f"{path} has no settings in YAML", error) from None
 
 
 def inside(folder: Path, name: str) -> Path:
     """A file of the release, and of nowhere else: some give the path on the machine of those who trained it."""
     path = folder / Path(name).name
     if not path.is_file():
-        raise ModelError(f"{path} is missing", found=f"decoder.yml names {name!r:.80}", do="copy all of the release")
+        raise damaged(f"{path} is missing", f"decoder.yml names {name!r:.80}")
     return path

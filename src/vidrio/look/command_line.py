@@ -21,10 +21,9 @@ class CommandLine:
 
 
 def quoted(argument: str) -> str:
-    """A shell argument, in double quotes where that is safe, since people read those more easily."""
-    if argument != visible(argument):  # what cannot be seen is written out, as Bash reads it
-        written = "".join(c if c == visible(c) and c not in "\\'" else f"\\U{ord(c):08x}" for c in argument)
-        return f"$'{written}'"
+    """A shell argument, in double quotes where that is safe, since people read those more easily. What would move a
+    cursor is written out."""
+    argument = visible(argument)
     if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
         return argument
     return f'"{argument}"' if not set(argument) & set('"$`\\!') else shlex.quote(argument)

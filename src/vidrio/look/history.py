@@ -1,5 +1,4 @@
-"""How a model learned, as the page shows it: its run's curves, a sentence at every age, one parameter's life, and what
-the right answer costs.
+"""How a model learned, as the page shows it: its run's curves, a sentence at every age, what the right answer costs.
 
 The ages are the snapshots that a training run kept (`learn/run_files.py`). The glass runs each of them like any model,
 so PyTorch is not needed.
@@ -14,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import AddressError, InputError
+from vidrio.errors import InputError
 from vidrio.glass.machine import build
-from vidrio.glass.receipts import locate
-from vidrio.glass.trace import parse_address
 from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import snapshots
 from vidrio.look.measures import likeliest, mean_of_heads
@@ -27,8 +24,7 @@ from vidrio.model.folder import read_parameters
 ROOM = 10  # tokens more than twice the source's that a young model may babble
 FOLLOWED = 16  # tokens of the translation
 MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
-NAMES = {"loss": "loss", "nll": "loss", "bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}
-NO_SCORES = ("kind", "step", "epoch", "best", "seconds", "loss")
+SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # of a validation, where it has them
 
 Record = dict[str, Any]
 Points = Sequence[tuple[float, float]]
@@ -65,12 +61,10 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
         drawn = [line for line in lines if line["points"]]
         return {"kind": "curves", "title": title, "lines": drawn, "minutes": minutes, "from_zero": len(lines) == 1}
 
-    every = [name for r in validations for name, value in r.items() if isinstance(value, int | float)]
-    scores = [name for name in dict.fromkeys(every) if name not in NO_SCORES]
     losses = curve("training", steps, "loss"), curve("held out", validations, "loss")
     pictures = [
         picture("loss: the mean of −log p of a token, without smoothing", *losses),
-        *(picture(f"{NAMES.get(n, n)} of held-out sentences", curve(n, validations, n)) for n in scores),
+        *(picture(f"{name} of held-out sentences", curve(name, validations, key)) for key, name in SCORES.items()),
         picture("learning rate", curve("rate", steps, "rate")),
         picture("tokens a second, source and target", curve("tokens_per_second", steps, "tokens_per_second")),
     ]
@@ -136,7 +130,7 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
     return {"step": step, "says": seen.translation, **said, "reads": reads, "share": share}
 
 
-# --- the right answer, one parameter ----------------------------------------------------------------------------------
+# --- the right answer -------------------------------------------------------------------------------------------------
 
 
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
@@ -161,19 +155,3 @@ def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
     ]
     knows_nothing = float(np.log(model.config.target_vocabulary))
     return {"tokens": tokens, "sum": float(-score_T.sum()), "mean": float(-score_T.mean()), "nothing": knows_nothing}
-
-
-def life_data(seen: Look, address: str) -> dict[str, Any]:
-    """One parameter at every age."""
-    at, model = locate(seen.trace, parse_address(address)), seen.model
-    if seen.trace.stages[at.name].kind != "parameter":
-        raise AddressError(
-            f"{address} is no parameter", do="open one: the numbers a quantity is made from lead to them"
-        )
-    if not snapshots(model.path / "run"):
-        raise InputError("this model's folder keeps no snapshots of its training", found=str(model.path / "run"))
-    ages = [
-        {"step": step, "value": float(aged.machine.parameter(at.name)[at.place])}
-        for step, aged in chain(young(model), [(None, model)])
-    ]
-    return {"address": str(at), "ages": ages}

@@ -64,10 +64,6 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
     drawn = {c: _column(array, c, rows, numbers, cell) for c in columns}
     heads = [""] * (len(drawn[columns[0]]) - len(rows)) + _row_heads(numbers.rows, rows)
     blocks = side_by_side(heads, [drawn[c] for c in columns], width)
-    while None in columns and len(blocks) > 1 and len(columns) > 3:
-        # Something is left out anyway: then leave out a little more, and stay on one line.
-        columns = shown(array.shape[1], len(columns) - 2)
-        blocks = side_by_side(heads, [drawn[c] for c in columns], width)
     return "\n".join(["\n\n".join(blocks), *_left_out(array, rows, columns, precision)])
 
 

@@ -5,6 +5,7 @@ the file, as digits to base 85, and a few lines of script unfold it. The file ne
 """
 
 import zlib
+from base64 import a85encode
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
@@ -84,16 +85,9 @@ def _title(seen: Look) -> str:
     return f"{seen.text or '(an empty text)'} → {seen.translation or '(nothing)'}"
 
 
-_DIGITS = np.frombuffer(bytes(126 if code == ord("<") else code for code in range(40, 125)), np.uint8)
-
-
 def as_text(part: bytes) -> str:
-    """Bytes as text that stands in a page: four bytes are five digits to base 85, none the sign that begins a tag."""
-    numbers = np.frombuffer(part + bytes(-len(part) % 4), ">u4").astype(np.uint32)
-    digits = np.empty((len(numbers), 5), np.uint32)
-    for column in range(4, -1, -1):
-        numbers, digits[:, column] = np.divmod(numbers, 85)
-    return _DIGITS[digits].tobytes().decode("ascii")
+    """Bytes as text that stands in a page: digits to base 85, none the sign that begins a tag."""
+    return a85encode(part + bytes(-len(part) % 4)).replace(b"<", b"~").decode("ascii")
 
 
 # --- the file --------------------------------------------------------------------------------------------------------

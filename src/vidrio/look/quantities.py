@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from vidrio.errors import AddressError, InputError, nearest
 from vidrio.glass.cells import Stage
 from vidrio.glass.trace import Address, Trace, parse_address
+from vidrio.glass.words import without_head
 from vidrio.look.command_line import CommandLine
 from vidrio.look.matrix import LIMIT, Numbers, likeliest_words, matrix
 from vidrio.look.writing import NO_BREAK, PRECISION, note, number, shape, visible, wrap
@@ -83,8 +84,8 @@ def _drawn(trace: Trace, address: Address, tokens: int, precision: int) -> Itera
 def _part(trace: Trace, address: Address, again: CommandLine, precision: int) -> Iterator[str]:
     names = under(trace, address.name)
     values = [name for name in names if trace.stages[name].kind != "parameter"]
-    heads = {f"h{h}" for h in range(1, trace.sizes["H"])}
-    drawn = [n for n in values if n.rsplit(".", 1)[-1] not in heads] if len(values) > DRAWN_AT_MOST else values
+    several = len(values) > DRAWN_AT_MOST
+    drawn = [name for name in values if not several or without_head(name)[1] in ("", ".h0")]
     yield f"{address.name}: {len(values)} quantities, in the order in which they are computed"
     for name in drawn:
         stage = trace.stages[name]

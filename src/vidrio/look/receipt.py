@@ -2,7 +2,7 @@
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -105,13 +105,10 @@ def _links(bill: Receipt, show: Show) -> Iterator[str]:
     made = [f"{at} = {show(value)}" for at, value in bill.inputs[:INPUTS]]
     if len(bill.inputs) > INPUTS:
         made.append(f"… and {len(bill.inputs) - INPUTS} more")
-    yield from _column("made from", made or ["nothing else: here numbers come in"])
-    yield from _column("used by", list(bill.used_by) or ["nothing in this run"])
-
-
-def _column(title: str, entries: Sequence[str]) -> Iterator[str]:
-    for i, entry in enumerate(entries):
-        yield f"  {title if i == 0 else '':9}  {entry}"
+    made = made or ["nothing else: here numbers come in"]
+    for title, entries in (("made from", made), ("used by", bill.used_by or ["nothing in this run"])):
+        for i, entry in enumerate(entries):
+            yield f"  {title if i == 0 else '':9}  {entry}"
 
 
 def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:

@@ -221,37 +221,36 @@ def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
     return (*found.ids, *[config.special.end] * found.ended)
 
 
-def _stopped(seen: Look, prefix: Ids) -> Look:
-    """What was computed up to the step that came to NaN."""
-    seen = replace(seen, stopped=True)
-    _name_tokens(seen, prefix[1:], prefix)
-    translate_forced(_tapped(seen), seen.source_ids, prefix)
-    return replace(seen, target_ids=prefix, translation=seen.model.target_tokenizer.decode(prefix[1:]))
-
-
 def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
     return replace(seen, hypotheses=hypotheses, translation=seen.model.target_tokenizer.decode(list(hypotheses[0].ids)))
 
 
+def _stopped(seen: Look, prefix: Ids) -> Look:
+    """What was computed up to the step that came to NaN."""
+    said = seen.model.target_tokenizer.decode(prefix[1:])
+    return replace(_passed(seen, prefix[1:], prefix), stopped=True, translation=said)
+
+
 def _traced(seen: Look, taken: Ids) -> Look:
-    """One pass over the tokens taken, which keeps every number."""
-    target_ids = (seen.model.config.special.start, *taken[:-1])
-    _name_tokens(seen, taken, target_ids)
-    translate_forced(_tapped(seen), seen.source_ids, target_ids)
+    """One pass over the tokens taken."""
+    seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]))
     seen.trace.take(taken)
+    return seen
+
+
+def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
+    """One pass, which keeps every number."""
+    trace = seen.trace
+    trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
+    trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
+    trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
+    translate_forced(_tapped(seen), seen.source_ids, target_ids)
     return replace(seen, target_ids=target_ids)
 
 
 def _tapped(seen: Look) -> Machine:
     """The machine whose every number is kept in the trace."""
     return seen.model.machine.tapped(seen.trace.tap_through(seen.model.machine.tap))
-
-
-def _name_tokens(seen: Look, taken: Ids, target_ids: Ids) -> None:
-    trace = seen.trace
-    trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
-    trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
-    trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
 
 
 class _NoChoice(Exception):

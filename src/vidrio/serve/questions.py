@@ -146,16 +146,11 @@ def forced(looking: Looking, q: Question) -> Any:
     return history.forced_data(looking.learned(q.asked(looking).model), read, q.answer)
 
 
-def life(looking: Looking, q: Question) -> Any:
-    """One parameter at every age."""
-    return history.life_data(q.run(looking).look, q.address)
-
-
 # By the names under which the page asks.
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (
         *(machine, translate, run, search, choose, tokens, tensors, positions),
-        *(receipt, copy, learning, forced, life),
+        *(receipt, copy, learning, forced),
     )
 }

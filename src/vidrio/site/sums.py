@@ -57,7 +57,7 @@ def _ready(b: np.ndarray) -> int:
         pairs = _filled(b, (depth, columns), np.int8).reshape(depth // 2, 2, columns)
         packed = np.ascontiguousarray(pairs.transpose(0, 2, 1))
         place = _exports["malloc"](packed.nbytes) & 0xFFFFFFFF
-        _view(place, packed.nbytes).assign(memoryview(packed).cast("B"))
+        _view(place, packed.nbytes).assign(packed.data.cast("B"))
         _held[key] = (b, place, packed.nbytes)
     return _held[key][1]
 
@@ -72,7 +72,7 @@ def _filled(a: np.ndarray, shape: tuple[int, int], dtype: Any) -> np.ndarray:
 def _room(name: str, array: np.ndarray) -> int:
     place = _place(name, array.nbytes)
     if array.nbytes:
-        _view(place, array.nbytes).assign(memoryview(array).cast("B"))
+        _view(place, array.nbytes).assign(array.data.cast("B"))
     return place
 
 

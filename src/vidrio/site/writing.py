@@ -5,7 +5,6 @@ listed in `service.js`, which lets it open without a network. See docs/site.md.
 """
 
 import gzip
-import json
 import os
 import shutil
 import struct
@@ -20,6 +19,7 @@ from vidrio.lessons.html import contents, section_html
 from vidrio.lessons.run import NAMES, sections
 from vidrio.model import find
 from vidrio.model.folder import read_config
+from vidrio.model.json_text import json_text
 from vidrio.site.browser import tokenizers
 from vidrio.site.classes import classes
 from vidrio.text.sentences import OWN
@@ -131,11 +131,11 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     shell = _write_page(to)
     first = next(iter(folders))
     site = {"default": first, "names": list(folders), "models": models, "runtime": runtime, "app": app, "sizes": sizes}
-    version = sha256(json.dumps([site, shell], sort_keys=True).encode()).hexdigest()[:12]
-    (to / "site.json").write_text(json.dumps({"version": version, **site}), "utf-8")
+    version = sha256(json_text([site, shell]).encode()).hexdigest()[:12]
+    (to / "site.json").write_text(json_text({"version": version, **site}), "utf-8")
     service = (HERE / "service.js").read_text("utf-8")
     for name, value in {"VERSION": version, "SHELL": [".", "site.json", *shell], "FILES": list(sizes)}.items():
-        service = service.replace(f'"{name}"', json.dumps(value))
+        service = service.replace(f'"{name}"', json_text(value))
     (to / "service.js").write_text(service, "utf-8")
     of_models = {name: sizes[path] for name, path in models.items()}
     python = sum(sizes.values()) - sum(of_models.values())
@@ -148,11 +148,9 @@ def _write_page(to: Path) -> dict[str, str]:
     shutil.copy(PAGE / "alone" / "worker.js", to / "worker.js")
     [icon] = (path.name for path in (PAGE / "assets").glob("icon*.svg"))
     icons = [{"src": f"assets/{icon}", "sizes": "any", "type": "image/svg+xml", "purpose": "any"}]
-    (to / "manifest.webmanifest").write_text(json.dumps({**MANIFEST, "icons": icons}), "utf-8")
+    (to / "manifest.webmanifest").write_text(json_text({**MANIFEST, "icons": icons}), "utf-8")
     texts = {f"{n}/{i}": section_html(n, one) for n in NAMES for i, one in enumerate(sections(n))}
-    (to / "lessons.json").write_text(
-        json.dumps({"contents": contents(), "sections": texts}, ensure_ascii=False), "utf-8"
-    )
+    (to / "lessons.json").write_text(json_text({"contents": contents(), "sections": texts}), "utf-8")
     html = (PAGE / "index.html").read_text("utf-8")
     html = html.replace("<html ", f'<html data-site="{__version__}" ', 1)
     html = html.replace("</head>", '  <link rel="manifest" href="manifest.webmanifest">\n  </head>', 1)
@@ -171,7 +169,7 @@ def _app() -> dict[str, bytes]:
     files = {name: (PACKAGE.parent / name).read_bytes() for name in sorted(found)}
     files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in sorted(SHIMS.rglob("*.py"))}
     files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
-    files["classes.json"] = json.dumps(classes()).encode()
+    files["classes.json"] = json_text(classes()).encode()
     files |= _under(
         "vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm", "glass.wasm"))
     )
@@ -196,5 +194,5 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     for name, data in files.items():
         header[name] = (at, len(data))
         at += len(data)
-    told = json.dumps(header).encode()
+    told = json_text(header).encode()
     return gzip.compress(struct.pack("<I", len(told)) + told + b"".join(files.values()), 9, mtime=0)

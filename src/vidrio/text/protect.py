@@ -198,7 +198,7 @@ def _same_numbers(source: Protected, written: Protected) -> bool:
     """Whether a translation has the numbers of the source, and no others; where that has none at all, one in the
     translation may have been a word."""
     wanted = Counter(_key(number, kind) for number, kind in _numbers(source))
-    known = wanted | Counter(re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
+    known = wanted | Counter[str](re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
     keys = [{_key(number, kind) for kind in ("number", "date")} for number, _ in _numbers(written)]
     found = Counter[str](min(one & known.keys() or one) for one in keys)
     return not wanted or not (wanted - found or found - known)
@@ -210,7 +210,7 @@ def _same_measures(source: Protected, written: Protected) -> bool:
     units = Counter(unit for number in numbers for unit in _UNIT.findall(number))
     signs = Counter(sign for number in numbers for sign in number if sign in _MONEY)
     words = {sign: re.findall(_CURRENCIES.get(sign, "(?!)"), written.text, re.IGNORECASE) for sign in signs}
-    return not units - Counter(_UNIT.findall(written.text)) and all(
+    return not units - Counter[str](_UNIT.findall(written.text)) and all(
         count <= written.text.count(sign) + len(words[sign]) for sign, count in signs.items()
     )
 

@@ -21,13 +21,12 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from string import ascii_letters
 from typing import NamedTuple, overload
 
 from vidrio.engine.engine import Engine
 from vidrio.engine.workers import Stopped
 from vidrio.errors import InputError, ModelError
-from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, default_options, diverging
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
@@ -113,41 +112,6 @@ class Translator:
         ):
             yield from translations
 
-    def begin_with(self, text: str, start: str = "", count: int = 1, options: Options | None = None) -> Translation:
-        """The translation of one sentence that begins with `start`; or, with a `count`, so many that begin with it and
-        differ in the token after it, the likeliest of those tokens first."""
-        options = options or self.options
-        beam = 2 * count if count > 1 else 1  # some differ only in how a word is split
-        options = replace(options, n_best=beam, beam=max(options.beam, beam), prefix=tuple(self._target.encode(start)))
-        plan = self._sentences(text)
-        if len(plan) != 1:
-            found = f"{len(plan)} sentences (or parts of one that is too long)"
-            raise InputError("only one sentence can be given a beginning", found=found, do="give one sentence")
-        [(first, source)] = plan
-
-        def differing(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-            return [diverging(self.engine.search, ids, options) for ids in sources]
-
-        rounds = replace(self._rounds, options=self._searched(options), search=differing if count > 1 else None)
-        [pieces] = rounds.translate([source], hide_names=not start)
-        pieces = tuple(
-            one._replace(alternatives=one.alternatives[:count], hypotheses=one.hypotheses[:count]) for one in pieces
-        )
-        return Translation(text, *put_back(text, [(first, pieces)]), self)
-
-    def live(self, text: str, on_text: Callable[[str], bool]) -> Iterator[str]:
-        """The greedy translation, sentence by sentence, each with what follows it. `on_text` is called with the pieces
-        of a sentence as they are written, and returns whether to stop: then it ends in a CancelledError."""
-        plan, at = self._sentences(text), 0
-        options = self._searched(replace(self.options, beam=1, n_best=1))
-        for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
-            search = streaming_search(self.engine, self._target, self._masker.mask(source), on_text)
-            [pieces] = replace(self._rounds, options=options, search=search).translate([source])
-            yield put_back(text[at:end], [(start - at, pieces)])[0]
-            at = end
-        if text[at:]:
-            yield text[at:]
-
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
         """How likely the model finds given translations: the log-probability of each token, and of the end token. Each
         pair is one sentence, whatever it holds."""
@@ -192,7 +156,7 @@ class Translator:
         pieces_of = {sentence: there for sentence in sources if (there := known.get(sentence))}
         new = [source for sentence, source in sources.items() if sentence not in pieces_of]
         found = replace(self._rounds, options=self._searched(options), stopped=stopped).translate(new)
-        if self.lexicon and options.beam > 1 and not options.prefix:
+        if self.lexicon and options.beam > 1:
             found = UnknownWords(self.lexicon, self._source, self._target, self.engine).put_right(found)
         for source, pieces in zip(new, found, strict=True):
             pieces_of[source.text] = known[source.text] = pieces
@@ -253,7 +217,6 @@ class Rounds:
     engine: Engine
     options: Options
     stopped: Stopped = None  # nobody wants the result any more
-    search: SearchAll | None = None  # in place of the engine's, for whole sentences
 
     def translate(self, sentences: Sequence[Protected], *, hide_names: bool = True) -> list[Pieces]:
         """What becomes of each sentence."""
@@ -271,10 +234,9 @@ class Rounds:
         self, sentences: Iterable[Protected], done: dict[Protected, Pieces], *, hide_names: bool
     ) -> list[Masked]:
         """Translate sentences; those of which something was lost come back, as they were read."""
-        forms = not self.options.prefix
-        read = [self.masker.mask(source, forms=forms, hide_names=hide_names) for source in sentences]
+        read = [self.masker.mask(source, hide_names=hide_names) for source in sentences]
         lost = []
-        for masked, sentence in zip(read, self._attempt(read, self.options, self.search), strict=True):
+        for masked, sentence in zip(read, self._attempt(read), strict=True):
             source = masked.source
             if sentence and (not source.spans or came_through(source, sentence.alternatives[0])):
                 done[source] = (sentence,)
@@ -291,42 +253,35 @@ class Rounds:
 
         def translate(parts: Sequence[Protected]) -> list[Pieces]:
             read = [self.masker.mask(part, hide_names=False) for part in parts]
-            return [(found,) if found else () for found in self._attempt(read, self._free)]
+            return [(found,) if found else () for found in self._attempt(read)]
 
         return _joined(parts_of, translate)
 
     def _in_halves(self, sentences: Iterable[Protected]) -> dict[Protected, Pieces]:
         """Sentences whose translations did not come to an end."""
         halves_of = {source: halves for source in sentences if (halves := in_halves(source.text))}
-        return _joined(halves_of, replace(self, options=self._free, search=None).translate)
+        return _joined(halves_of, self.translate)
 
-    @property
-    def _free(self) -> Options:
-        """For a part of a sentence, which may begin as it likes."""
-        return replace(self.options, prefix=()) if self.options.prefix else self.options
-
-    def _attempt(
-        self, read: Sequence[Masked], options: Options, search: SearchAll | None = None
-    ) -> list[Sentence | None]:
+    def _attempt(self, read: Sequence[Masked]) -> list[Sentence | None]:
         """What the search finds, a second one for what repeats itself, or is no text at all; None for a sentence of
         which a symbol was lost."""
         if self.stopped and self.stopped():
             raise CancelledError
         if not read:
             return []
-        found = self._search(read, options, search)
+        found = self._search(read, self.options)
         bad = [n for n, (ids, hypotheses, texts) in enumerate(found) if self._is_bad(ids, hypotheses[0].ids, texts[0])]
-        if bad and not search and not options.no_repeat_ngram:
-            suppressed = (*options.suppressed, *self.target.byte_ids)
-            stricter = replace(options, no_repeat_ngram=NO_REPEAT, suppressed=suppressed)
+        if bad and not self.options.no_repeat_ngram:
+            suppressed = (*self.options.suppressed, *self.target.byte_ids)
+            stricter = replace(self.options, no_repeat_ngram=NO_REPEAT, suppressed=suppressed)
             for n, better in zip(bad, self._search([read[n] for n in bad], stricter), strict=True):
                 found[n] = better
-        return [self._sentence(*one, options) for one in zip(read, found, strict=True)]
+        return [self._sentence(*one) for one in zip(read, found, strict=True)]
 
-    def _search(self, read: Sequence[Masked], options: Options, search: SearchAll | None = None) -> list[SearchResult]:
+    def _search(self, read: Sequence[Masked], options: Options) -> list[SearchResult]:
         given = self.source.encode_batch([masked.given for masked in read])
         sources = [(*ids, *self.close) for ids in given]
-        found = search(sources, options) if search else self.engine.search(sources, options, self.stopped)
+        found = self.engine.search(sources, options, self.stopped)
         decoded = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
         return [SearchResult(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
 
@@ -334,7 +289,7 @@ class Rounds:
         """Whether a translation repeats itself, or has bytes that make no character."""
         return repeats(source, target) or (GARBLED in text and not self.target.byte_ids.isdisjoint(target))
 
-    def _sentence(self, masked: Masked, found: SearchResult, options: Options) -> Sentence | None:
+    def _sentence(self, masked: Masked, found: SearchResult) -> Sentence | None:
         """The sentence with its translations; None, if the best one has lost a symbol."""
         distinct: dict[str, Hypothesis] = {}
         for hypothesis, written in zip(found.hypotheses, found.texts, strict=True):
@@ -347,7 +302,9 @@ class Rounds:
         if self.source.special.unk in found.source:
             pieces = self.source.pieces(masked.given)
             unknown = tuple(masked.given[piece.start : piece.end] for piece in pieces if piece.unknown)
-        return Sentence(masked.source.text, (*distinct,), (*distinct.values(),), found.source, masked, options, unknown)
+        return Sentence(
+            masked.source.text, (*distinct,), (*distinct.values(),), found.source, masked, self.options, unknown
+        )
 
 
 def _joined(
@@ -365,33 +322,3 @@ def repeats(source: Ids, target: Ids) -> bool:
     """Whether the target says something again and again that the source does not. A model that meets what it has hardly
     learned (a single word, a line in capital letters, another language) may do so."""
     return AGAIN.search("".join(map(chr, target))) is not None and AGAIN.search("".join(map(chr, source))) is None
-
-
-def streaming_search(engine: Engine, target: Tokenizer, masked: Masked, on_text: Callable[[str], bool]) -> SearchAll:
-    """A search in the place of an engine's, for a sentence that somebody watches: greedy; `on_text` is called with each
-    piece of its text as it is written, and returns whether to stop. What was shown stands, unless the sentence has to
-    be tried again (a name or a number was lost, it repeated itself): then its translation is another."""
-    ids: list[int] = []
-    shown = ""
-
-    def on_token(token: int) -> bool:
-        nonlocal shown
-        ids.append(token)
-        text = target.decode(ids)
-        # Of money the last word may go on: dólar may become dólares.
-        text = masked.unmasked(text.rstrip(ascii_letters + "ó") if masked.money else text)
-        if GARBLED in text or not text.startswith(shown) or text == shown:
-            return False
-        piece, shown = text[len(shown) :], text
-        return on_text(piece)
-
-    def search(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-        if ids or len(sources) > 1:  # the first one only is watched
-            return engine.search(sources, options)
-        source = tuple(sources[0])
-        best = engine.watch(source, options, on_token)
-        if best.ended and not repeats(source, best.ids):
-            return [[best]]
-        return engine.search(sources, replace(options, no_repeat_ngram=NO_REPEAT))
-
-    return search

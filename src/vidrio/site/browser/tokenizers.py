@@ -166,7 +166,9 @@ class Splits:
     """Pre-tokenizers, one after the other."""
 
     def __init__(self, splits: Iterable[Any]) -> None:
-        self.splits = [one for some in splits for one in (some.splits if isinstance(some, Splits) else [some])]
+        self.splits: list[Split] = [
+            one for some in splits for one in (some.splits if isinstance(some, Splits) else [some])
+        ]
 
     def parts(self, text: str) -> list[tuple[int, int]]:
         parts = [(0, len(text))] if text else []
@@ -231,9 +233,6 @@ class WordPiece(NamedTuple):
         return [*tokens[:1], *joined]
 
 
-# --- models -----------------------------------------------------------------------------------------------------------
-
-
 class BPE:
     """Byte-pair encoding: of all neighbours that may merge, those of the lowest rank do so first."""
 
@@ -284,9 +283,6 @@ class WordLevel:
 
 class Unigram:
     """None of our own files has it."""
-
-
-# --- a tokenizer ------------------------------------------------------------------------------------------------------
 
 
 class Encoding(NamedTuple):
@@ -379,9 +375,6 @@ def _read(data: dict[str, Any] | None) -> Any:
     if kind not in simple:
         raise ValueError(f"a tokenizer with {kind} cannot be read in the browser")
     return simple[kind](**{name: value for name, value in data.items() if name != "type"})
-
-
-# --- where the names stand in the library -----------------------------------------------------------------------------
 
 
 class normalizers:
