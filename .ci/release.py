@@ -25,7 +25,10 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if hasattr(os, "get
 
 def run(*command: str | Path, **more: object) -> str:
     """What a command prints; it must succeed."""
-    done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, check=False, **more)  # type: ignore[call-overload]
+    try:
+        done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, check=False, **more)  # type: ignore[call-overload]
+    except PermissionError:
+        sys.exit(f"{command[0]}: the user nobody, who tries it, may not run this; name another Python in PYTHONS")
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\nended with status {done.returncode}")
     return str(done.stdout)
@@ -129,6 +132,7 @@ if __name__ == "__main__":
         scratch.chmod(0o755)
         files = build_all(scratch)
         for number, python in enumerate(pythons()):
-            (scratch / python).mkdir()
-            verify(python, files[1], scratch / python, train=not number and bool(os.environ.get("TRAIN")))
+            own = scratch / str(number)
+            own.mkdir()
+            verify(python, files[1], own, train=not number and bool(os.environ.get("TRAIN")))
     checksums(files)

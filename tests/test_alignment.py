@@ -1,7 +1,5 @@
 """Which word came from which: one rule, both engines, every text that a translation may hold."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -160,13 +158,3 @@ def test_places_of_prices_that_the_model_read_in_dollars():
 
 def test_nothing_is_aligned_with_nothing(nonsense):
     assert nonsense.translate("").alignment == nonsense.translate("18.10 🙂").alignment == ()
-
-
-def test_what_was_cut_at_the_last_position_is_aligned(tmp_path):
-    write_model(tmp_path / "model", seed=1)
-    translator = Translator.load(tmp_path / "model")
-    endless = replace(translator.options, beam=1, max_length=999, suppressed=(*translator.options.suppressed, 3))
-    found = translator.translate("bala", endless)
-    assert not found.sentences[0].best.ended
-    assert len(found.alignment) > 20
-    assert len(found.sentences[0].best.token_log_probs) == len(found.sentences[0].best.ids)

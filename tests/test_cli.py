@@ -101,13 +101,6 @@ def test_a_vidrio_error_becomes_its_message_and_exit_code_1() -> None:
     assert done.stderr == "vidrio: this text is empty\n  found: 0 letters\n  do: give some\n"
 
 
-def test_what_the_system_refuses_becomes_a_message(tmp_path: Path) -> None:
-    done = run_act(f"open({str(tmp_path / 'nothing.txt')!r})")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "nothing.txt" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to stand for a full disk")
 @pytest.mark.parametrize("lines", [1, 100_000])
 def test_a_full_disk_becomes_a_message(lines: int) -> None:
@@ -192,19 +185,6 @@ def test_a_closed_pipe_ends_quietly(body: str) -> None:
     assert process.stdout
     assert process.stderr
     assert process.stdout.readline().startswith("x")
-    process.stdout.close()
-    with process.stderr:
-        assert process.stderr.read() == ""
-    assert process.wait(60) == 0
-
-
-def test_a_pipe_closed_before_the_last_flush_ends_quietly() -> None:
-    # One short line stays in Python's buffer until the end, when nobody reads any more.
-    process = subprocess.Popen(
-        act('print("x"); time.sleep(1)'), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout
-    assert process.stderr
     process.stdout.close()
     with process.stderr:
         assert process.stderr.read() == ""

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import platform
 import shutil
 import struct
 import subprocess
@@ -185,8 +184,3 @@ def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]
             assert struct.pack(f"<{len(log_probs)}i", *log_probs) == struct.pack(
                 f"<{len(log_probs)}f", *best.token_log_probs
             )
-
-
-def test_a_build_for_this_machine_is_among_the_native_ones() -> None:
-    if (platform.system(), platform.machine()) in (("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "arm64")):
-        assert any(map(build.here, build.NATIVE))

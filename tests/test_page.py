@@ -31,7 +31,7 @@ def open_page(server: str, browser: Browser) -> Iterator[Open]:
         page.on("pageerror", lambda error: said.append(str(error)))
         stay_at(server, page, said)
         page.goto(f"{server}#{urlencode({'text': TEXT, **view}, doseq=True)}")
-        page.locator(".towers canvas, .refused").first.wait_for()
+        page.locator(".towers canvas, .refused").first.wait_for(state="attached")
         pages.append(page)
         return page
 
@@ -91,6 +91,7 @@ def test_the_row_of_a_token_stands_out_through_both_towers(open_page: Open, serv
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("car")  # from which “coche” reads most
     expect(page.locator("#block-dec\\.1 .strip .now").first).to_have_text("un → coche")
     expect(label).to_have_count(8 + 8)  # embedding, six layers, memory; embedding, two layers of three parts, output
+    settled(page)
     page.locator("#block-memory canvas").first.hover(position={"x": 30, "y": 3})
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("I")
     page.mouse.move(0, 0)

@@ -36,7 +36,7 @@ def opener(browser: Browser, folder: Path) -> Iterator[Open]:
         page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto((folder / "page.html").as_uri())
-        page.locator(".towers canvas, section.card").first.wait_for(timeout=60_000)
+        page.locator(".towers canvas, section.card").first.wait_for(state="attached", timeout=60_000)
         return page
 
     yield opened

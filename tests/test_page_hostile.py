@@ -52,7 +52,7 @@ def test_served(folder: Path, browser: Browser) -> None:
     with server(model=folder, page=True) as there:
         page = browser.new_page()
         page.goto(f"{there.address}#{urlencode({'text': TEXT})}")
-        page.locator(".towers canvas").first.wait_for()
+        page.locator(".towers canvas").first.wait_for(state="attached")
         expect(page.locator("header select").first).to_contain_text("onerror")
         all_is_text(page)
         assert page.title() == "Vidrio"
@@ -64,7 +64,7 @@ def test_as_one_file(folder: Path, browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(run_page(tried, CommandLine(TEXT)), "utf-8")
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".towers canvas").first.wait_for(timeout=60_000)
+    page.locator(".towers canvas").first.wait_for(state="attached", timeout=60_000)
     all_is_text(page)
     assert "\u202e" not in page.title()
     page.close()

@@ -59,7 +59,7 @@ def test_no_english_is_left(page: Page, english: re.Pattern[str]) -> None:
         for view in VIEWS:
             page.goto("about:blank")
             page.goto(f"{server.address}#{urlencode(view, doseq=True)}")
-            page.locator(".towers canvas, .refused").first.wait_for(timeout=60_000)
+            page.locator(".towers canvas, .refused").first.wait_for(state="attached", timeout=60_000)
             page.locator(".unfold[aria-expanded=false]").evaluate_all("all => all.forEach(one => one.click())")
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(700)  # a slider's answer is asked for when it has come to rest

@@ -71,6 +71,7 @@ LIBRARIES = {
     "js": ("engine.browser", "site.sums"),  # the browser around Python
     "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
+    "huggingface_hub": ("interop",),
     "sentencex": ("text",),
     "sentencepiece": ("text.tokens", "interop"),
     "yaml": ("interop",),

@@ -77,13 +77,6 @@ def test_a_character_takes_no_words_along(direction: str) -> None:
     assert other_words(direction, sorted(some)) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("direction", list(WORDS))
-def test_no_character_takes_words_along(direction: str) -> None:
-    assert other_words(direction, code_points()) == []
-    print(f"{sum(1 for _ in code_points()):,} code points")
-
-
 @pytest.mark.parametrize(
     ("text", "translation"),
     [

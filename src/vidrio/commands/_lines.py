@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 READ_AT_ONCE = 64 * 1024  # bytes
 
 
-def translate_lines(work: "Work", source: Path | None, target: Path | None, *, resume: bool) -> None:
-    """A line for each line. With `resume`, what an earlier command has written of the output stays."""
+def translate_lines(work: "Work") -> None:
+    """A line for each line. With --resume, what an earlier command has written of the output stays."""
+    request = work.request
+    paths = next(iter(request.sources), None), request.target
+    source, target = (None if path is None else Path(path) for path in paths)
+    resume = request.resume
     if resume and target and target.is_file() and not part_of(target).exists():
         click.echo(f"vidrio: {target} is complete", err=True)
         return

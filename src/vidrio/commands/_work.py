@@ -2,14 +2,14 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import SAMPLING, SEARCH, as_options
+from vidrio.commands._options import SAMPLING, as_options
 from vidrio.errors import DataError
 from vidrio.model.files import sha256
 from vidrio.model.json_text import encodable, json_text
@@ -26,49 +26,60 @@ DOUBTFUL = 0.5  # words with a lower probability are listed
 
 
 @dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the command line asks for."""
+
+    text: str | None  # None: lines, of files or of standard input
+    sources: tuple[str, ...]
+    target: str | None
+    model_name: str | None
+    ray: str | None
+    resume: bool
+    n_best: int
+    confidence: bool
+    as_json: bool
+    jsonl: bool
+    form: str | None
+    glossary: Path | None
+    workers: int | None
+    search: Mapping[str, Any]
+
+    @property
+    def samples(self) -> bool:
+        """Whether tokens are drawn at random."""
+        return any(self.search[name] is not None for name in SAMPLING)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Work:
     """How texts are answered, and what is printed of the answers."""
 
+    request: Request
     model: "Translator | Answers"
     options: "Options"
-    as_json: bool
-    jsonl: bool
-    confidence: bool
     terms: "Terms"
     unknown: dict[str, None] = field(default_factory=dict)  # the first words that the vocabulary lacks, in order
 
     @staticmethod
-    def opener(
-        model_name: str | None, n_best: int, glossary: Path | None, confidence: bool, **given: Any
-    ) -> "Callable[[int | None], Work]":
-        """What loads the model, to work on so many cores, with the options of the command line."""
+    def begin(request: Request, cores: int | None) -> "Work":
+        """Load the model, to work on so many cores."""
+        from vidrio.documents.terms import read_terms
+        from vidrio.translate.translator import NoTranslator, Translator
 
-        def load(cores: int | None) -> Work:
-            from vidrio.documents.terms import read_terms
-            from vidrio.translate.translator import NoTranslator, Translator
+        model: Any
+        try:
+            model = Translator.load(request.model_name, cores)
+        except NoTranslator:
+            from vidrio.translate.answers import Answers
 
-            model: Any
-            try:
-                model = Translator.load(model_name, cores)
-            except NoTranslator:
-                from vidrio.translate.answers import Answers
-
-                if confidence or glossary:
-                    raise click.UsageError("--confidence and --glossary need a model that translates.") from None
-                model = Answers.load(model_name)
-            search = {name: given[name] for name in SEARCH}
-            if n_best > 1 and all(given[name] is None for name in SAMPLING):
-                search["beam"] = max(n_best, search["beam"] or model.options.beam)
-            return Work(
-                model=model,
-                options=replace(as_options(model.config, search), n_best=n_best),
-                as_json=given["as_json"],
-                jsonl=given["jsonl"],
-                confidence=confidence,
-                terms=read_terms(glossary),
-            )
-
-        return load
+            if request.confidence or request.glossary:
+                raise click.UsageError("--confidence and --glossary need a model that translates.") from None
+            model = Answers.load(request.model_name)
+        search = dict(request.search)
+        if request.n_best > 1 and not request.samples:
+            search["beam"] = max(request.n_best, search["beam"] or model.options.beam)
+        options = replace(as_options(model.config, search), n_best=request.n_best)
+        return Work(request=request, model=model, options=options, terms=read_terms(request.glossary))
 
     def on_text(self, text: str) -> list[str]:
         """One text, whatever line ends it holds: its translations, or one line of JSON."""
@@ -77,7 +88,7 @@ class Work:
         hidden = hide(text, self.terms)
         [answer] = self._answers([hidden.text])
         self._note(1, answer)
-        if self.as_json or self.jsonl:
+        if self.request.as_json or self.request.jsonl:
             return [self._json({"text": text}, answer)]
         return [reveal(line, hidden) for line in (answer.text, *answer.alternatives[1:])]
 
@@ -89,14 +100,14 @@ class Work:
 
         def texts() -> Iterator[str]:
             for number, line in enumerate(lines, first):
-                record = read_record(line, number) if self.jsonl else {"text": line}
+                record = read_record(line, number) if self.request.jsonl else {"text": line}
                 waiting.append((record, hide(record["text"], self.terms)))
                 yield waiting[-1][1].text
 
         for number, answer in enumerate(self._answers(texts()), first):
             record, hidden = waiting.popleft()
             self._note(number, answer)
-            if self.as_json or self.jsonl:
+            if self.request.as_json or self.request.jsonl:
                 yield self._json(record, answer)
             else:
                 yield reveal(answer.text if self.translates else " ".join(answer.text.splitlines()), hidden)
@@ -117,7 +128,7 @@ class Work:
 
     def _json(self, record: dict[str, Any], answer: Any) -> str:
         """A line of JSON: what was read, and what is known of its translation; all of it, or the most important."""
-        if self.as_json:
+        if self.request.as_json:
             return json_text({**record, **answer.to_json()})
         if not self.translates:
             return json_text({**record, **answer.details})
@@ -128,7 +139,7 @@ class Work:
         for word in answer.unknown:
             if len(self.unknown) < MOST_UNKNOWN:
                 self.unknown[word] = None
-        if self.confidence:
+        if self.request.confidence:
             warn_of_doubts(number, answer)
 
 

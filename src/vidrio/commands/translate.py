@@ -1,15 +1,14 @@
 """`vidrio translate`: text, files, or standard input, one line out for each line in."""
 
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from vidrio.commands._lines import translate_lines
-from vidrio.commands._options import BEAM, SAMPLING, THERE, json_option, model_option, ray_option, search_options
-from vidrio.commands._work import Work, warn_of_unknown
+from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, ray_option, search_options
+from vidrio.commands._work import Request, Work, warn_of_unknown
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import ModelError
 from vidrio.text.utf8 import Decoder
@@ -68,7 +67,7 @@ Examples:
 )
 @click.option("--glossary", type=THERE, help="Lines of term<TAB>translation; a term alone stays as it is.")
 @click.option("--workers", type=click.IntRange(1), help="Batches at a time. [one for each core]")
-def translate(words: tuple[str, ...], sources: tuple[str, ...], ray: str | None, **given: Any) -> None:
+def translate(words: tuple[str, ...], **given: Any) -> None:
     """Translate TEXT, or the lines of a file or of standard input. A classifier names their classes, and a language
     model continues them.
 
@@ -76,76 +75,61 @@ def translate(words: tuple[str, ...], sources: tuple[str, ...], ray: str | None,
     sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
     ODT, EPUB and PO are translated as a whole, with their formatting.
     """
-    text = None if words in ((), ("-",)) else " ".join(words)
-    form, target = given.pop("form"), given.pop("target")
-    if form is None:
-        document = any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in sources)
+    text, search = None if words in ((), ("-",)) else " ".join(words), {name: given.pop(name) for name in SEARCH}
+    request = Request(text=text, search=search, **given)
+    refuse_contradictions(request)
+    if request.ray is not None:
+        translate_on_cluster(request)
+    elif is_document(request):
+        translate_document(request)
     else:
-        document = form != "text"
-    refuse_contradictions(text, sources, target, ray, document=document, **given)
-    resume, workers = given.pop("resume"), given.pop("workers")
-    if ray is not None:
-        translate_on_cluster(Work.opener(**given), sources, target, ray or None, workers, resume=resume)
-        return
-    source, output = (None if path is None else Path(path) for path in (next(iter(sources), None), target))
-    if document:
-        translate_document(NAMES.get(form, str(source)), source or text, output, given["model_name"], given["glossary"])
-        return
-    work = Work.opener(**given)(workers if text is None else 1)
-    if text is not None:
-        click.echo("\n".join(work.on_text(text)))
-    else:
-        translate_lines(work, source, output, resume=resume)
-    warn_of_unknown(work.unknown)
+        work = Work.begin(request, request.workers if text is None else 1)
+        if text is not None:
+            click.echo("\n".join(work.on_text(text)))
+        else:
+            translate_lines(work)
+        warn_of_unknown(work.unknown)
 
 
-def refuse_contradictions(
-    text: str | None,
-    sources: tuple[str, ...],
-    target: str | None,
-    ray: str | None,
-    *,
-    document: bool,
-    resume: bool,
-    n_best: int,
-    confidence: bool,
-    as_json: bool,
-    jsonl: bool,
-    glossary: Path | None,
-    **given: Any,
-) -> None:
+def is_document(request: Request) -> bool:
+    """Whether marked-up text or a file is translated as a whole."""
+    if request.form is not None:
+        return request.form != "text"
+    return any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in request.sources)
+
+
+def refuse_contradictions(request: Request) -> None:
     """A usage error for options that exclude each other."""
-    json = as_json or jsonl
-    in_place = ray is None and sources and target and Path(target).exists() and Path(target).samefile(sources[0])
+    of_lines, document, ray = request.text is None, is_document(request), request.ray is not None
+    json, several = request.as_json or request.jsonl, request.n_best > 1
+    sources, target = request.sources, request.target
     wrong = {
-        "Several inputs need --ray.": len(sources) > 1 and ray is None,
-        "Give TEXT or --input, not both.": text is not None and sources,
+        "Several inputs need --ray.": len(sources) > 1 and not ray,
+        "Give TEXT or --input, not both.": not of_lines and sources,
         "--output is for files and standard input; the translation of TEXT goes to standard output.": (
-            target and text is not None
+            target and not of_lines
         ),
-        "Documents take no --json, --jsonl, --n-best or --resume.": document and (json or n_best > 1 or resume),
-        "--glossary cannot be combined with --json or --jsonl.": glossary and json,
-        "--confidence is for lines of text; --json and --jsonl include it.": confidence and (json or document),
-        "--resume needs the --output that it continues.": resume and target is None,
-        "--input and --output are the same file.": in_place,
+        "Documents take no --json, --jsonl, --n-best or --resume.": document and (json or several or request.resume),
+        "--glossary cannot be combined with --json or --jsonl.": request.glossary and json,
+        "--confidence is for lines of text; --json and --jsonl include it.": request.confidence and (json or document),
+        "--resume needs the --output that it continues.": request.resume and target is None,
+        "--input and --output are the same file.": (
+            sources and target and not ray and Path(target).exists() and Path(target).samefile(sources[0])
+        ),
         "--n-best gives several translations per line; add --json.": (
-            n_best > 1 and not as_json and (text is None or jsonl)
+            several and not request.as_json and (of_lines or request.jsonl)
         ),
-        "--ray needs an --input and an --output.": ray is not None and not (sources and target),
-        "--ray translates lines, not documents.": ray is not None and document,
-        "--ray cannot sample: the tokens drawn depend on what else is translated.": (
-            ray is not None and any(given[name] is not None for name in SAMPLING)
-        ),
-        "--ray takes no --confidence; --json and --jsonl include it.": ray is not None and confidence,
+        "--ray needs an --input and an --output.": ray and not (sources and target),
+        "--ray translates lines, not documents.": ray and document,
+        "--ray cannot sample: the tokens drawn depend on what else is translated.": ray and request.samples,
+        "--ray takes no --confidence; --json and --jsonl include it.": ray and request.confidence,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
             raise click.UsageError(message)
 
 
-def translate_document(
-    name: str, source: Path | str | None, target: Path | None, model_name: str | None, glossary: Path | None
-) -> None:
+def translate_document(request: Request) -> None:
     """A file, a text or standard input → a file or standard output. The name's suffix says which format it is."""
     from vidrio.commands._progress import bar
     from vidrio.documents.aligned import answers
@@ -154,51 +138,47 @@ def translate_document(
     from vidrio.model.files import write_output
     from vidrio.translate.translator import Translator
 
-    if target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
+    source = next(iter(request.sources), None)
+    name = NAMES.get(request.form or "", str(source))
+    if request.target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
         raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
-    if isinstance(source, Path):
-        data = source.read_bytes()
+    if source is not None:
+        data = Path(source).read_bytes()
     else:
-        data = sys.stdin.buffer.read() if source is None else f"{source}\n".encode()
-    translator = Translator.load(model_name)
-    plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(glossary))
+        data = sys.stdin.buffer.read() if request.text is None else f"{request.text}\n".encode()
+    translator = Translator.load(request.model_name, request.workers)
+    plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(request.glossary))
     found: list[Aligned] = []
     with bar("translating", len(plan.asks)) as show:
         for start in range(0, len(plan.asks), AT_ONCE):
             found += answers(translator, plan.asks[start : start + AT_ONCE])
             show(len(found))
     written = plan.render(found)
-    if target is None:
+    if request.target is None:
         sys.stdout.buffer.write(written)
     else:
-        write_output(target, written)
+        write_output(Path(request.target), written)
 
 
-def translate_on_cluster(
-    load: Callable[[int | None], Work],
-    sources: Sequence[str],
-    target: str,
-    address: str | None,
-    cores: int | None,
-    *,
-    resume: bool,
-) -> None:
+def translate_on_cluster(request: Request) -> None:
     """The lines of many files, on a Ray cluster."""
     from vidrio.commands._progress import bar
     from vidrio.wide.bulk import Bulk, answer_files
 
-    model = load(None).checksum()
+    model = Work.begin(request, None).checksum()
 
     def begin(cores: int) -> "Answer":
         """On a worker: open the model, which must be the one that this machine has."""
-        work = load(cores)
+        work = Work.begin(request, cores)
         if work.checksum() != model:
             do = "give all machines the same model and Vidrio"
             raise ModelError(f"{work.model.folder} is another model here", do=do)
         return lambda name, raw, first: list(work.on_lines(map(Decoder(name, first=first), raw), first))
 
+    target = str(request.target)
+    bulk = Bulk(request.sources, target, request.ray or None, request.resume, request.workers, begin)
     try:
-        summary = answer_files(Bulk(sources, target, address, resume, cores, begin), bar)
+        summary = answer_files(bulk, bar)
     except KeyboardInterrupt:
         click.echo("vidrio: finished parts are kept; run the same command with --resume to continue", err=True)
         raise

@@ -127,32 +127,29 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
     int32_t n = out - first < COLUMNS ? out - first : COLUMNS;
     Lanes scale = load(W.scale + first), most = {0};
     Bits fits = (Bits)(absolute(scale * MOST_WEIGHT) <= 3.4e38f);
-    int64_t at[COLUMNS];
-    for (int32_t c = 0, o = first; c < n; c++, o++) at[c] = (int64_t)(o / head) * in * head + o % head;
+    size_t at[COLUMNS], size = is_stored_whole ? 1 : sizeof(float); // bytes
+    for (int32_t c = 0, o = first; c < n; c++, o++) at[c] = size * ((size_t)(o / head) * (size_t)in * (size_t)head + (size_t)(o % head));
     for (int32_t i = 0; i < in; i++) {
+      const uint8_t *from = stored + size * (size_t)i * (size_t)head;
       float row[COLUMNS] = {0};
-      for (int32_t c = 0; c < n; c++, at[c - 1] += head)
-        if (is_stored_whole) row[c] = (float)(int8_t)stored[at[c]];
-        else memcpy(&row[c], stored + 4 * at[c], sizeof *row);
+      for (int32_t c = 0; c < n; c++)
+        if (is_stored_whole) row[c] = (float)(int8_t)from[at[c]];
+        else memcpy(&row[c], from + at[c], sizeof *row);
       Lanes x = is_stored_whole && !keep ? load(row) * scale : load(row);
       store(values + (size_t)i * COLUMNS, x);
       most = larger(absolute(x), most);
       fits &= (Bits)(absolute(x) <= 3.4e38f);
     }
-    for (int c = 0; c < COLUMNS; c++)
-      if (!fits[c]) refuse("a parameter is not a finite number");
-    if (!is_whole) continue;
-    if (!keep) store(W.scale + first, scale = choose((Bits)(most > 0.0f), most, all(1.0f)) / MOST_WEIGHT);
-    for (int32_t i = 0; i < in; i++) {
+    if (is_whole && !keep) store(W.scale + first, scale = choose((Bits)(most > 0.0f), most, all(1.0f)) / MOST_WEIGHT);
+    for (int32_t i = 0; is_whole && i < in; i++) {
       Lanes whole = (load(values + (size_t)i * COLUMNS) / (keep ? all(1.0f) : scale) + ROUNDS) - ROUNDS;
-      for (int32_t c = 0; c < n; c++) {
-        if (!(fabsf(whole[c]) <= MOST_WEIGHT)) { // a scale that vanished
-          refuse("a parameter is too small or too large for whole numbers");
-          whole[c] = 0;
-        }
-        W.whole[place(&W, i, first + c)] = (int8_t)((int32_t)whole[c] + SHIFT);
-      }
+      fits &= (Bits)(absolute(whole) <= (float)MOST_WEIGHT); // not where a scale vanished
+      Whole shifted = __builtin_convertvector(choose(fits, whole, (Lanes){0}), Whole) + SHIFT;
+      int8_t *to = W.whole + place(&W, i, first);
+      for (int32_t c = 0; c < n; c++) to[c * NEXT_COLUMN] = (int8_t)shifted[c];
     }
+    for (int c = 0; c < COLUMNS; c++)
+      if (!fits[c]) refuse("a parameter is not a finite number, or its scale vanishes");
   }
   if (is_whole) let_go(values);
   if (has_bias) W.bias = read_vector(r, out);
