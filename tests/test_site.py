@@ -150,7 +150,7 @@ def test_folders_and_models_that_cannot_be_used_are_refused(tmp_path: Path) -> N
 def test_a_folder_that_cannot_be_written_is_told(call_vidrio: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = call_vidrio("site", "--to", str(tmp_path / "file" / "site"), "--model", "lesson")
-    assert (done.returncode, "Not a directory" in done.stderr) == (1, True)
+    assert (done.returncode, "is a file" in done.stderr) == (1, True)
 
 
 def test_the_command_tells_what_it_weighs(call_vidrio: Callable[..., Any], tmp_path: Path) -> None:
