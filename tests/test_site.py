@@ -208,6 +208,13 @@ def test_what_needs_a_computer_is_told(page: Page) -> None:
     expect(page.get_by_text("pip install vidrio")).to_be_visible()
 
 
+def test_a_link_may_open_a_small_model_first(page: Page, site: str) -> None:
+    other = page.context.new_page()
+    other.goto(f"{site}#{urlencode({'text': 'hello world', 'model': 'lesson'})}")
+    expect(other.locator("#translation")).to_have_text("hola mundo", timeout=NOW)
+    other.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["en-es", "es-en"])
 def test_two_hundred_sentences_have_python_s_numbers(page: Page, direction: str) -> None:
