@@ -146,7 +146,7 @@ def test_an_unknown_address_is_answered_with_the_nearest(
 
 def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     limit = open_model("lesson").config.max_positions
-    assert f"{limit + 6} tokens" in refused(capsys, "hello " * (limit + 5), "--as-typed")
+    assert f"{limit + 5} tokens" in refused(capsys, "hello " * (limit + 5), "--as-typed")
 
 
 @pytest.mark.parametrize(
