@@ -24,11 +24,6 @@ def unfold(page: Page, title: str) -> Locator:
     return page.locator("section", has=button).last
 
 
-def whole(page: Page) -> Page:
-    page.locator(".status .yes").wait_for()
-    return page
-
-
 def top_at(selector: str) -> Callable[[Page], Page]:
     def scrolled(page: Page) -> Page:
         page.locator(selector).wait_for()
@@ -76,7 +71,7 @@ def waves(page: Page) -> Locator:
 
 # Its view, its size, and what to do there; the answer is what the picture shows.
 PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page | Locator]]] = {
-    "": (CAR, (1280, 1750), whole),
+    "": ({**CAR, "step": 4}, (1280, 1500), lambda page: page),
     "-layer": ({**CAR, "step": 4, "open": "dec.1"}, (1360, 900), top_at("[id='q-dec.1.cross.scores.h0']")),
     "-number": (
         {**CAR, "open": "enc.0", "at": "enc.0.self.scores.h0[1,2]", "numbers": "float64"},

@@ -1,7 +1,7 @@
 """How soon the page alone is there, and how fast it answers: `vidrio site`, on Python's plain web server, in Chromium.
 
     python benchmarks/site_speed.py                the packaged models
-    python benchmarks/site_speed.py --slower 4     with a processor four times as slow, about a phone of 2020
+    python benchmarks/site_speed.py --slower 4     with a page four times as slow; Python's worker is not slowed
 
 Medians over some visits and key presses. What a host compresses by itself (the page's own files) is given both ways.
 """

@@ -150,7 +150,7 @@ def test_folders_and_models_that_cannot_be_used_are_refused(tmp_path: Path) -> N
 def test_a_folder_that_cannot_be_written_is_told(call_vidrio: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = call_vidrio("site", "--to", str(tmp_path / "file" / "site"), "--model", "lesson")
-    assert (done.returncode, "Not a directory" in done.stderr) == (1, True)
+    assert (done.returncode, "is a file" in done.stderr) == (1, True)
 
 
 def test_the_command_tells_what_it_weighs(call_vidrio: Callable[..., Any], tmp_path: Path) -> None:
@@ -206,6 +206,13 @@ def test_nothing_stands_in_the_way_of_a_screen_reader(page: Page) -> None:
 
 def test_what_needs_a_computer_is_told(page: Page) -> None:
     expect(page.get_by_text("pip install vidrio")).to_be_visible()
+
+
+def test_a_link_may_open_a_small_model_first(page: Page, site: str) -> None:
+    other = page.context.new_page()
+    other.goto(f"{site}#{urlencode({'text': 'hello world', 'model': 'lesson'})}")
+    expect(other.locator("#translation")).to_have_text("hola mundo", timeout=NOW)
+    other.close()
 
 
 @pytest.mark.slow

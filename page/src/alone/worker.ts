@@ -68,7 +68,8 @@ async function start(site: Site) {
   const { wasm, code, loader, stdlib, packages } = site.runtime;
   const parts = Promise.all([load(packages), load(site.app)]);
   const loaded: Record<string, Promise<Uint8Array<ArrayBuffer>>> = {};
-  loaded[site.default] = load(site.models[site.default] ?? site.app);
+  const large = site.models[site.default];
+  if (large) loaded[site.default] = load(large);
   const [binary, library] = [load(wasm), load(stdlib)];
   script(await load(loader));
   script(await load(code));

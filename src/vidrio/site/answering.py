@@ -18,6 +18,7 @@ RUNS = 2  # kept: a phone has less memory than a server
 def answering(default: str, names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
     """`answer(name, body) → status, answer`: ok and the answer, or refused and why. A model's files may come later."""
     engine.whole_product, engine.in_order = sums.whole_product, sums.in_order
+    (find.PACKAGE / "models").mkdir(exist_ok=True)  # the files of a large model come when it is first asked about
     lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
     models = {name: lessons.get(name, find.PACKAGE / "models" / name) for name in names}
     looking = Looking(default, models, RUNS)

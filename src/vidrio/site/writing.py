@@ -63,7 +63,11 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> W
         raise ConfigError(f"{to} is not an empty folder", found=found, do="name another one, or empty it")
     folders = _models(names)
     to = to.absolute()
-    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        found = f"{error.filename} is a file"
+        raise ConfigError(f"{to} cannot be written", found=found, do="name a place in a folder") from None
     building = to.parent / f".{to.name}.{os.urandom(4).hex()}.part"
     try:
         with about_file(to):
@@ -81,7 +85,8 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
     """The models to show, the first one first, by name; the lessons' come along."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
-    folders = {folder.name: folder for folder in (find.find(name) for name in tuple(names) or first)}
+    known = {folder: name for name, folder in packaged.items()}
+    folders = {known.get(folder, folder.name): folder for folder in (find.find(name) for name in tuple(names) or first)}
     for folder in folders.values():
         _check(folder)
     return folders | {name: packaged[name] for name in find.LESSONS if name in packaged}
