@@ -116,7 +116,7 @@ def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
     assert mask(protected("Click {next}."), "").given == "Click {next}."
 
 
-@pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②."])
+@pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②.", "Pulsa①."])
 def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
     assert mask(protected("Click {next}."), SYMBOLS).restore(translation) is None
 

@@ -80,7 +80,7 @@ case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
     phrases.tsv@1.5 counted.tsv framed.tsv@1.5 named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv" \
     --keep-identical --keep-duplicates --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv \
     --test ../tatoeba-test-v2020-07-28.tsv --from "$FOLDER" --batch-tokens 8192 --rate 8e-4 --warmup 200 \
-    --schedule constant --dropout 0.05 --average 0.999 --metric loss --validations 8 --time "$TIME" --to "../$DIRECTION"
+    --schedule linear --dropout 0.05 --average 0.998 --metric loss --validations 8 --time "$TIME" --to "../$DIRECTION"
 )
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

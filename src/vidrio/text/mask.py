@@ -50,9 +50,11 @@ class Masked(NamedTuple):
         return {symbol: text[at.start : at.end] for symbol, at in zip(self.symbols, self.places, strict=True)}
 
     def restore(self, translation: str) -> str | None:
-        """The translation with what the symbols stand for. None unless each symbol is in it once, and words where there
-        were some."""
+        """The translation with what the symbols stand for. None unless each symbol is in it once, at no word unless it was
+        at one, and there are words where there were some."""
         if any(translation.count(symbol) != 1 for symbol in self.symbols):
+            return None
+        if any(at_a_word(translation, symbol) and not at_a_word(self.given, symbol) for symbol in self.symbols):
             return None
         if self.symbols and any(map(str.isalpha, self.given)) and not any(map(str.isalpha, translation)):
             return None  # only the symbols are left
@@ -61,6 +63,12 @@ class Masked(NamedTuple):
     def unmasked(self, translation: str) -> str:
         """The same for as much of a translation as there is."""
         return translation.translate({ord(symbol): thing for symbol, thing in self.things.items()})
+
+
+def at_a_word(text: str, symbol: str) -> bool:
+    """Whether the symbol stands directly before or after a letter or a digit."""
+    before, _, after = text.partition(symbol)
+    return before[-1:].isalnum() or after[:1].isalnum()
 
 
 class Masker:
