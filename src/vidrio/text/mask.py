@@ -50,8 +50,8 @@ class Masked(NamedTuple):
         return {symbol: text[at.start : at.end] for symbol, at in zip(self.symbols, self.places, strict=True)}
 
     def restore(self, translation: str) -> str | None:
-        """The translation with what the symbols stand for. None unless each symbol is in it once, at no word unless it was
-        at one, and there are words where there were some."""
+        """The translation with what the symbols stand for. None unless each symbol is in it once, and at a word only if
+        it was at one; and there are words where there were some."""
         if any(translation.count(symbol) != 1 for symbol in self.symbols):
             return None
         if any(at_a_word(translation, symbol) and not at_a_word(self.given, symbol) for symbol in self.symbols):

@@ -197,7 +197,7 @@ def _unprotected(text: Protected) -> str:
 def _same_numbers(source: Protected, written: Protected) -> bool:
     """Whether a translation has the numbers of the source, and no others; where that has none at all, one in the
     translation may have been a word."""
-    wanted = Counter(_key(number, kind) for number, kind in _numbers(source))
+    wanted = Counter[str](_key(number, kind) for number, kind in _numbers(source))
     known = wanted | Counter[str](re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
     keys = [{_key(number, kind) for kind in ("number", "date")} for number, _ in _numbers(written)]
     found = Counter[str](min(one & known.keys() or one) for one in keys)
