@@ -87,7 +87,7 @@ docs: $(READY_TEST) ## README and docs/ as a site with search, in build/docs
 	@"$(VENV_TEST)/$(BIN)/python" -m sphinx -q -W --keep-going -c docs -d build/doctrees . build/docs
 	@cp build/docs/README.html build/docs/index.html && echo build/docs/index.html
 
-release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=SSH-KEY signs, TRAIN=1 also trains
+release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=… signs
 	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build --all
 	@KEY="$(KEY)" TRAIN="$(TRAIN)" "$(VENV_TEST)/$(BIN)/python" .ci/release.py
 

@@ -313,7 +313,11 @@ def test_a_name_is_fetched_from_the_hub(usual: tuple[Path, Path], tmp_path: Path
     (place / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n\n# English to Spanish\n")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, directory=str(tmp_path / "served"))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        hub = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
+        hub = {
+            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+            "HF_HOME": str(tmp_path / "cache"),
+            "HF_HUB_OFFLINE": "0",
+        }
         done = run_vidrio("import", "Helsinki-NLP/opus-mt-en-es", "--to", str(tmp_path / "ours"), environment=hub)
         assert done.returncode == 0, done.stderr
         assert "licence: cc-by-4.0" in done.stdout

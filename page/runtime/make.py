@@ -9,19 +9,90 @@ import zipfile
 from pathlib import Path
 
 SKIPPED = {
-    *("test", "tkinter", "idlelib", "lib2to3", "ensurepip", "distutils", "unittest", "pydoc_data", "turtledemo", "curses"),
-    *("dbm", "sqlite3", "xmlrpc", "wsgiref", "multiprocessing", "venv", "msilib", "http", "xml", "ssl", "ftplib", "pdb"),
+    *(
+        "test",
+        "tkinter",
+        "idlelib",
+        "lib2to3",
+        "ensurepip",
+        "distutils",
+        "unittest",
+        "pydoc_data",
+        "turtledemo",
+        "curses",
+    ),
+    *(
+        "dbm",
+        "sqlite3",
+        "xmlrpc",
+        "wsgiref",
+        "multiprocessing",
+        "venv",
+        "msilib",
+        "http",
+        "xml",
+        "ssl",
+        "ftplib",
+        "pdb",
+    ),
     *("doctest", "pydoc", "turtle", "smtplib", "imaplib", "nntplib", "telnetlib", "poplib", "cgi", "cgitb", "mailbox"),
     *("optparse", "zipapp", "_pydecimal", "_pyio", "decimal", "aifc", "audioop", "chunk", "sunau", "wave", "sndhdr"),
     *("imghdr", "smtpd", "asynchat", "asyncore", "plistlib", "pickletools", "profile", "cProfile", "pstats", "trace"),
     *("tabnanny", "this", "antigravity", "webbrowser", "getpass", "netrc", "uu", "xdrlib", "mailcap", "crypt"),
-    *("pyclbr", "symtable", "sched", "rlcompleter", "code", "codeop", "cmd", "bdb", "fileinput", "filecmp", "configparser"),
-    *("nturl2path", "modulefinder", "compileall", "py_compile", "timeit", "tracemalloc", "tty", "pty", "pipes", "mimetypes"),
+    *(
+        "pyclbr",
+        "symtable",
+        "sched",
+        "rlcompleter",
+        "code",
+        "codeop",
+        "cmd",
+        "bdb",
+        "fileinput",
+        "filecmp",
+        "configparser",
+    ),
+    *(
+        "nturl2path",
+        "modulefinder",
+        "compileall",
+        "py_compile",
+        "timeit",
+        "tracemalloc",
+        "tty",
+        "pty",
+        "pipes",
+        "mimetypes",
+    ),
     *("statistics", "colorsys", "graphlib", "stringprep", "zoneinfo", "tomllib", "lzma", "shelve", "socketserver"),
 }
 # Of `encodings`, what text files and zip archives need.
-ENCODINGS = {"__init__", "aliases", "ascii", "cp437", "latin_1", "utf_8", "utf_8_sig", "utf_16", "utf_16_le", "utf_32_le"}
-UNUSED = ("distutils", "f2py", "fft", "random", "ma", "polynomial", "testing", "tests", "compat", "doc", "_pyinstaller", "core")
+ENCODINGS = {
+    "__init__",
+    "aliases",
+    "ascii",
+    "cp437",
+    "latin_1",
+    "utf_8",
+    "utf_8_sig",
+    "utf_16",
+    "utf_16_le",
+    "utf_32_le",
+}
+UNUSED = (
+    "distutils",
+    "f2py",
+    "fft",
+    "random",
+    "ma",
+    "polynomial",
+    "testing",
+    "tests",
+    "compat",
+    "doc",
+    "_pyinstaller",
+    "core",
+)
 LIBRARIES = ("_multiarray_umath", "_umath_linalg")
 DOCUMENTATION = ("numpy/_core/_add_newdocs.py", "numpy/_core/_add_newdocs_scalars.py")  # of functions in C
 

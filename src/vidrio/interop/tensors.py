@@ -47,5 +47,5 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """Marian's files: arrays in a zip."""
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
