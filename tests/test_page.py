@@ -51,9 +51,9 @@ def test_typing_translates_token_by_token(open_page: Open) -> None:
     expect(page.locator(".status")).to_contain_text("8,883,968")
     page.locator("#text").fill("Hello world")
     expect(page.locator("#translation")).to_have_text("Hola mundo")
-    expect(page.locator(".tokens li")).to_have_count(4)
-    page.locator(".tokens button").nth(2).click()
-    expect(page.locator(".so-far")).to_contain_text("Hola")
+    expect(page.locator(".tokens li")).to_have_count(5)  # ⇧ h ola mundo, and the end
+    page.locator(".tokens button").nth(3).click()
+    expect(page.locator(".so-far")).to_contain_text("ola")
     expect(page.locator("tr.taken th")).to_contain_text("mundo")
     page.locator("#text").fill("😀")
     expect(page.locator(".out p.token")).to_have_text("😀")
