@@ -21,6 +21,7 @@ def test_a_text_walks_through_few_files() -> None:
     in_machine_code = walks["hello"]["files"] <= 11  # WebAssembly has a host more, which every call passes
     assert walks["hello"]["files"] <= 12
     assert walks["hello"]["changes"] <= (16 if in_machine_code else 41)
+    # The packaged model loses the € of this sentence, so it takes every round; one that keeps it takes about half.
     assert walks["marks"]["changes"] <= (58 if in_machine_code else 182)
 
 

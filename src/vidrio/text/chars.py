@@ -32,8 +32,8 @@ _UNUSUAL = pattern(
     rf"\s*[\r\n]\s*|{_OTHER_BLANKS}|{_MISPLACED}| {{2,}}|[{HYPHENS}]|(?P<folded>[{FOLDED}]+)|[{INVISIBLE}]+"
 )
 _READ_OTHERWISE = pattern(f"[{HYPHENS}{FOLDED}{INVISIBLE}]")
-# Quotation marks and dashes, read as others where the vocabulary has only those. Not ‘, which is so common that the
-# packaged models have learned it byte by byte.
+# Quotation marks and dashes, read as others where the vocabulary has only those. Not ‘, which is so common that
+# models without it have learned it byte by byte.
 _SIMILAR = {"‛": "'", "‚": "'", "‹": "'", "›": "'", "′": "'", "„": '"', "‟": '"', "″": '"', "‒": "–", "―": "–"}
 _LEARNED = "‘"
 MOST = 10_000  # characters that are remembered
