@@ -1,6 +1,6 @@
 """Sentences with places to fill: numbers in words, days, months and the clock, and things of everyday life.
 
-    python frames.py CLEAN TO APART…    # counted, framed, named, typed-en and typed-es (.tsv), apart from the tests
+    python frames.py CLEAN TO APART…    # counted, framed, named, priced… (.tsv), apart from the tests
 
 Sentence pairs hold "eighteen" and "hedgehog" too seldom to learn them from. A frame is a pair with places such as
 {the animal}, {n things} or {a look thing2}; each side says by its own grammar what is drawn for a place. `things.tsv`
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import prices
 import spelled
 import typed
 from corpora import Pair, as_typed, both, read, unseen, write
@@ -94,6 +95,7 @@ def filled(chance: random.Random, frame: Pair, words: dict[str, list[Thing]]) ->
         taken = [other.thing for other in drawn.values()]
         count = {"few": chance.randint(2, 100), "n": max(2, spelled.some_number(chance))}
         made = {number: (spelled.english(count[number]), spelled.spanish(count[number])) for number in COUNTED}
+        made |= {"price": prices.price(chance), "sum": prices.millions(chance)}
         made["year"] = spelled.year(chance.choice((chance.randint(1900, 2030), chance.randint(1400, 1900))))
         thing = (
             word(kind, made[kind]) if kind in made else chance.choice([one for one in words[kind] if one not in taken])
@@ -180,6 +182,9 @@ def main(clean: Path, to: Path, *apart: Path) -> None:
         "framed": [*framed(chance, read(HERE / "frames.tsv"), words, 80)],
         "named": [*named(words)],
     }
+    named_in_words = [pair for corpus in ("written", "general", "tatoeba") for pair in read(clean / f"{corpus}.tsv")]
+    priced = framed(chance, read(HERE / "prices.tsv"), words, 120)
+    made["priced"] = [*priced, *prices.signed(chance, named_in_words, 4)]
     spoken = [pair for corpus in ("tatoeba", "talk", "phrases") for pair in read(clean / f"{corpus}.tsv")]
     right = [*made["counted"], *made["framed"]]
     made["typed-en"] = [*typed.english(chance, spoken), *typed.numbers(chance, right), *typed.days(chance, right)]
