@@ -16,8 +16,9 @@ from chromium import violations
 from site_texts import texts
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import find
-from vidrio.serve.looking import Asked, Looking, Run
-from vidrio.serve.questions import ANSWERS, MOST_TENSORS, Question
+from vidrio.serve.looking import Looking, Run
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.translating import MOST_TENSORS, Asked, Question
 from vidrio.site.browser.safetensors.numpy import save
 from vidrio.site.writing import RUNTIME, write_site
 
