@@ -111,7 +111,7 @@ class Translating:
     def translated(self, asked: Asked) -> Translation | None:
         """By the engine; None where the model does not translate."""
         translator = self.translator(asked.model)
-        return translator and self._translate(asked.text, translator, asked.beam)
+        return self._translate(asked.text, translator, asked.beam) if translator else None
 
     @staticmethod
     def _translated(text: str, translator: Translator, beam: int | None) -> Translation:
