@@ -11,6 +11,7 @@ include_patterns = [
     "docs/*.md",
     "page/README.md",
     "src/vidrio/lessons/*.md",
+    "src/vidrio/lessons/es/*.md",
     "src/vidrio/models/*/README.md",
     "recipes/**/README.md",
 ]
