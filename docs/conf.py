@@ -13,6 +13,7 @@ include_patterns = [
     "src/vidrio/lessons/*.md",
     "src/vidrio/lessons/es/*.md",
     "src/vidrio/models/*/README.md",
+    "src/vidrio/site/runtime/*.md",
     "recipes/**/README.md",
 ]
 html_theme_options = {"page_width": "1100px"}
