@@ -84,22 +84,19 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
 
 
 def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
-    parameters = make_machine().parameters
-    for dtype in (np.float64, np.float32, np.float16):
-        path = tmp_path / "model.safetensors"
-        save_file({name: p.astype(dtype) for name, p in parameters.items()}, path, metadata={"made": "by a test"})
-        tensors = {tensor.name: tensor for tensor in stored(path)}
-        assert set(tensors) == set(parameters)
-        data = path.read_bytes()
-        for name, tensor in tensors.items():
-            np.testing.assert_array_equal(tensor.array, parameters[name].astype(dtype))
-            place = tuple(length - 1 for length in tensor.shape)
-            offset, raw = tensor.at(place)
-            assert data[offset : offset + len(raw)] == raw
-            assert np.frombuffer(raw, dtype)[0] == parameters[name].astype(dtype)[place]
+    parameters = {name: value.astype(np.float32) for name, value in make_machine().parameters.items()}
+    path = tmp_path / "model.safetensors"
+    save_file(parameters, path, metadata={"made": "by a test"})
+    tensors = {tensor.name: tensor for tensor in stored(path)}
+    assert set(tensors) == set(parameters)
+    for name, tensor in tensors.items():
+        np.testing.assert_array_equal(tensor.array, parameters[name])
+        offset, raw = tensor.at(tuple(length - 1 for length in tensor.shape))
+        assert path.read_bytes()[offset : offset + len(raw)] == raw
+        assert np.frombuffer(raw, np.float32)[0] == parameters[name].ravel()[-1]
 
 
-@pytest.mark.parametrize("damage", [b"", b"\0" * 8, b"\xff" * 100, struct.pack("<Q", 2) + b"{}x", None])
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 100, struct.pack("<Q", 2) + b"{}x", None])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | None) -> None:
     path = tmp_path / "model.safetensors"
     if damage is not None:
@@ -115,14 +112,10 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | N
     "options",
     [
         [],
-        ["--dtype", "float32"],
-        ["--mask", "off"],
-        ["--without", "layer-norm", "--softmax", "naive"],
+        ["--dtype", "float32", "--mask", "off"],
         ["--softmax", "naive", "--divisor", "0.0001"],
-        ["--change-dtype", "float16"],
-        ["--heads-off", "enc.1.self.h0", "--set", "enc.0.ffn.b1[2]=3"],
+        ["--change-dtype", "float16", "--set", "enc.0.ffn.b1[2]=3"],
         ["--target", "mundo hola"],
-        ["--beam", "2"],
     ],
     ids=" ".join,
 )
@@ -145,7 +138,7 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
     assert code == 1
     assert "NOT everything agrees" in out
     assert "numbers do not follow from their inputs" in out
-    assert "enc.0.self.weights.h0[0," in out or "weights" in out
+    assert "enc.0.self.weights.h0" in out
 
 
 def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,10 +156,8 @@ def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[st
     [
         (["check", "hello world", "--softmax", "odd"], 1, "is not one of naive"),
         (["why", "enc.0.self.Q.h0[0,0]"], 2, "TEXT"),
-        (["why", "enc.0.self.Q.h9[0,0]", "hello world"], 1, "enc.0.self.Q.h1"),
         (["why", "enc.0.self.Q.h0", "hello world"], 1, "enc.0.self.Q.h0[0,0]"),
         (["why", "out.prob[0,holla]", "hello world"], 1, "hola"),
-        (["why", "out.prob[9,hola]", "hello world"], 1, "0 to 2"),
         (["why", "memory[0,0]", "hello world", "--as", "python", "--json"], 2, "--json"),
         (["why", "memory[0,0]", "hello world", "--model", "nowhere"], 1, "nowhere"),
     ],
@@ -198,21 +189,17 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_why_in_words(capsys: pytest.CaptureFixture[str], address: str) -> None:
+def test_why_in_words_and_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     code, out, _ = vidrio(capsys, "why", address, "hello world", "--model", "lesson")
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     assert "made from" in out
     assert "used by" in out
     assert "DO NOT AGREE" not in out
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_why_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     data = json.loads(vidrio(capsys, "why", address, "hello world", "--model", "lesson", "--json")[1])
     model = open_model("lesson")
     trace = look_changed(model, "hello world", []).after.trace
-    assert trace.number(parse_address(data["address"])) == float(str(data["value"]).replace("-inf", "-inf"))
+    assert trace.number(parse_address(data["address"])) == float(data["value"])
     assert data["agrees"]
     assert set(data["copies"]) == {"python", "spreadsheet"}
     for made in data["made_from"]:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+
 @pytest.fixture
 def dark(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme="dark")

@@ -38,23 +38,7 @@ def is_written_by_hand(path: Path) -> bool:
 
 def machine_paths() -> re.Pattern[str]:
     """Absolute paths that mean something on one machine only: this checkout's, and anybody's home."""
-    system = (
-        "",
-        "/",
-        "tmp",
-        "usr",
-        "etc",
-        "dev",
-        "var",
-        "opt",
-        "mnt",
-        "home",
-        "Users",
-        "root",
-        "private",
-        "srv",
-        "bin",
-    )
+    system = ("", "/", "tmp", "usr", "var", "opt", "mnt", "home", "Users", "root", "private", "srv")
     root = REPOSITORY.parts[1] if len(REPOSITORY.parts) > 1 else ""
     own = [str(REPOSITORY), str(Path.home())] + ([f"/{root}"] if root not in system else [])
     folders = "|".join(re.escape(path) for path in own if path.count("/") and len(path) > 1)
