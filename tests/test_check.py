@@ -138,7 +138,7 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
     assert code == 1
     assert "NOT everything agrees" in out
     assert "numbers do not follow from their inputs" in out
-    assert "enc.0.self.weights.h0" in out
+    assert ".weights.h" in out
 
 
 def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,16 +134,3 @@ def number(text: str) -> float:
 
 def weight(page: Page) -> float:
     return number(page.locator("[data-address='enc.0.self.weights.h0[1,2]']").first.text_content() or "")
-
-
-def test_what_pupils_do_by_themselves(page: Page) -> None:
-    page.get_by_role("button", name="Lessons").click()
-    expect(page.get_by_role("region", name="Lesson")).to_contain_text("The Random Transformer")
-    page.get_by_role("button", name="leave the lesson").click()
-    choose(page, "Model", "lesson")
-    page.locator(".unfold", has_text="How it learned").click()
-    slider = page.get_by_role("slider", name="The same sentence at every age")
-    slider.fill("0")
-    expect(page.locator(".says").first).not_to_have_text("hola mundo")
-    slider.fill("7")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -17,12 +17,10 @@ from vidrio.glass.trace import Address, parse_address
     [
         ("memory", Address("memory")),
         ("enc.0.self.scores.h1[3,0]", Address("enc.0.self.scores.h1", ("3", "0"))),
-        ("dec.2.cross.weights.h0[1,4]", Address("dec.2.cross.weights.h0", ("1", "4"))),
         ("out.prob[0,hola]", Address("out.prob", ("0", "hola"))),
         ('out.prob[0,","]', Address("out.prob", ("0", '","'))),
         ('out.prob["]"]', Address("out.prob", ('"]"',))),
         ("enc.0.self.weights.h1[ world , hello ]", Address("enc.0.self.weights.h1", ("world", "hello"))),
-        (" memory[0,1] ", Address("memory", ("0", "1"))),
     ],
 )
 def test_addresses_are_taken_apart(text: str, address: Address) -> None:
@@ -51,15 +49,12 @@ TRACE = make_trace()
     ("text", "offered"),
     [
         ("enc.0.self.wieghts.h0[0,0]", "enc.0.self.weights.h0"),  # the name
-        ("dec.1.cros.Q.h2[0,0]", "dec.1.cross.Q.h2"),
         ("enc.7.self.Q.h0[0,0]", "enc.1.self.Q.h0"),  # the layer
         ("enc.0.self.Q.h3[0,0]", "enc.0.self.Q.h2"),  # the head
         ("enc.0.self.Q[0,0]", "enc.0.self.Q.h0, enc.0.self.Q.h1, enc.0.self.Q.h2"),  # no head
         ("enc.0", "enc.0.self.WQ.h0"),
         ("enc.0.self.scores.h0[5,0]", "0 to 4"),  # an index
-        ("enc.0.self.scores.h0[-1,0]", "0 to 4"),
         ("enc.0.self.scores.h0[0]", "enc.0.self.scores.h0[0,0]"),  # too few, too many
-        ("enc.0.self.norm.mean[0,0]", "enc.0.self.norm.mean[0]"),
         ("enc.0.self.scores.h0[s27,0]", "s28"),  # a token
         ("out.prob[0,s3]", "t3"),
         ("out.prob[0,0,t3]", "out.prob[0,0]"),
@@ -82,8 +77,7 @@ def test_tokens_and_places_name_the_same_numbers() -> None:
         return TRACE.number(parse_address(text))
 
     assert number("enc.0.self.weights.h1[s3,s28]") == number("enc.0.self.weights.h1[0,3]")
-    assert number("out.prob[2,t9]") == number("out.prob[2,9]") == number("out.prob[2,t9]")
-    assert number('out.prob[2,"t9"]') == number("out.prob[2,9]")
+    assert number("out.prob[2,t9]") == number("out.prob[2,9]") == number('out.prob[2,"t9"]')
     assert number("embed[t5,2]") == TRACE.machine.parameters["embed"][5, 2]
     assert number("dec.0.self.WQ.h1[2,4]") == TRACE.machine.parameters["dec.0.self.WQ"][1, 2, 4]
 
