@@ -1,15 +1,13 @@
-"""Checking many numbers, the parameters' file, and one pass against the steps; `vidrio check` and `vidrio why`."""
+"""Checking all numbers of a run; `vidrio check` and `vidrio why`."""
 
 import json
-import struct
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
-from traced import CHOICES, make_machine, make_trace
+from traced import CHOICES, make_trace
 from vidrio import cli
 from vidrio.errors import ModelError
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed, recomputed_names
@@ -17,9 +15,9 @@ from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.expressions import PRECISIONS, bounded
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.receipts import At, expression
-from vidrio.glass.stored import stored
 from vidrio.glass.trace import parse_address
 from vidrio.look.changed import look_changed
+from vidrio.look.receipt import why
 from vidrio.look.run import open_model
 
 
@@ -78,31 +76,6 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
         assert checked.worst(1)[0][0] == At(name, place)
         assert checked.wrong == 1
         trace.values[name] = right
-
-
-# --- what goes with the numbers ---------------------------------------------------------------------------------------
-
-
-def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
-    parameters = {name: value.astype(np.float32) for name, value in make_machine().parameters.items()}
-    path = tmp_path / "model.safetensors"
-    save_file(parameters, path, metadata={"made": "by a test"})
-    tensors = {tensor.name: tensor for tensor in stored(path)}
-    assert set(tensors) == set(parameters)
-    for name, tensor in tensors.items():
-        np.testing.assert_array_equal(tensor.array, parameters[name])
-        offset, raw = tensor.at(tuple(length - 1 for length in tensor.shape))
-        assert path.read_bytes()[offset : offset + len(raw)] == raw
-        assert np.frombuffer(raw, np.float32)[0] == parameters[name].ravel()[-1]
-
-
-@pytest.mark.parametrize("damage", [b"", b"\xff" * 100, struct.pack("<Q", 2) + b"{}x", None])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | None) -> None:
-    path = tmp_path / "model.safetensors"
-    if damage is not None:
-        path.write_bytes(damage)
-    with pytest.raises(ModelError, match="cannot be read"):
-        list(stored(path))
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -212,17 +185,25 @@ def test_why_in_words_and_as_json(capsys: pytest.CaptureFixture[str], address: s
 
 
 def test_why_with_more_decimals_and_other_machines(capsys: pytest.CaptureFixture[str]) -> None:
-    def why(*options: str) -> str:
+    def told(*options: str) -> str:
         code, out, _ = vidrio(capsys, "why", "enc.0.self.scaled.h0[0,1]", "hello world", "--model", "lesson", *options)
         assert code == 0
         return out
 
-    assert "/ 1.7321" in why()
-    assert "/ 1.73205081" in why("--precision", "8")
-    assert "/ 30" in why("--divisor", "30")
-    assert "scores / 30" in why("--divisor", "30")
-    assert "model       float32" in why("--dtype", "float32")
-    assert "A what-if put 0.25 in its place" in why("--set", "enc.0.self.scaled.h0[0,1]=0.25")
+    assert "/ 1.7321" in told()
+    assert "/ 1.73205081" in told("--precision", "8")
+    assert "/ 30" in told("--divisor", "30")
+    assert "scores / 30" in told("--divisor", "30")
+    assert "model       float32" in told("--dtype", "float32")
+    assert "A what-if put 0.25 in its place" in told("--set", "enc.0.self.scaled.h0[0,1]=0.25")
+
+
+def test_a_file_that_was_damaged_meanwhile_is_refused(tmp_path: Path) -> None:
+    trace = look_changed(open_model("lesson"), "hello world", []).after.trace
+    for damage in (b"", b"\xff" * 100, b"\2" + bytes(7) + b"{}"):
+        (tmp_path / "model.safetensors").write_bytes(damage)
+        with pytest.raises(ModelError, match="cannot be read"):
+            list(why(trace, "enc.0.ffn.W1[0,0]", tmp_path / "model.safetensors"))
 
 
 def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,10 +14,10 @@ from vidrio.glass.positions import TABLES, WAVELENGTHS
 from vidrio.glass.trace import parse_address
 from vidrio.glass.walk import translate_forced
 from vidrio.hypothesis import Options, Sampling, default_options
-from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import cosines, likeliest, neighbours
 from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
+from vidrio.look.writing import CommandLine
 from vidrio.search import Tree
 
 TEXT = "bala core diso fula !"

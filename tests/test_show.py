@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.look import writing
-from vidrio.look.matrix import Numbers, matrix
+from vidrio.look.quantities import Numbers, matrix
 
 EVERY_FLOAT = st.floats(-1e308, 1e308) | st.sampled_from([math.nan, math.inf, -math.inf])
 
