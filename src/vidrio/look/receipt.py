@@ -144,9 +144,8 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
     try:
         header = read_header(file)
         offset, raw, value = _stored_number(file, header[name], place)
-        found = {"file": file.name, "tensor": name, "dtype": header[name].dtype}
-        found |= {"offset": offset, "bytes": raw.hex(" ")}
-        found |= {"value": value.item(), "integer": None, "scale": None}
+        found: dict[str, Any] = {"file": file.name, "tensor": name, "dtype": header[name].dtype}
+        found |= {"offset": offset, "bytes": raw.hex(" "), "value": value.item(), "integer": None, "scale": None}
         if name + SCALE in header:
             offset, raw, scale = _stored_number(file, header[name + SCALE], place)
             found |= {"value": (value * scale).item(), "integer": value.item()}
