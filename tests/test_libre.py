@@ -14,13 +14,12 @@ from fastapi.testclient import TestClient
 from libretranslatepy import LibreTranslateAPI
 
 from serving import Server, server
-from vidrio.documents.polish import as_source
+from vidrio.documents.aligned import as_source
 from vidrio.errors import ConfigError
 from vidrio.model.find import packaged
 from vidrio.serve.app import create_app
-from vidrio.serve.detect import Detector
 from vidrio.serve.keys import Keys, RequestLimits
-from vidrio.serve.languages import languages, route
+from vidrio.serve.languages import Detector, languages, route
 from vidrio.serve.refusal import Refusal
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator

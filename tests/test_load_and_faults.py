@@ -16,8 +16,7 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
-from vidrio.serve.app import create_app  # noqa: E402
-from vidrio.serve.running import listening  # noqa: E402
+from vidrio.serve.app import create_app, listening  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
 
 SENTENCES = ["The house is red.", "I bought a new car.", "Where is my book?", "We have been waiting for you."] * 5

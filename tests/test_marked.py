@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from justhtml import JustHTML
 from markdown_it import MarkdownIt
 
-from vidrio.documents.aligned import Aligned, Ask, Link, answers
+from vidrio.documents.aligned import Aligned, Link, aligned_by
 from vidrio.documents.html import plan_html
 from vidrio.documents.inline import Element, Inline, Piece, carry, written
 from vidrio.documents.markdown import plan_markdown
@@ -31,25 +31,25 @@ def translator() -> Translator:
 
 
 def translated(plan: Plan) -> str:
-    return plan.render(answers(translator(), plan.asks))
+    return plan.render(aligned_by(translator(), plan.texts))
 
 
 def unchanged(plan: Plan) -> str:
     """As if the other language were the same."""
-    return plan.render([Aligned(ask.text, ask.text) for ask in plan.asks])
+    return plan.render([Aligned(text, text) for text in plan.texts])
 
 
 def reversed_words(plan: Plan) -> str:
     """A translation whose words stand in the opposite order, each aligned with its own."""
     found = []
-    for ask in plan.asks:
-        places = [match.span() for match in re.finditer(r"\S+", ask.text)]
+    for source in plan.texts:
+        places = [match.span() for match in re.finditer(r"\S+", source)]
         text, links = "", []
         for number, (start, end) in enumerate(reversed(places)):
             text += " " * (number > 0)
             links.append(Link(len(text), len(text) + end - start, start))
-            text += ask.text[start:end]
-        found.append(Aligned(ask.text, text, tuple(links)))
+            text += source[start:end]
+        found.append(Aligned(source, text, tuple(links)))
     return plan.render(found)
 
 
@@ -106,12 +106,12 @@ def test_code_and_names_within_a_sentence_stay_in_it() -> None:
     told = translated(plan_html('Press <kbd>Ctrl &lt; S</kbd> to see <i translate="no">Big Red House</i> now.'))
     assert told.count("<kbd>Ctrl &lt; S</kbd>") == 1
     assert told.count('<i translate="no">Big Red House</i>') == 1
-    assert len(plan_html("Press <code>x</code> and <!-- c --> go.").asks) == 1
+    assert len(plan_html("Press <code>x</code> and <!-- c --> go.").texts) == 1
 
 
 def test_attributes_are_translated_and_cannot_break_out() -> None:
     plan = plan_html("<input placeholder='say \"hello\"' title=house data-title='alt=\"x\"'>")
-    assert [ask.text for ask in plan.asks] == ['say "hello"', "house"]
+    assert plan.texts == ['say "hello"', "house"]
     told = plan.render([Aligned("", '"><script>'), Aligned("", "casa & <b>")])
     want = '<input placeholder="&quot;&gt;&lt;script&gt;" title="casa &amp; &lt;b&gt;" data-title=\'alt="x"\'>'
     assert told == want
@@ -313,7 +313,6 @@ def test_the_server_translates_marked_text_and_terms() -> None:
     assert ask(q=page, format="html", alternatives=2)["alternatives"] == []
     assert ask(q="The *house* is red.", format="markdown") == {"translatedText": "La *casa* es roja."}
     assert "panel" in ask(q="Open the dashboard.", glossary={"dashboard": "panel"})["translatedText"]
-    told = ask(q="Open the <i>dashboard</i>.", glossary={"dashboard": "a < b"}, keep=["Open"], format="html")
+    told = ask(q="Open the <i>dashboard</i>.", glossary={"dashboard": "a < b", "Open": "Open"}, format="html")
     assert "a &lt; b" in told["translatedText"]
     assert "Open" in told["translatedText"]
-    assert Ask("x") == Ask("x", aligned=False)

@@ -17,9 +17,9 @@ from urllib.request import urlopen
 import pytest
 
 from serving import Server, server
-from vidrio.documents.plain import PIECE, pieces
-from vidrio.serve.queue import Queue
+from vidrio.documents.formats import PIECE, pieces
 from vidrio.serve.refusal import Refusal
+from vidrio.serve.service import Queue
 from vidrio.translate.translator import Translator
 
 

@@ -18,9 +18,8 @@ from vidrio.errors import ConfigError
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import parse_address
 from vidrio.look.run import look, open_model, target_ids
-from vidrio.serve.app import create_app
+from vidrio.serve.app import create_app, serve
 from vidrio.serve.guards import HEADERS, LARGEST_BODY
-from vidrio.serve.running import serve
 from vidrio.translate.translator import Translator
 
 TEXT = "I bought a new car."

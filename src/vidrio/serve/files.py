@@ -57,7 +57,7 @@ def files_router(parts: Parts) -> APIRouter:
             data = await upload.read()
         finally:
             await form.close()
-        texts = [ask.text for ask in (await asyncio.to_thread(_plan, name, data, "")).asks]
+        texts = (await asyncio.to_thread(_plan, name, data, "")).texts
         check_length(sum(map(len, texts)), most)
         source = asked.source
         if source == "auto":
@@ -65,9 +65,8 @@ def files_router(parts: Parts) -> APIRouter:
         way = service.way(source, asked.target)
         if not way:
             raise bad("source and target are the same language")
-        terms = parts.terms_for(way, asked.terms)
         async with at_once:
-            data = await while_connected(request, service.document(way, data, partial(_plan, name), terms))
+            data = await while_connected(request, service.document(way, data, partial(_plan, name), asked.terms))
         job = token_hex(16)
         forget_old(place, 60 * parts.settings.file_minutes)
         await asyncio.to_thread(write_atomically, place / job, data)

@@ -5,25 +5,21 @@ Written from its description; what a field means, how it is refused and in which
 
 import asyncio
 import hmac
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from vidrio.documents.aligned import as_source
 from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
-from vidrio.documents.polish import as_source
-from vidrio.documents.terms import Terms
 from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
-from vidrio.serve.detect import Detected, Detector
 from vidrio.serve.guards import as_json, while_connected
 from vidrio.serve.keys import Key, Keys, RequestLimits
-from vidrio.serve.languages import Pair
-from vidrio.serve.metrics import TYPE
+from vidrio.serve.languages import Detected, Detector
 from vidrio.serve.refusal import Refusal
 from vidrio.serve.requests import Asked, Detect, Suggest, Translate, check_length, described, read
 from vidrio.serve.service import Reply, Service
@@ -42,11 +38,6 @@ class Parts:
     detector: Detector
     keys: Keys | None
     limits: RequestLimits
-    terms: Terms = ()  # of the operator, from the first model's language to its other
-
-    def terms_for(self, way: Sequence[Pair], glossary: Terms) -> Terms:
-        """The client's terms, and the operator's where they hold."""
-        return (*glossary, *(self.terms if way == self.service.pairs[:1] else ()))
 
     def admit(self, request: Request, asked: Asked, requests: int = 1) -> int:
         """How many characters whoever asks may send: a key, or an address. Refused if the key is none, or if it has
@@ -131,7 +122,7 @@ def libre_router(parts: Parts) -> APIRouter:
             if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
                 raise Refusal(401, "Unauthorized")
             service.metrics.waiting.set(service.queue.waiting)
-            return Response(service.metrics.text(), media_type=TYPE)
+            return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return router
 
@@ -160,10 +151,9 @@ async def _reply(parts: Parts, ask: Translate, text: str, source: str) -> Reply:
     way = parts.service.way(source, ask.target)
     if not way:
         return Reply(text)
-    terms = parts.terms_for(way, ask.terms)
     if ask.format in PLANS:
-        return Reply(await parts.service.document(way, text, PLANS[ask.format], terms))
-    reply = await parts.service.translate(way, text, ask.alternatives, terms)
+        return Reply(await parts.service.document(way, text, PLANS[ask.format], ask.terms))
+    reply = await parts.service.translate(way, text, ask.alternatives, ask.terms)
     alternatives = (as_source(text, other) for other in reply.alternatives)
     best = as_source(text, reply.text)
     return Reply(best, tuple(other for other in dict.fromkeys(alternatives) if other != best))

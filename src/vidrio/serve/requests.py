@@ -22,7 +22,7 @@ KINDS = ("application/json", *FORMS)
 
 
 def _from_json(value: Any) -> Any:
-    """A form holds objects and lists as JSON."""
+    """A form holds an object as JSON."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -31,7 +31,6 @@ def _from_json(value: Any) -> Any:
 
 Term = Annotated[str, Field(min_length=1, max_length=200)]
 Glossary = Annotated[dict[Term, Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
-Keep = Annotated[list[Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
 
 
 class Asked(BaseModel):
@@ -55,12 +54,10 @@ class Languages(Asked):
     source: Annotated[str, Field(description='The language of the text, or "auto"', examples=["en"])]
     target: Annotated[str, Field(description="The language to translate into", examples=["es"])]
     glossary: Annotated[Glossary, Field(description="Terms, each with its translation")] = {}
-    keep: Annotated[Keep, Field(description="Terms that stay as they are")] = []
 
     @property
     def terms(self) -> tuple[tuple[str, str], ...]:
-        """Terms with what stands for them."""
-        return (*self.glossary.items(), *((term, term) for term in self.keep))
+        return tuple(self.glossary.items())
 
 
 class TranslateFile(Languages):
@@ -125,8 +122,8 @@ def _in_words(error: ValidationError) -> str:
     if field == "alternatives":
         wrong = "must be a positive number" if problem["type"] == "greater_than_equal" else "is not a number"
         return f"alternatives parameter {wrong}"
-    if field in ("glossary", "keep"):
-        return f"glossary is an object of terms, keep a list of terms, of 1 to 200 characters, at most {MOST_TERMS}"
+    if field == "glossary":
+        return f"glossary is an object of terms and their translations, of 1 to 200 characters, at most {MOST_TERMS}"
     texts = "a string or a list of strings" if field == "q" and error.title == "Translate" else "a string"
     return f"{field} parameter is not {texts}"
 
