@@ -27,8 +27,7 @@ from vidrio.glass.machine import build
 from vidrio.glass.walk import decode, encode, logits, translate_forced
 from vidrio.hypothesis import default_options
 from vidrio.interop import to_ctranslate2
-from vidrio.interop.exporting import export_model
-from vidrio.interop.importing import import_model
+from vidrio.interop.convert import export_model, import_model
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters

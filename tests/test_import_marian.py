@@ -30,7 +30,7 @@ from vidrio.errors import ModelError
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import decode, encode, logits
 from vidrio.hypothesis import default_options
-from vidrio.interop.importing import import_model
+from vidrio.interop.convert import import_model
 from vidrio.learn import model as learned
 from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig

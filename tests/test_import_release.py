@@ -14,7 +14,7 @@ from marian_models import ENGLISH, SPANISH, import_damaged, searched, sentence_p
 from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.hypothesis import default_options
-from vidrio.interop.importing import import_model
+from vidrio.interop.convert import import_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import read_tokenizers
 

@@ -322,11 +322,6 @@ def test_a_model_that_is_not_there_is_told_with_those_that_are(tmp_path):
     assert b"is not a model\n  found: no such folder\n  do: give a model folder, or one of:" in done.stderr
 
 
-def test_what_the_model_does_not_know_is_told(model):
-    done = run(model, "bala zebra.")
-    assert done.stderr == b"vidrio: not in the model's vocabulary: zebra\n"
-
-
 # --- cost -------------------------------------------------------------------------------------------------------------
 
 

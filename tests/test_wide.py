@@ -17,8 +17,7 @@ from vidrio.errors import DataError
 from vidrio.wide import bulk, cluster, parts
 from vidrio.wide.bulk import Bulk, answer_files
 from vidrio.wide.cluster import Pool
-from vidrio.wide.parts import File, cut_lines, lines_of
-from vidrio.wide.places import Place, matching
+from vidrio.wide.parts import File, Place, cut_lines, lines_of, matching
 
 SMALL = 64  # bytes of a part
 

@@ -1,6 +1,5 @@
 """`vidrio lesson NAME SECTION`: a section of a lesson, whose experiments run while it is read."""
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,7 +46,6 @@ def lesson(name: str | None, section: str | None, wants_code: bool) -> None:
 
 
 def show(pieces: Iterable[str]) -> None:
-    """Markdown: drawn on a terminal, as it is anywhere else."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)
@@ -57,13 +55,5 @@ def show(pieces: Iterable[str]) -> None:
 
 
 def _show(markdown: str) -> None:
-    text = markdown.replace("</details>", "").strip("\n")
-    if not text:
-        return
-    if not sys.stdout.isatty():
+    if text := markdown.replace("</details>", "").strip("\n"):
         click.echo(f"{text}\n")
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console().print(Markdown(text), "")

@@ -8,7 +8,7 @@ import click
 
 from vidrio.commands._lines import translate_lines
 from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, ray_option, search_options
-from vidrio.commands._work import Request, Work, warn_of_unknown
+from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import ModelError
 from vidrio.text.utf8 import Decoder
@@ -88,7 +88,6 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
             click.echo("\n".join(work.on_text(text)))
         else:
             translate_lines(work)
-        warn_of_unknown(work.unknown)
 
 
 def is_document(request: Request) -> bool:
