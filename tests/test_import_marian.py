@@ -197,11 +197,7 @@ def test_every_form_of_weights(usual: tuple[Path, Path], tmp_path: Path, weights
     from safetensors.torch import load_file, save_file
 
     state = load_file(usual[0] / "model.safetensors")
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    for file in usual[0].iterdir():
-        if file.name != "model.safetensors":
-            (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(usual[0], tmp_path / "hf", ignore=shutil.ignore_patterns("*.safetensors"))
     if weights in ("zip", "old"):
         torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=weights == "zip")
         bound = 0.0
@@ -219,11 +215,7 @@ def test_no_code_of_a_pickle_runs(usual: tuple[Path, Path], tmp_path: Path) -> N
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return Path.touch, (str(tmp_path / "harm"),)
 
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    for file in usual[0].iterdir():
-        if file.name != "model.safetensors":
-            (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(usual[0], tmp_path / "hf", ignore=shutil.ignore_patterns("*.safetensors"))
     for new in (True, False):
         torch.save({"a": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=new)
         with pytest.raises(ModelError, match="it holds more than tensors"):
@@ -267,10 +259,7 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("case", UNSUPPORTED)
 def test_what_is_not_supported_is_refused_by_name(usual: tuple[Path, Path], tmp_path: Path, case: str) -> None:
     name, value, says = UNSUPPORTED[case]
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    for file in usual[0].iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(usual[0], tmp_path / "hf")
     told = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**told, name: value}))
     with pytest.raises(Exception, match=says) as caught:
@@ -307,9 +296,7 @@ class Hub(SimpleHTTPRequestHandler):
 
 def test_a_name_is_fetched_from_the_hub(usual: tuple[Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "served/Helsinki-NLP/opus-mt-en-es/resolve/main"
-    place.mkdir(parents=True)
-    for file in usual[0].iterdir():
-        (place / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(usual[0], place)
     (place / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n\n# English to Spanish\n")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, directory=str(tmp_path / "served"))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

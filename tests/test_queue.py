@@ -86,16 +86,6 @@ def test_who_leaves_ends_the_work_and_what_waited_is_not_begun() -> None:
     assert begun == ["first", "stays"]
 
 
-def test_one_that_fails_fails_alone() -> None:
-    async def ask(queue: Queue) -> Any:
-        asked = [queue.run([text], lambda stopped, text=text: 1 / len(text)) for text in ("a", "", "bb")]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    first, failed, last = run(ask)
-    assert (first, last) == (1, 0.5)
-    assert isinstance(failed, ZeroDivisionError)
-
-
 def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
     paragraph = "The house is red. We live in it, and it is old.\nTom lives there, too.\n \n"
     text = "\n\n" + paragraph * 60 + "x" * 2 * PIECE + "\r\n\r\n\n" + paragraph * 30
