@@ -19,7 +19,7 @@ from vidrio.model.find import packaged
 from vidrio.serve.app import create_app
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector, languages, route
-from vidrio.serve.refusal import Refusal
+from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
 

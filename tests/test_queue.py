@@ -18,7 +18,7 @@ import pytest
 
 from serving import Server, server
 from vidrio.documents.formats import PIECE, pieces
-from vidrio.serve.refusal import Refusal
+from vidrio.serve.requests import Refusal
 from vidrio.serve.service import Queue
 from vidrio.translate.translator import Translator
 

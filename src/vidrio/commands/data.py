@@ -1,7 +1,6 @@
 """`vidrio data clean`: sentence pairs, before a model learns from them."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,8 @@ from vidrio.commands._options import FILE, LIMITS, LIMITS_OF, json_option, print
 from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from vidrio.data.clean import Tally
 
 
@@ -64,9 +65,9 @@ def clean(
     inputs = {path.resolve() for corpus in (*sources, *apart) for path in corpus.paths}
     if len({path.resolve() for path in paths.values()} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("An input and an output are the same file.")
-    with Console() as console, _working_beside(to) as work:
-        clean_into(work, sources, options, console.progress)
-        prepared = Prepared.load(work)
+    with Console() as console, _folder_beside(to) as work:
+        clean_into(Path(work), sources, options, console.progress)
+        prepared = Prepared.load(Path(work))
         for part, path in paths.items():
             _move(prepared.path(part), path)
     tally, written = prepared.tally, {str(path): prepared.pairs[part] for part, path in paths.items()}
@@ -77,19 +78,14 @@ def clean(
         click.echo("\n".join(_report(layouts, tally, samples, written)))
 
 
-@contextmanager
-def _working_beside(to: Path | None) -> Iterator[Path]:
-    """A folder to work in: beside the file that will be written, so that the result can be moved there."""
+def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
+    """To work in: beside the file that will be written, so that the result can be moved there."""
     from tempfile import TemporaryDirectory
 
-    from vidrio.data.lock import locked
     from vidrio.model.files import is_plain_file, real_place
 
-    place = None if to is None or not is_plain_file(to) else real_place(to)
-    with ExitStack() as stack:
-        if place:
-            stack.enter_context(locked(Path(f"{place}.lock"), f"on {to}"))
-        yield Path(stack.enter_context(TemporaryDirectory(dir=place.parent if place else None, prefix=".vidrio-")))
+    place = real_place(to).parent if to is not None and is_plain_file(to) else None
+    return TemporaryDirectory(dir=place, prefix=".vidrio-")
 
 
 def _move(source: Path, to: Path) -> None:

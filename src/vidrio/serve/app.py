@@ -24,13 +24,12 @@ from uvicorn.config import LOGGING_CONFIG
 
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.serve import views
-from vidrio.serve.files import files_router
 from vidrio.serve.guards import guarded, limited, problem
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector
-from vidrio.serve.libre import Parts, libre_router
+from vidrio.serve.libre import Parts, files_router, libre_router
 from vidrio.serve.looking import Looking
-from vidrio.serve.refusal import log, refusal_of
+from vidrio.serve.requests import log, refusal_of
 from vidrio.serve.service import Metrics, Models, Queue, Service, folders_of
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator

@@ -22,7 +22,7 @@ from vidrio.documents.terms import Terms, hide, reveal, with_terms
 from vidrio.model import find
 from vidrio.model.folder import read_config
 from vidrio.serve.languages import Pair, known, languages, route
-from vidrio.serve.refusal import Refusal, bad, busy
+from vidrio.serve.requests import Refusal, bad, busy
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
 
