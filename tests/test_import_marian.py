@@ -130,21 +130,15 @@ def differing(hf: Path, config: ModelConfig, machine: Machine) -> float:
     return float(np.abs(logits(machine, decode(machine, target, encode(machine, source))) - theirs_TV).max())
 
 
-def compare(both: tuple[Path, Path], count: int, beams: tuple[int, ...]) -> None:
+def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
     """Token for token. What `transformers` gives to padding, which is never chosen, goes to the others."""
     config, _ = read_config(both[1])
-    texts = sentences(count)
-    tokenizer = read_tokenizers(both[1], config)[0]
+    texts, tokenizer = sentences(12), read_tokenizers(both[1], config)[0]
     sources = [[*tokenizer.encode(text), *config.source_close] for text in texts]
-    for beam in beams:
+    for beam in (1, 4):
         options = replace(default_options(config), beam=beam, max_length=20)
         ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in searched(both[1], sources, options)]
         assert ours == generated(both[0], texts, beam, 20)
-        assert len(set(map(tuple, ours))) > count / 50
-
-
-def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
-    compare(both, 12, (1, 4))
 
 
 def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path]) -> None:
@@ -178,7 +172,6 @@ def test_everything_works_on_it(usual: tuple[Path, Path], tmp_path: Path, capsys
     for command in (
         ["translate", "-m", model, *short, text],
         ["look", "-m", model, *short, text],
-        ["look", "-m", model, *short, "--json", text],
         ["look", "-m", model, *short, "--without", "positions", text],
         ["why", "-m", model, *short, "dec.0.cross.scores.h1[1,0]", text],
         ["check", "-m", model, *short, text],

@@ -1,6 +1,5 @@
 """Marked-up text: every tag comes through, lands on the words it belongs to, and nothing else is touched."""
 
-import random
 import re
 from collections import Counter
 from functools import cache
@@ -270,19 +269,6 @@ def test_terms_are_found_as_words_and_put_back() -> None:
     assert hidden.text == "{t0} of the {t1}, dashboards, {t2} or http://red.org/red {t3}."
     assert reveal("{t1} {t0} {t3}", hidden) == "Red House panel de control carmesí"
     assert hide("The {t0} red.", TERMS).text == "The {t0} {term0}."
-
-
-def test_no_term_is_ever_lost() -> None:
-    draw = random.Random(1)
-    words = ["the", "dashboard", "of", "Red House", "is", "C++", "red", "and", "we", "open", "?", ",", "3", "{name}"]
-    texts = [" ".join(draw.choices(words, k=draw.randint(1, 9))) for _ in range(150)]
-    hidden = [hide(text, TERMS) for text in texts]
-    found = translator().translate([one.text for one in hidden])
-    for text, one, translation in zip(texts, hidden, found, strict=True):
-        told = reveal(translation.text, one)
-        wanted = Counter(target for _, _, target in one.places)
-        assert all(told.count(target) >= count for target, count in wanted.items()), (text, told)
-        assert not re.search(r"\{t\d+\}", told)
 
 
 def test_a_file_of_terms(tmp_path: Any) -> None:

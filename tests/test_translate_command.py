@@ -270,6 +270,11 @@ def test_ctrl_c_leaves_lines_and_resume_goes_on(model, lines, tmp_path):
         (("--confidence", "--json"), "include it"),
         (("bala", "-i", __file__), "not both"),
         (("bala", "-o", "out"), "the translation of TEXT goes to standard output"),
+        (("-i", __file__, "--ray"), "needs an --input and an --output"),
+        (("-i", __file__, "-o", "out", "--ray", "--temperature", "1"), "cannot sample"),
+        (("-i", __file__, "-o", "out", "--ray", "--confidence"), "takes no --confidence"),
+        (("-i", "x.html", "-o", "out", "--ray"), "translates lines, not documents"),
+        (("-i", __file__, "-i", __file__, "-o", "out"), "Several inputs need --ray"),
     ],
 )
 def test_contradictions_are_mistyped_commands(model, arguments, told):

@@ -197,45 +197,21 @@ def test_half_a_file_is_none(tmp_path):
     assert list((tmp_path / "deep").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-i", "IN", "--ray"], "needs an --input and an --output"),
-        (["-i", "IN", "-o", "OUT", "--ray", "--temperature", "1"], "cannot sample"),
-        (["-i", "IN", "-o", "OUT", "--ray", "--confidence"], "takes no --confidence"),
-        (["-i", "x.html", "-o", "OUT", "--ray"], "translates lines, not documents"),
-        (["-i", "IN", "-i", "IN", "-o", "OUT"], "Several inputs need --ray"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(call_vidrio, model, tmp_path, arguments, message):
-    (tmp_path / "in").write_text("bala\n")
-    places = {"IN": str(tmp_path / "in"), "OUT": str(tmp_path / "out")}
-    done = call_vidrio("translate", "-m", str(model), *(places.get(word, word) for word in arguments))
-    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-
-
 def test_an_output_never_replaces_its_input(tmp_path):
     (tmp_path / "in").write_text("bala\n")
     with pytest.raises(DataError, match="would replace its input"):
         answer_files(asked(tmp_path, upper, output=str(tmp_path)), no_bar)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("b.txt.gz", "is not a file of plain lines"),
-        ("b.PARQUET", "is not a file of plain lines"),
-        ("b.docx", "is not a file of plain lines"),
-    ],
-)
-def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, loop, model, tmp_path, name, message):
+@pytest.mark.parametrize("name", ["b.txt.gz", "b.PARQUET", "b.docx"])
+def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, loop, model, tmp_path, name):
     """Also where a pattern or a folder found it."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("bala\n")
     (tmp_path / "in" / name).write_bytes(gzip.compress(b"bala\n"))
     where = ["-i", str(tmp_path / "in"), "-o", str(tmp_path / "out")]
     done = call_vidrio("translate", "-m", str(model), *where, "--ray")
-    assert (done.returncode, f"{name} {message}" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, f"{name} is not a file of plain lines" in done.stderr) == (1, True), done.stderr
     assert not (tmp_path / "out").exists()
 
 
