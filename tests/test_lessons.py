@@ -291,8 +291,25 @@ def test_the_command() -> None:
     assert invoke(vidrio, ["lesson", "nna"]).exit_code == 1
 
 
-def test_every_lesson_is_listed() -> None:
-    assert sorted(run.NAMES) == sorted(page.stem for page in run.FOLDER.glob("*.md"))
+def test_spanish_where_it_is_asked_for_or_the_locale_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke = CliRunner().invoke
+    assert "ReLU pone a 0" in invoke(vidrio, ["lesson", "exercises", "estructura", "--language", "es"]).stdout
+    monkeypatch.setenv("LC_ALL", "es_ES.UTF-8")
+    assert "  33  Apuntes, entrenamiento" in invoke(vidrio, ["lesson", "errata"]).stdout
+    assert "  33  Notes, training" in invoke(vidrio, ["lesson", "errata", "--language", "en"]).stdout
+
+
+@pytest.mark.parametrize("folder", [run.FOLDER, run.FOLDER / "es"])
+def test_every_lesson_is_listed(folder: Path) -> None:
+    assert sorted(run.NAMES) == sorted(page.stem for page in folder.glob("*.md"))
+
+
+@pytest.mark.parametrize("name", run.NAMES)
+def test_a_spanish_lesson_has_the_blocks_of_the_english_one(name: str) -> None:
+    """Section by section, and line for line: test_docs runs the English ones."""
+    english, spanish = run.sections(name), run.sections(name, "es")
+    assert [section.blocks for section in spanish] == [section.blocks for section in english]
+    assert spanish[0].title != english[0].title
 
 
 # --- as the page shows it ---------------------------------------------------------------------------------------------
@@ -310,12 +327,13 @@ def test_a_command_is_a_link_to_what_it_shows() -> None:
         assert fragment_of(elsewhere, "nan/1") == ""
 
 
-def test_every_section_becomes_html() -> None:
-    for lesson in contents():
-        for section in run.sections(str(lesson["name"])):
-            told = section_html(str(lesson["name"]), section)
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_every_section_becomes_html(language: run.Language) -> None:
+    for lesson in contents(language):
+        for number, section in enumerate(run.sections(str(lesson["name"]), language)):
+            told = section_html(str(lesson["name"]), number, language)
             assert "```" not in told
             assert ".md" not in told
             assert section.title.split()[0] in told
-    told = section_html("nan", run.sections("nan")[4])
-    assert 'href="#lesson=errata%2F10"' in told
+    assert 'href="#lesson=errata%2F10"' in section_html("nan", 4, language)
+    assert 'href="#lesson=errata%2F25"' in section_html("notes", 0, language)

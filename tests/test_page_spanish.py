@@ -67,3 +67,5 @@ def test_no_english_is_left(page: Page, english: re.Pattern[str]) -> None:
             read = page.evaluate(READ)
             assert "Idioma" in read
             assert not [text for text in read if english.fullmatch(text)], view
+            if "lesson" in view:
+                assert "La causa: puntuaciones demasiado grandes para exp" in read
