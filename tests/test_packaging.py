@@ -52,7 +52,7 @@ def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
     light = {re.split("[<>]", line)[0] for line in told.get_all("Requires-Dist", []) if ";" not in line}
     assert light == {
         *("click", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client", "py3langid"),
-        *("python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn"),
+        *("python-multipart", "safetensors", "sentencex", "tokenizers", "uvicorn"),
     }
     assert {"documents", "train", "interop", "ray", "wasm", "dev"} == set(told.get_all("Provides-Extra", []))
     assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")

@@ -66,7 +66,6 @@ LIBRARIES = {
         *("interop", "look", "lessons", "serve", "site", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
-    "rich": ("commands",),
     "tokenizers": ("text.tokens", "site.classes"),
     "js": ("engine.browser", "site.sums"),  # the browser around Python
     "safetensors": ("model", "learn", "interop", "look", "serve"),
