@@ -18,8 +18,7 @@ from vidrio.learn.batches import IGNORE, Position, collate, in_memory, plan, str
 from vidrio.learn.loss import objective
 from vidrio.learn.model import Dropout as Drop
 from vidrio.learn.model import attend_elsewhere, attend_on_cpu
-from vidrio.learn.optimiser import Adam, Schedule, clip, update_by_muon
-from vidrio.learn.parameters import Parameters
+from vidrio.learn.parameters import Adam, Parameters, Schedule, clip, update_by_muon
 from vidrio.model.config import ModelConfig
 
 F64 = torch.float64

@@ -18,7 +18,7 @@ from vidrio.glass import walk
 from vidrio.glass.machine import build
 from vidrio.learn import model
 from vidrio.learn import train as training
-from vidrio.learn.choose import (
+from vidrio.learn.plan import (
     BATCH_FOR,
     DROPOUT_FOR,
     DROPOUT_OF_FEW,
@@ -27,14 +27,16 @@ from vidrio.learn.choose import (
     PASSES,
     PRESETS,
     RATE_FOR,
+    Plan,
+    Recipe,
     batch_for,
     choose_preset,
     describe_plan,
     dropout_for,
     new_plan,
+    preset_of,
 )
-from vidrio.learn.plan import Plan, Recipe, Reporter, Request, Stop
-from vidrio.learn.task import VOCABULARY_FOR, make_task
+from vidrio.learn.task import VOCABULARY_FOR, Reporter, Request, Stop, make_task
 from vidrio.learn.train import Learned, write_model
 from vidrio.learn.validate import translate
 from vidrio.model.folder import read_config, read_parameters
@@ -212,7 +214,7 @@ def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
         return new_plan(replace(request, sizes=sizes, stop=Stop(steps=1)), task, cpu)
 
     request, cpu = Request(folder=tmp_path, names=(str(pairs),)), torch.device("cpu")
-    task = make_task(request, None, Progress())
+    task = make_task(request, Progress())
     plan = planned(sizes)
     said = describe_plan(plan, cpu, task)
     assert plan.recipe.rate == RATE_FOR[like]
@@ -220,7 +222,7 @@ def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
     assert plan.config.d_head * plan.config.n_heads == sizes["d_model"]
     for name in PRESETS:  # the same sizes, given one by one, are the preset
         plan = planned(dict(PRESETS[name]))
-        assert (plan.preset, plan.recipe.rate) == (name, RATE_FOR[name])
+        assert (preset_of(plan.config), plan.recipe.rate) == (name, RATE_FOR[name])
 
 
 # --- nonsense ---------------------------------------------------------------------------------------------------------
