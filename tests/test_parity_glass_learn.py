@@ -11,7 +11,6 @@ from tolerances import FLOAT64
 from vidrio.glass import positions as glass_positions
 from vidrio.glass import walk as glass
 from vidrio.glass.machine import KeyValueCache, Machine, build
-from vidrio.glass.maths import allowed as glass_allowed
 from vidrio.glass.walk import last_row, logits
 from vidrio.learn import model as learn
 from vidrio.learn.parameters import Parameters
@@ -72,33 +71,6 @@ def test_attention(biases: bool) -> None:
     (q,) = learn.heads(net, batch_of(x_LD), "dec.1.cross", "Q")
     k, v = learn.heads(net, batch_of(y_MD), "dec.1.cross", "KV")
     assert_agree(learn.multi_head(net, q, k, v, "dec.1.cross", None)[0], expected)
-
-
-@pytest.mark.parametrize("biases", [False, True])
-def test_masked_attention(biases: bool) -> None:
-    machine, net = both(make_config(attention_bias=biases))
-    x_LD = rows(7)
-    expected = glass.multi_head(machine, x_LD, x_LD, "dec.0.self", masked=True)
-    allowed = learn.causal(7, 7, torch.device("cpu"))
-    assert allowed is not None
-    np.testing.assert_array_equal(allowed.numpy(), glass_allowed(7, 7))
-    ours = learn.multi_head(net, *learn.heads(net, batch_of(x_LD), "dec.0.self", "QKV"), "dec.0.self", allowed)
-    assert_agree(ours[0], expected)
-
-
-@pytest.mark.parametrize("activation", choices.ACTIVATIONS)
-def test_feed_forward(activation: str) -> None:
-    machine, net = both(make_config(activation=activation))
-    x_LD = 3 * rows(7)
-    assert_agree(
-        learn.feed_forward(net, batch_of(x_LD), "enc.1.ffn")[0], glass.feed_forward(machine, x_LD, "enc.1.ffn")
-    )
-
-
-def test_norm() -> None:
-    machine, net = both(make_config())
-    x_LD = rows(7)
-    assert_agree(learn.norm(net, batch_of(x_LD), "enc.0.ffn.norm")[0], glass.norm(machine, x_LD, "enc.0.ffn.norm"))
 
 
 @pytest.mark.parametrize(("norm", "activation"), list(product(choices.NORMS, choices.ACTIVATIONS)))

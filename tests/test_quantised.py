@@ -75,20 +75,6 @@ def test_a_large_model_and_one_that_is_stored_so_multiply_in_whole_numbers(folde
     assert multiplies_in_whole_numbers({"embed": np.zeros(250_000, np.float32)})
 
 
-def test_each_number_is_found_in_the_file(folders):
-    small = folders[1]
-    model = open_model(small)
-    file = small / "model.safetensors"
-    data = file.read_bytes()
-    tensors = {tensor.name: tensor for tensor in stored(file)}
-    matrix = tensors["enc.1.self.WK"]
-    offset, raw = matrix.at((1, 2, 3))
-    at, scale = matrix.scale.at((1, 2, 3))
-    assert (data[offset : offset + 1], data[at : at + 4]) == (raw, scale)
-    value = np.frombuffer(raw, np.int8)[0] * np.frombuffer(scale, "<f4")[0]
-    assert value == model.machine.parameters["enc.1.self.WK"][1, 2, 3]
-
-
 def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):
     small = folders[1]
     seen = look(open_model(small), "bala core")

@@ -9,6 +9,6 @@ Read in this order:
     parameters             all trained numbers as one vector, and a step that changes them
     loop                   batch → gradient → step → metrics → validate
     validate               how good the model is meanwhile
-    state                  the run as it stands, and its folder
+    state                  all that a run has learned so far, and its folder
   machine                  threads, memory, device; several processes as one
 """

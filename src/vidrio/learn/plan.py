@@ -1,7 +1,7 @@
 """What a run learns by: what is asked for is done, the rest follows from the data, the machine and the time.
 
-The rules are few, and stand here as tables; docs/training.md explains them. The plan is written to MODEL/run/plan.json,
-and a run that goes on keeps to it: only its end may change.
+The rules are few: these tables; docs/training.md explains them. The plan is written to MODEL/run/plan.json, and a run
+that goes on follows it: only its end may change.
 """
 
 import math

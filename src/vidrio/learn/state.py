@@ -1,4 +1,4 @@
-"""A run as it stands, and its folder, which survives a kill at any moment.
+"""The state of a run, and its folder, which survives a kill at any moment.
 
     MODEL/run/state.safetensors                                all that is needed to go on; numbers are in its metadata
     MODEL/run/metrics.jsonl                                    a line every ten steps, and one for each validation
@@ -44,7 +44,7 @@ FEWEST = 3
 
 @dataclass
 class State:
-    """A run as it stands."""
+    """All that a run has learned, and how far it is."""
 
     parameters: Parameters
     average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model

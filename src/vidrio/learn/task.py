@@ -24,7 +24,7 @@ from vidrio.errors import DataError, RunError
 from vidrio.learn.batches import Encode, Examples, in_memory, read, write
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.model.folder import About, read_config
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
@@ -71,9 +71,6 @@ class Start:
 
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         return read_tokenizers(self.folder, self.config)
-
-    def parameters(self) -> dict[str, np.ndarray[Any, Any]]:
-        return read_parameters(self.folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,18 +174,19 @@ def make_task(request: Request, progress: Progress, *, dropout: float = 0.0, beg
         request.clean,
         languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
-        apart=(*dev, *test),
+        dev=dev,
+        test=test,
         least=FEWEST,
         one_sided=request.task != "translate",
     )
-    data_key = key_of(files, options, (dev, test))
+    data_key = key_of(files, options)
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
     token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
     if begun and not is_made(request.run / "data", data_key):
         raise cannot_change(["the sentence pairs or how they are cleaned"])
     if begun and not is_made(request.run / "tokens", token_key):
         raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", files, options, progress, (dev, test))
+    prepared = prepare(request.run / "data", files, options, progress)
     for part, use in (("train", "learn from"), ("dev", "validate with"), ("test", "judge with" if test else "")):
         if use and not prepared.pairs[part]:
             found = prepared.tally.summary(prepared.pairs["train"])

@@ -38,7 +38,7 @@ from vidrio.learn.state import STATE, State, read_state, save_state
 from vidrio.learn.task import Reporter, Request, Task, load_task, make_task
 from vidrio.learn.validate import validation
 from vidrio.model.files import write_atomically
-from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.model.folder import About, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import count, random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
@@ -131,7 +131,8 @@ def prepare_run(request: Request, device: torch.device, reporter: Reporter) -> N
     write_plan(run, plan)
     if not (run / STATE).exists():
         generator = np.random.default_rng([plan.recipe.seed, 0])
-        arrays = request.start.parameters() if request.start else random_parameters(plan.config, generator)
+        start = request.start
+        arrays = read_parameters(start.folder) if start else random_parameters(plan.config, generator)
         save_state(run, State.start(Parameters.from_arrays(plan.config, arrays)))
 
 
