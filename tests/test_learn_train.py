@@ -32,7 +32,6 @@ from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import Recipe, sized
 from vidrio.learn.state import State, read_state
 from vidrio.learn.task import Stop
-from vidrio.learn.validate import translate
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
@@ -79,23 +78,6 @@ def losses(run: Path) -> list[tuple[int, float]]:
 
 def go_on(run: Path, config: ModelConfig) -> State:
     return read_state(run, config, torch.device("cpu"))
-
-
-# --- it learns --------------------------------------------------------------------------------------------------------
-
-
-def test_it_learns_to_say_things_backwards() -> None:
-    config = small_config(n_encoder_layers=2, n_decoder_layers=2)
-    held_out = backwards(60, seed=9)
-
-    def validate(net: Network) -> dict[str, float]:
-        told = translate(net, [np.array(source) for source, _ in held_out])
-        return {"accuracy": float(np.mean([a == b for a, (_, b) in zip(told, held_out, strict=True)]))}
-
-    recipe = replace(STEPS, stop=Stop(steps=400), batch_tokens=800, dropout=0.0, metric="accuracy", validations=4)
-    state = train(in_memory(backwards(3000)), begin(config), recipe, validate)
-    assert state.best_score is not None
-    assert state.best_score > 0.6
 
 
 def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
