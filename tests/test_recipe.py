@@ -171,10 +171,10 @@ def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
 @pytest.fixture(scope="module")
 def frames(lexicon):
     pytest.importorskip("num2words")
-    for name in ("spelled", "typed"):
+    for name in ("spelled", "typed", "prices"):
         imported(name)
     yield imported("frames")
-    for name in ("spelled", "typed", "frames"):
+    for name in ("spelled", "typed", "prices", "frames"):
         del sys.modules[name]
 
 
