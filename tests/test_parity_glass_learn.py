@@ -63,16 +63,6 @@ def test_position_tables(positions: str) -> None:
     assert_agree(ours, glass_positions.TABLES[positions](700, config.d_model))
 
 
-@pytest.mark.parametrize("biases", [False, True])
-def test_attention(biases: bool) -> None:
-    machine, net = both(make_config(attention_bias=biases))
-    x_LD, y_MD = rows(7), rows(5, seed=6)
-    expected = glass.multi_head(machine, x_LD, y_MD, "dec.1.cross")
-    (q,) = learn.heads(net, batch_of(x_LD), "dec.1.cross", "Q")
-    k, v = learn.heads(net, batch_of(y_MD), "dec.1.cross", "KV")
-    assert_agree(learn.multi_head(net, q, k, v, "dec.1.cross", None)[0], expected)
-
-
 @pytest.mark.parametrize(("norm", "activation"), list(product(choices.NORMS, choices.ACTIVATIONS)))
 def test_layers(norm: str, activation: str) -> None:
     machine, net = both(make_config(norm=norm, activation=activation, attention_bias=True))
