@@ -10,8 +10,8 @@ import pytest
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import stepper
 from vidrio.hypothesis import default_options
-from vidrio.learn.run_files import kept_steps, snapshots
-from vidrio.look.history import ages_data
+from vidrio.learn.state import snapshot_steps
+from vidrio.look.history import ages_data, snapshots
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters
@@ -75,7 +75,7 @@ def test_the_card_and_the_config_tell_the_truth(model: tuple[Machine, Tokenizer]
 
 def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) -> None:
     ages = snapshots(recipe.FOLDER / "run")
-    assert [step for step, _ in ages] == kept_steps(recipe.STEPS)
+    assert [step for step, _ in ages] == snapshot_steps(recipe.STEPS)
     _, tokenizer = model
     config, machines = model[0].config, [build(model[0].config, read_parameters(folder)) for _, folder in ages]
     random = random_parameters(config, np.random.default_rng(recipe.SEED))
