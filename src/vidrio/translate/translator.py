@@ -23,8 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, overload
 
-from vidrio.engine.engine import Engine
-from vidrio.engine.workers import Stopped
+from vidrio.engine.engine import Engine, Stopped
 from vidrio.errors import InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model.config import ModelConfig
