@@ -161,17 +161,6 @@ def attempt(folder: Path) -> str:
         return type(error).__name__ if str(error) else "no message"
 
 
-def put(folder: Path, files: dict[str, bytes | None], before: dict[str, bytes | None]) -> None:
-    """Make the folder hold these files, and write only those that differ from what stood there before."""
-    for name in before:
-        if files.get(name) is None:
-            (folder / name).unlink(missing_ok=True)
-    for name, data in files.items():
-        if data is not None and before.get(name) is not data:
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(data)
-
-
 def try_all(count: int, begin: int, models_folder: Path) -> None:
     """Try cases one after the other; a line of JSON for each fault, and one at the end."""
     import warnings
@@ -187,7 +176,10 @@ def try_all(count: int, begin: int, models_folder: Path) -> None:
         draw = random.Random(number)
         files = hostile(models, draw)
         shutil.rmtree(folder, ignore_errors=True)
-        put(folder, files, {})
+        for name, data in files.items():
+            if data is not None:
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(data)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of work, and the process ends
         signal.alarm(10 * SECONDS)  # also if it waits; others work on this machine too
         began = time.process_time()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hiding import mask
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
-from vidrio.text.chars import plain, similar_in
+from vidrio.text.mask import plain, similar_in
 from vidrio.text.protect import protected
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
