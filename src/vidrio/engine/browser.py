@@ -25,20 +25,20 @@ class Browser:
     def call(self, name: str, *numbers: int) -> int:
         return self._exports[name](*numbers) or 0
 
-    def write(self, place: int, data: Any) -> None:
+    def write(self, address: int, data: Any) -> None:
         if len(data):
-            self._view(place, len(data)).assign(data)
+            self._view(address, len(data)).assign(data)
 
-    def read(self, place: int, size: int = -1) -> bytes:
+    def read(self, address: int, size: int = -1) -> bytes:
         if size < 0:
-            place &= 0xFFFFFFFF
-            size = js.Uint8Array.new(self._exports["memory"].buffer).indexOf(0, place) - place
-        found: bytes = self._view(place, size).to_bytes()
+            address &= 0xFFFFFFFF
+            size = js.Uint8Array.new(self._exports["memory"].buffer).indexOf(0, address) - address
+        found: bytes = self._view(address, size).to_bytes()
         return found
 
-    def _view(self, place: int, size: int) -> Any:
+    def _view(self, address: int, size: int) -> Any:
         """A part of the instance's memory, which may move when it grows."""
-        return js.Uint8Array.new(self._exports["memory"].buffer, place & 0xFFFFFFFF, size)
+        return js.Uint8Array.new(self._exports["memory"].buffer, address & 0xFFFFFFFF, size)
 
 
 def best(folder: Path, names: list[str]) -> bytes:

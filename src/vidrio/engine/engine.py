@@ -257,12 +257,12 @@ class Batch:
         while self._begun:
             search.run()
             while address := search.next():
-                if job := self._begun.get(address):
-                    assert isinstance(job.request, SearchRequest)
+                if done := self._begun.get(address):
+                    assert isinstance(done.request, SearchRequest)
                     try:
-                        deliver(job, search.read(address, job.request))
+                        deliver(done, search.read(address, done.request))
                     except VidrioError as error:
-                        deliver(job, error)
+                        deliver(done, error)
                     del self._begun[address]
                 search.drop(address)
             if perf_counter() > end:

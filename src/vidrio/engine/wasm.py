@@ -32,13 +32,13 @@ class Wasmtime:
         except wasmtime.Trap:  # the only one in there: no memory is left
             raise MemoryError("WebAssembly has at most 4 GB") from None
 
-    def write(self, place: int, data: Any) -> None:
-        room = (ctypes.c_uint8 * len(data)).from_address(self._at(place))
+    def write(self, address: int, data: Any) -> None:
+        room = (ctypes.c_uint8 * len(data)).from_address(self._at(address))
         memoryview(room).cast("B")[:] = data
 
-    def read(self, place: int, size: int = -1) -> bytes:
-        return ctypes.string_at(self._at(place), size)
+    def read(self, address: int, size: int = -1) -> bytes:
+        return ctypes.string_at(self._at(address), size)
 
-    def _at(self, place: int) -> int:
-        """Where in this process it is. The module's memory may move when it grows."""
-        return ctypes.addressof(self._memory.data_ptr(self.store).contents) + (place & 0xFFFFFFFF)
+    def _at(self, address: int) -> int:
+        """Where in this process an address is. The module's memory may move when it grows."""
+        return ctypes.addressof(self._memory.data_ptr(self.store).contents) + (address & 0xFFFFFFFF)
