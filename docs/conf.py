@@ -11,7 +11,9 @@ include_patterns = [
     "docs/*.md",
     "page/README.md",
     "src/vidrio/lessons/*.md",
+    "src/vidrio/lessons/es/*.md",
     "src/vidrio/models/*/README.md",
+    "src/vidrio/site/runtime/*.md",
     "recipes/**/README.md",
 ]
 html_theme_options = {"page_width": "1100px"}

@@ -106,7 +106,7 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             held_out=held_out,
             back=BACK[direction],
             target_code=direction[-2:],
-            times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")[len(done) - 1],
+            times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")[len(done) - 1],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, done)),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),

@@ -188,8 +188,11 @@ def supports(name: str) -> bool:
     """Whether this processor has the instructions that a build uses."""
     system = platform.system()
     if system == "Linux":
-        with open("/proc/cpuinfo", "rb") as file:  # it says the same of every core, and the first is soon read
-            flags = next((line for line in file if line.startswith(b"flags")), b"")
+        try:
+            with open("/proc/cpuinfo", "rb") as file:  # it says the same of every core, and the first is soon read
+                flags = next((line for line in file if line.startswith(b"flags")), b"")
+        except OSError:  # a container without /proc
+            return False
         return NEEDED[name] <= set(flags.decode().split())
     if name == "avx2" and system == "Windows":
         return bool(ctypes.CDLL("kernel32").IsProcessorFeaturePresent(40))  # PF_AVX2_INSTRUCTIONS_AVAILABLE
