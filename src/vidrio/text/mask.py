@@ -8,7 +8,7 @@ exactly once in the translation, `Masked.restore` gives None.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
 WORD = pattern(r"[\w'’-]+")
 DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
-REMEMBERED = 10_000  # words whose number of tokens is kept, and characters
+REMEMBERED = 10_000  # words whose number of tokens is kept
 
 
 class Masked(NamedTuple):
@@ -77,10 +77,9 @@ class Masker:
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "") -> None:
         self.symbols = symbols
-        self._similar = similar_in(tokenizer)
 
         def count(word: str) -> int:
-            given = plain(word, self._similar)
+            given = plain(word)
             return tokenizer.count(given) if tokenizer.spells(given) else UNSPELLABLE
 
         self._tokens = lru_cache(REMEMBERED)(count)
@@ -93,14 +92,14 @@ class Masker:
             shown += source.text[at : place.start] + symbol
             at = place.end
         shown += source.text[at:]
-        return Masked(source, plain(shown, self._similar), self.symbols[: len(places)], tuple(places))
+        return Masked(source, plain(shown), self.symbols[: len(places)], tuple(places))
 
     def unspellable(self, source: Protected) -> list[Span]:
         """Words that cannot be spelled, with strange letters or one letter again and again; neighbours are one."""
         text, places = source.text, list[Span]()
         if text.isascii() and not DRAWN_OUT.search(text):
             return places
-        for match in WORD.finditer(text.translate(MARKS_AS_LETTERS)):
+        for match in WORD.finditer("".join("x" if is_mark(sign) else sign for sign in text)):
             start, end = match.span()
             word = text[start:end]
             strange = not word.isascii() and self._fewest(word) >= UNSPELLABLE
@@ -195,15 +194,13 @@ _UNUSUAL = pattern(
     rf"\s*[\r\n]\s*|{_OTHER_BLANKS}|{_MISPLACED}| {{2,}}|[{HYPHENS}]|(?P<folded>[{FOLDED}]+)|[{INVISIBLE}]+"
 )
 _READ_OTHERWISE = pattern(f"[{HYPHENS}{FOLDED}{INVISIBLE}]")
-# Quotation marks and dashes, read as others where the vocabulary has only those. Not ‘, which is so common that
-# models without it have learned it byte by byte.
-_SIMILAR = {"‛": "'", "‚": "'", "‹": "'", "›": "'", "′": "'", "„": '"', "‟": '"', "″": '"', "‒": "–", "―": "–"}
-_LEARNED = "‘"
+# Quotation marks and dashes that few vocabularies hold are read as others.
+_SIMILAR = str.maketrans("‛‚‹›′„‟″‒―", "'''''\"\"\"––")
 
 
-def plain(text: str, similar: "Each") -> str:
-    """The text on one line, in usual characters and spacing; `similar` is the vocabulary's."""
-    return _UNUSUAL.sub(_usual, text).translate(similar)
+def plain(text: str) -> str:
+    """The text on one line, in usual characters and spacing."""
+    return _UNUSUAL.sub(_usual, text).translate(_SIMILAR)
 
 
 def _usual(match: re.Match[str]) -> str:
@@ -219,30 +216,6 @@ def _usual(match: re.Match[str]) -> str:
     return ""
 
 
-class Each(dict[int, str]):
-    """A table for `str.translate` that asks a function for each character when it first comes. ASCII stays."""
-
-    def __init__(self, find: Callable[[str], str]) -> None:
-        super().__init__({code: chr(code) for code in range(128)})
-        self._find = find
-
-    def __missing__(self, code: int) -> str:
-        found = self._find(chr(code))
-        if len(self) < REMEMBERED:
-            self[code] = found
-        return found
-
-
-def similar_in(tokenizer: Tokenizer) -> Each:
-    """Each character, or where the vocabulary lacks it a similar one: another quotation mark, ñ for Ñ."""
-    return Each(lambda sign: _similar(sign, tokenizer))
-
-
-def _similar(sign: str, tokenizer: Tokenizer) -> str:
-    other = _SIMILAR.get(sign, small if len(small := sign.lower()) == 1 else sign)
-    return other if other != sign and not knows(sign, tokenizer) and knows(other, tokenizer) else sign
-
-
 def knows(sign: str, tokenizer: Tokenizer) -> bool:
     """Whether the vocabulary holds a character, by itself or with a space before it; a capital letter may be a small
     one after a token for capitals."""
@@ -254,12 +227,9 @@ def knows(sign: str, tokenizer: Tokenizer) -> bool:
 def is_copied(sign: str, tokenizer: Tokenizer) -> bool:
     """Whether a character is part of no word and would be read byte by byte."""
     of_words = sign.isalnum() or sign.isspace() or unicodedata.category(sign)[0] == "M"
-    if of_words or sign in _LEARNED or _READ_OTHERWISE.match(sign):
-        return False
-    return not knows(sign, tokenizer) and _similar(sign, tokenizer) == sign
+    return not (of_words or ord(sign) in _SIMILAR or _READ_OTHERWISE.match(sign) or knows(sign, tokenizer))
 
 
-# Combining marks as the letter x, since they belong to the letters before them.
-MARKS_AS_LETTERS = Each(
-    lambda sign: "x" if unicodedata.category(sign)[0] == "M" and not _READ_OTHERWISE.match(sign) else sign
-)
+def is_mark(sign: str) -> bool:
+    """Whether it is a combining mark, which belongs to the letter before it."""
+    return unicodedata.category(sign)[0] == "M" and not _READ_OTHERWISE.match(sign)
