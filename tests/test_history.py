@@ -17,7 +17,6 @@ from small_run import train_small
 from vidrio.learn import run_files
 from vidrio.look.history import MOST_POINTS, ages_data, curves_data, metrics, thinned
 from vidrio.look.run import open_model
-from vidrio.model.folder import read_parameters
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +36,6 @@ def test_the_steps_that_are_kept_are_few_and_never_come_back(step: int, most: in
     assert step == 0 or max(kept) > step / 2
     assert set(kept) <= {*before, step}  # what was let go is not wanted again
     assert (step in kept) == run_files.is_due(step)
-
-
-def test_snapshots_are_what_is_kept(tmp_path: Path) -> None:
-    for step in range(1201):
-        if run_files.is_due(step):
-            run_files.keep_snapshot(tmp_path, step, {"x": np.array([float(step)])})
-    found = run_files.snapshots(tmp_path)
-    assert [step for step, _ in found] == run_files.kept_steps(1200) == [0, 8, 16, 32, 64, 128, 256, 512, 1024]
-    assert [float(read_parameters(folder)["x"][0]) for _, folder in found] == [step for step, _ in found]
 
 
 def test_large_models_keep_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
             time.sleep(0.05)
             text += capsys.readouterr().err
         console.progress.work = None
-    assert console._line is None
+    assert console._line == ""
 
 
 # --- judged on texts set apart ----------------------------------------------------------------------------------------

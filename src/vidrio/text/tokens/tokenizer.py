@@ -232,16 +232,17 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        tokens, marks = encoding.tokens, MARKS if self.has_case_tokens else ()
+        tokens, offsets = encoding.tokens, encoding.offsets  # each is made anew when it is asked for
+        marks = MARKS if self.has_case_tokens else ()
         shown = [i for i, token in enumerate(tokens) if token not in marks]
-        spans = exact_spans(text, [tokens[i] for i in shown], [encoding.offsets[i] for i in shown])
+        spans = exact_spans(text, [tokens[i] for i in shown], [offsets[i] for i in shown])
         if spans and tokens[shown[0]] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
         for i in (i for i, token in enumerate(tokens) if token in marks):
             spans.insert(i, (spans[i][0], spans[i][0]))  # nothing of the text, right before what it marks
         return [
             Piece(i, token, start, end, i == self.special.unk)
-            for i, token, (start, end) in zip(encoding.ids, encoding.tokens, spans, strict=True)
+            for i, token, (start, end) in zip(encoding.ids, tokens, spans, strict=True)
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
