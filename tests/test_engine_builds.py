@@ -14,12 +14,11 @@ import pytest
 import chromium
 from engine_cases import Asked, case, random_asked, random_case, random_model
 from vidrio.engine import build
-from vidrio.engine.engine import Engine, loader
-from vidrio.engine.library import BUILT, Library, supports
-from vidrio.engine.native import Native
-from vidrio.engine.wasm import Module, Wasm
+from vidrio.engine.engine import Engine, as_struct
+from vidrio.engine.library import BUILT, Library, Native, Wasm, supports
+from vidrio.engine.loaded import loader
+from vidrio.engine.wasm import Module, Wasmtime
 from vidrio.engine.weights import read_weights
-from vidrio.engine.workers import as_struct
 from vidrio.hypothesis import Hypothesis, Options, default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -51,7 +50,7 @@ def builds(modules: Path) -> dict[str, Callable[[], Library]]:
     folder, found = modules, dict[str, Callable[[], Library]]()
     for name in build.WEBASSEMBLY:
         module = Module(folder / name)
-        found[name] = lambda module=module: Wasm(module)
+        found[name] = lambda module=module: Wasm(Wasmtime(module))
     for name in filter(build.here, build.NATIVE):
         kind = name.rpartition("-")[2].partition(".")[0]
         if kind == "plain" or supports(kind):
