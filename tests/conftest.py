@@ -19,7 +19,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 # `make test &` starts its children with Ctrl-C ignored, and they would hand that on to every command that is tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # What a command prints must not depend on who runs the tests.
-os.environ.update(COLUMNS="80", NO_COLOR="1", PYTHONUTF8="1")
+os.environ.update(COLUMNS="80", LC_ALL="C.UTF-8", NO_COLOR="1", PYTHONUTF8="1")
 
 # A shared machine's clock says nothing about a property; the same examples on every run say where it fails.
 settings.register_profile("vidrio", deadline=None, derandomize=True)
@@ -83,7 +83,7 @@ def call_vidrio(
     return call
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """A server with the packaged models and its page: where it is."""
     import serving

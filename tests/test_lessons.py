@@ -122,11 +122,6 @@ def test_the_numbers_of_the_post_to_every_printed_digit(what: str) -> None:
     assert len(array) >= len(rows)
 
 
-def test_the_comparison_of_digits_can_fail() -> None:
-    assert as_printed(0.99995, "0.99") == "1.00"
-    assert as_printed(4.676955729e-10, "4.67695573e-10") == "4.67695573e-10"
-
-
 # --- in full precision ------------------------------------------------------------------------------------------------
 
 ADDRESSES = {
@@ -271,18 +266,13 @@ def test_blocks_print_what_they_print_now(folder: Path) -> None:
     assert told[-1].startswith("```text\n$ vidrio --version\nvidrio, version")
     assert "shown" in list(run.read(two, folder))[-1]
     assert "# no heading" in list(run.read(two, folder))[1]
-
-
-def test_the_scripts_of_a_section_run_by_themselves(folder: Path) -> None:
-    script = run.python(run.chosen("mine", "1"))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "one\n3\n"
+    assert run.python([one]).split() == ["x", "=", "2", 'print("one")', "print(x", "+", "1)"]
 
 
 def test_the_command() -> None:
     invoke = CliRunner().invoke
     listed = invoke(vidrio, ["lesson"]).stdout
-    assert all(name in listed for name in run.NAMES)
+    assert all(page.stem in listed for page in run.FOLDER.glob("*.md"))
     told = invoke(vidrio, ["lesson", "exercises", "4"])
     assert "row 3 is changed; rows whose output moves: [3]" in told.stdout
     assert "<details>" not in told.stdout
@@ -291,8 +281,25 @@ def test_the_command() -> None:
     assert invoke(vidrio, ["lesson", "nna"]).exit_code == 1
 
 
-def test_every_lesson_is_listed() -> None:
-    assert sorted(run.NAMES) == sorted(page.stem for page in run.FOLDER.glob("*.md"))
+def test_spanish_where_it_is_asked_for_or_the_locale_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke = CliRunner().invoke
+    assert "ReLU pone a 0" in invoke(vidrio, ["lesson", "exercises", "estructura", "--language", "es"]).stdout
+    monkeypatch.setenv("LC_ALL", "es_ES.UTF-8")
+    assert "  33  Apuntes, entrenamiento" in invoke(vidrio, ["lesson", "errata"]).stdout
+    assert "  33  Notes, training" in invoke(vidrio, ["lesson", "errata", "--language", "en"]).stdout
+
+
+@pytest.mark.parametrize("folder", [run.FOLDER, run.FOLDER / "es"])
+def test_every_lesson_is_listed(folder: Path) -> None:
+    assert sorted(run.NAMES) == sorted(page.stem for page in folder.glob("*.md"))
+
+
+@pytest.mark.parametrize("name", run.NAMES)
+def test_a_spanish_lesson_has_the_blocks_of_the_english_one(name: str) -> None:
+    """Section by section, and line for line: test_docs runs the English ones."""
+    english, spanish = run.sections(name), run.sections(name, "es")
+    assert [section.blocks for section in spanish] == [section.blocks for section in english]
+    assert spanish[0].title != english[0].title
 
 
 # --- as the page shows it ---------------------------------------------------------------------------------------------
@@ -310,12 +317,13 @@ def test_a_command_is_a_link_to_what_it_shows() -> None:
         assert fragment_of(elsewhere, "nan/1") == ""
 
 
-def test_every_section_becomes_html() -> None:
-    for lesson in contents():
-        for section in run.sections(str(lesson["name"])):
-            told = section_html(str(lesson["name"]), section)
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_every_section_becomes_html(language: run.Language) -> None:
+    for lesson in contents(language):
+        for number, section in enumerate(run.sections(str(lesson["name"]), language)):
+            told = section_html(str(lesson["name"]), number, language)
             assert "```" not in told
             assert ".md" not in told
             assert section.title.split()[0] in told
-    told = section_html("nan", run.sections("nan")[4])
-    assert 'href="#lesson=errata%2F10"' in told
+    assert 'href="#lesson=errata%2F10"' in section_html("nan", 4, language)
+    assert 'href="#lesson=errata%2F25"' in section_html("notes", 0, language)

@@ -1,3 +1,4 @@
+import type { Language } from "./messages";
 import { onSite } from "./site";
 import { readTensors, type Tensor } from "./tensors";
 import type { Asked, Choice, Drawing, Forced, Learning, Machine, Receipt, Run, Search, Tokenising } from "./types";
@@ -44,13 +45,13 @@ interface Lessons {
   contents: { name: string; sections: string[] }[];
   sections: Record<string, string>; // by place: nan/2
 }
-const written = async (): Promise<Lessons> => (await fetch("lessons.json")).json();
-export const lessons = async (): Promise<Lessons["contents"]> =>
-  onSite ? (await written()).contents : (await fetch("api/lessons")).json();
+const written = async (language: Language): Promise<Lessons> => (await fetch(`lessons.${language}.json`)).json();
+export const lessons = async (language: Language): Promise<Lessons["contents"]> =>
+  onSite ? (await written(language)).contents : (await fetch(`api/lessons?language=${language}`)).json();
 /** A section of a lesson, as HTML. */
-export const lesson = async (place: string): Promise<string> => {
-  if (onSite) return (await written()).sections[place] ?? "";
-  const answer = await fetch(`api/lessons/${place}`);
+export const lesson = async (place: string, language: Language): Promise<string> => {
+  if (onSite) return (await written(language)).sections[place] ?? "";
+  const answer = await fetch(`api/lessons/${place}?language=${language}`);
   return answer.ok ? ((await answer.json()) as { html: string }).html : "";
 };
 export const machine = (asked: Asked, signal?: AbortSignal) => json<Machine>("machine", asked, signal);

@@ -231,7 +231,7 @@ const SPANISH: Record<string, string> = {
   "give a text": "da un texto",
   "there is nothing to learn from an empty text": "de un texto vacío no hay nada que aprender",
   "this model tells classes: there is no answer to force token by token":
-    "este modelo dice clases: no hay respuesta que forzar token a token",
+    "este modelo da clases, no traducciones: no hay respuesta que forzar token a token",
   "{} is no parameter": "{} no es un parámetro",
   "open one: the numbers a quantity is made from lead to them":
     "abre uno: los números de los que se hace una magnitud llevan a ellos",

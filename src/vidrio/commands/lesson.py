@@ -1,20 +1,46 @@
 """`vidrio lesson NAME SECTION`: a section of a lesson, whose experiments run while it is read."""
 
-import sys
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from vidrio.lessons.run import Language
+
 ANSWER = "<details>"  # what follows is folded on a page; in a terminal the reader is asked to think first
+SAYS = {
+    "en": (
+        "Lessons; `vidrio lesson NAME` lists the sections of one:",
+        "Sections; `vidrio lesson {} NUMBER` reads one:",
+        "When you have thought, press any key …",
+    ),
+    "es": (
+        "Lecciones; `vidrio lesson NOMBRE` enumera los apartados de una:",
+        "Apartados; `vidrio lesson {} NÚMERO` lee uno:",
+        "Cuando lo hayas pensado, pulsa cualquier tecla …",
+    ),
+}
+
+
+def of_the_locale() -> str:
+    """Spanish where the user's surroundings are."""
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    locale = next(filter(None, map(os.environ.get, names)), "")
+    return "es" if locale.startswith("es") else "en"
 
 
 @click.command()
 @click.argument("name", required=False)
 @click.argument("section", required=False)
 @click.option("--code", "wants_code", is_flag=True, help="Only the Python of the section, to save and to change.")
-def lesson(name: str | None, section: str | None, wants_code: bool) -> None:
+@click.option(
+    "--language", type=click.Choice(list(SAYS)), default=of_the_locale, help="English or Spanish. [the locale's]"
+)
+def lesson(name: str | None, section: str | None, wants_code: bool, language: "Language") -> None:
     """Lessons: a Transformer worked through by hand, and experiments on it.
 
     Without a name, the lessons are listed; without a section, the lesson's sections. SECTION is a number, words of its
@@ -25,45 +51,39 @@ def lesson(name: str | None, section: str | None, wants_code: bool) -> None:
     vidrio lesson nan
     vidrio lesson nan cause
     vidrio lesson nan all --code
+    vidrio lesson nan --language es
     """
     from vidrio.lessons import run
 
+    lessons, sections, pause = SAYS[language]
     if name is None:
-        click.echo("Lessons; `vidrio lesson NAME` lists the sections of one:\n")
+        click.echo(f"{lessons}\n")
         for known in run.NAMES:
-            click.echo(f"  {known:20}{run.sections(known)[0].title}")
+            click.echo(f"  {known:20}{run.sections(known, language)[0].title}")
     elif wants_code:
-        click.echo(run.python(run.chosen(name, section or "all")), nl=False)
+        click.echo(run.python(run.chosen(name, section or "all", language)), nl=False)
     elif section is None:
-        first, *others = run.sections(name)
-        show(str(part) for part in first.parts)
-        click.echo(f"\nSections; `vidrio lesson {name} NUMBER` reads one:\n")
+        first, *others = run.sections(name, language)
+        show(map(str, first.parts), pause)
+        click.echo(f"\n{sections.format(name)}\n")
         for number, other in enumerate(others, 1):
             click.echo(f"  {number:2}  {other.title}")
     else:
         with TemporaryDirectory() as folder:
-            for one in run.chosen(name, section):
-                show(run.read(one, Path(folder)))
+            for one in run.chosen(name, section, language):
+                show(run.read(one, Path(folder)), pause)
 
 
-def show(pieces: Iterable[str]) -> None:
-    """Markdown: drawn on a terminal, as it is anywhere else."""
+def show(pieces: Iterable[str], pause: str) -> None:
+    """Markdown; before an answer the reader is asked to think."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)
         if details:
-            click.pause("When you have thought, press any key …\n")
+            click.pause(f"{pause}\n")
             _show(after.partition("</summary>")[2])
 
 
 def _show(markdown: str) -> None:
-    text = markdown.replace("</details>", "").strip("\n")
-    if not text:
-        return
-    if not sys.stdout.isatty():
+    if text := markdown.replace("</details>", "").strip("\n"):
         click.echo(f"{text}\n")
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console().print(Markdown(text), "")

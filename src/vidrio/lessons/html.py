@@ -3,29 +3,30 @@
 import re
 import shlex
 from html import escape
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from markdown_it import MarkdownIt
 
-from vidrio.lessons.run import NAMES, Section, sections
+from vidrio.lessons.run import NAMES, Language, sections
 
 # Options that the page has, too.
 CHANGES = ("divisor", "layer-norm", "mask", "norm-epsilon", "positions", "scale", "set", "softmax", "without")
 LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
 
 
-def section_html(name: str, section: Section) -> str:
+def section_html(name: str, number: int, language: Language = "en") -> str:
     """The texts are the package's own, so their HTML (`<details>`) is let through."""
-    parts = [part if isinstance(part, str) else str(part) for part in section.parts]
-    place = f"{name}/{sections(name).index(section)}"
+    parts = map(str, sections(name, language)[number].parts)
+    place = f"{name}/{number}"
     html: str = MarkdownIt("commonmark").enable("table").render("\n\n".join(parts))
     html = re.sub(r"^\$ (vidrio .*)$", lambda match: _linked(match[1], place), html, flags=re.MULTILINE)
-    return LESSON_LINK.sub(lambda match: f'href="{_other(match[1], match[2] or "")}"', html)
+    return LESSON_LINK.sub(lambda match: f'href="{_other(match[1], unquote(match[2] or ""), language)}"', html)
 
 
-def _other(name: str, anchor: str) -> str:
+def _other(name: str, anchor: str, language: Language) -> str:
     """The page's address of a section, from the name that a forge gives its heading."""
-    slugs = [re.sub(r"[^\w\- ]", "", section.title).lower().replace(" ", "-") for section in sections(name)]
+    titles = [section.title for section in sections(name, language)]
+    slugs = [re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles]
     number = next((n for n, slug in enumerate(slugs) if slug == re.sub(r"^\d+-", "", anchor)), 0)
     return "#" + urlencode({"lesson": f"{name}/{number}"})
 
@@ -62,6 +63,6 @@ def fragment_of(command: str, place: str) -> str:
     return "#" + urlencode([*((name, value) for name, value in view.items() if value), *changes])
 
 
-def contents() -> list[dict[str, object]]:
+def contents(language: Language = "en") -> list[dict[str, object]]:
     """The lessons and the titles of their sections."""
-    return [{"name": name, "sections": [section.title for section in sections(name)]} for name in NAMES]
+    return [{"name": name, "sections": [section.title for section in sections(name, language)]} for name in NAMES]

@@ -6,7 +6,7 @@
     ```text output   what the script above printed when the page was written
 
 Whoever reads a lesson in a terminal sees what these print now; a test holds the two together (`tests/test_docs.py`).
-Other blocks are only shown. All of a reading happens in one temporary folder.
+Other blocks are only shown. All of a reading happens in one temporary folder. The Spanish lessons have the same blocks.
 """
 
 import os
@@ -17,11 +17,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from vidrio.errors import LessonError, nearest
 
 FOLDER = Path(__file__).parent
 NAMES = ["random-transformer", "errata", "nan", "sizes", "notes", "exercises", "training-seen"]
+Language = Literal["en", "es"]
 MARK = "-- here the script goes on --"
 
 
@@ -60,18 +62,18 @@ class Section:
         return [part for part in self.parts if isinstance(part, Block)]
 
 
-def path(name: str) -> Path:
+def path(name: str, language: Language = "en") -> Path:
     """Where the text of a lesson lies."""
     if name not in NAMES:
         raise LessonError(f"there is no lesson {name!r}", found=f"nearest: {nearest(name, NAMES)}")
-    return FOLDER / f"{name}.md"
+    return FOLDER / ("es" if language == "es" else "") / f"{name}.md"
 
 
-def sections(name: str) -> list[Section]:
+def sections(name: str, language: Language = "en") -> list[Section]:
     """The sections of a lesson; number 0 is its introduction, with the lesson's title."""
     found: list[Section] = []
     base, prose, fence = "", list[str](), ""
-    for line in [*path(name).read_text("utf-8").splitlines(keepends=True), "# "]:
+    for line in [*path(name, language).read_text("utf-8").splitlines(keepends=True), "# "]:
         text = "".join(prose)
         if line.startswith("```"):
             if fence:
@@ -91,9 +93,9 @@ def sections(name: str) -> list[Section]:
     return found[:-1]
 
 
-def chosen(name: str, wanted: str) -> list[Section]:
+def chosen(name: str, wanted: str, language: Language = "en") -> list[Section]:
     """A section by its number or by words of its title; `all` of them."""
-    every = sections(name)
+    every = sections(name, language)
     if wanted == "all":
         return every
     if wanted.isdigit():

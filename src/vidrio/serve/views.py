@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
 from vidrio.lessons.html import contents, section_html
-from vidrio.lessons.run import chosen
+from vidrio.lessons.run import Language, chosen
 from vidrio.serve.guards import as_json
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
@@ -24,15 +24,15 @@ def router(looking: Looking) -> APIRouter:
         return {"default": looking.default, "models": looking.models}
 
     @api.get("/lessons")
-    def lessons() -> Any:
+    def lessons(language: Language = "en") -> Any:
         """The lessons, and the titles of their sections."""
-        return contents()
+        return contents(language)
 
     @api.get("/lessons/{name}/{number}")
-    def lesson(name: str, number: int) -> Any:
+    def lesson(name: str, number: int, language: Language = "en") -> Any:
         """A section of a lesson, as HTML."""
-        (section,) = chosen(name, str(number))
-        return {"title": section.title, "html": section_html(name, section)}
+        (section,) = chosen(name, str(number), language)
+        return {"title": section.title, "html": section_html(name, number, language)}
 
     def answering(answer: Callable[[Looking, Question], Any]) -> Callable[[Question], Response]:
         return lambda question: as_response(answer(looking, question))

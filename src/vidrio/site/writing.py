@@ -10,12 +10,12 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from vidrio._version import __version__
 from vidrio.errors import ConfigError, ModelError, about_file
 from vidrio.lessons.html import contents, section_html
-from vidrio.lessons.run import NAMES, sections
+from vidrio.lessons.run import NAMES, Language, sections
 from vidrio.model import find
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
@@ -155,8 +155,10 @@ def _write_page(to: Path) -> dict[str, str]:
     [icon] = (path.name for path in (PAGE / "assets").glob("icon*.svg"))
     icons = [{"src": f"assets/{icon}", "sizes": "any", "type": "image/svg+xml", "purpose": "any"}]
     (to / "manifest.webmanifest").write_text(json_text({**MANIFEST, "icons": icons}), "utf-8")
-    texts = {f"{n}/{i}": section_html(n, one) for n in NAMES for i, one in enumerate(sections(n))}
-    (to / "lessons.json").write_text(json_text({"contents": contents(), "sections": texts}), "utf-8")
+    for language in get_args(Language):
+        texts = {f"{n}/{i}": section_html(n, i, language) for n in NAMES for i in range(len(sections(n)))}
+        lessons = json_text({"contents": contents(language), "sections": texts})
+        (to / f"lessons.{language}.json").write_text(lessons, "utf-8")
     html = (PAGE / "index.html").read_text("utf-8")
     html = html.replace("<html ", f'<html data-site="{__version__}" ', 1)
     html = html.replace("</head>", '  <link rel="manifest" href="manifest.webmanifest">\n  </head>', 1)
@@ -168,7 +170,7 @@ def _write_page(to: Path) -> dict[str, str]:
 
 def _app() -> dict[str, bytes]:
     """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
-    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py", "vidrio/learn/run_files.py"}
+    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py"}
     for room in ROOMS:
         paths = (PACKAGE / room).rglob("*.py") if (PACKAGE / room).is_dir() else [PACKAGE / room]
         found |= {path.relative_to(PACKAGE.parent).as_posix() for path in paths}
