@@ -1,6 +1,5 @@
 /** Python in the browser: loads what the page's writer laid out, and answers the page's questions with the very functions
- * that `vidrio serve` answers with. One question at a time; a model is fetched when it is first asked about, NumPy when
- * a question is about more than the translation. */
+ * that `vidrio serve` answers with. One question at a time; a model is fetched when it is first asked about. */
 
 import type { Ask, Heard, Site } from "../lib/site";
 
@@ -90,16 +89,17 @@ async function start(site: Site) {
       done += count;
       scope.postMessage({ kind: "loading", done, total });
     });
-  const { wasm, code, loader, stdlib } = site.runtime;
+  const { wasm, code, loader, stdlib, packages } = site.runtime;
   const loaded: Record<string, Promise<Uint8Array<ArrayBuffer>>> = {};
   const large = site.models[site.default];
   if (large) loaded[site.default] = load(large);
-  const [binary, library, app] = [load(wasm), load(stdlib), load(site.app)];
+  const [binary, library, app, numpy] = [wasm, stdlib, site.app, packages].map(load) as Promise<
+    Uint8Array<ArrayBuffer>
+  >[];
   const compiled = `${site.app}?compiled`; // what Python made of the app's sources at the first visit
   const ready = kept(compiled);
   script(await load(loader));
   script(await load(code));
-  let numpy: Promise<Uint8Array> | undefined = load(site.runtime.packages);
   // What Pyodide asks for comes unpacked; it has no packages of its own.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
@@ -119,15 +119,15 @@ async function start(site: Site) {
   const python = await scope.loadPyodide({ indexURL: `${location.origin}/python/`, fullStdLib: false });
   // NumPy asks who calls it, to save itself copies; nobody can say here, and then it makes them.
   python._module.LDSO.loadedLibsByName.__main__.exports.backtrace = () => 0;
-  unpack(python, await app, "/site");
   const before = await ready;
-  if (before) unpack(python, before, "/site");
+  for (const pack of [await app, await numpy, before]) if (pack) unpack(python, pack, "/site");
   const answer = python.runPython<Answer>(`
 import sys
 sys.dont_write_bytecode = False
 sys.path.insert(0, "/site")
 from vidrio.site.answering import answering
 answering(${JSON.stringify(site.names)})`);
+  let keeping = before !== undefined;
   const keepCompiled = () => {
     const made = python.runPython<Result<Uint8Array<ArrayBuffer>>>(
       'from vidrio.site.packing import compiled; compiled("/site")',
@@ -150,10 +150,9 @@ answering(${JSON.stringify(site.names)})`);
       here.add(model);
       size = 0;
     }
-    if (path !== "translate" && numpy) {
-      unpack(python, await numpy, "/site");
-      numpy = undefined;
-      if (!before) setTimeout(keepCompiled, CALM);
+    if (path !== "translate" && !keeping) {
+      keeping = true;
+      setTimeout(keepCompiled, CALM);
     }
     const told = answer(path, body);
     const found = told.toJs();

@@ -37,7 +37,7 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
-    """What answers all other questions: the glass, with NumPy, which a first translation need not wait for."""
+    """What answers all other questions: the glass and NumPy, for which a first translation need not wait."""
     from vidrio.glass import engine
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
