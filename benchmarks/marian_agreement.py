@@ -17,7 +17,7 @@ from pathlib import Path
 from shared import TESTS
 from vidrio.engine.engine import Engine
 from vidrio.hypothesis import default_options
-from vidrio.interop.importing import import_model
+from vidrio.interop.convert import import_model
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import read_tokenizers
 

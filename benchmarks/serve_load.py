@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from served import LENGTHS, Server, quantile, report, server, texts, until
 from shared import TATOEBA
-from vidrio.documents.polish import as_source
+from vidrio.documents.aligned import as_source
 from vidrio.translate.translator import Translator
 
 

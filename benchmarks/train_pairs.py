@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 from shared import forget_peak, memory  # noqa: E402
 from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
-from vidrio.learn.plan import (  # noqa: E402
+from vidrio.learn.task import (  # noqa: E402
     Reporter,
     Request,
     Stop,

@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import keep_memory, settle
+from vidrio.learn.machine import choose_precision, keep_memory, settle
 
 settle()  # before PyTorch is imported
 
@@ -34,11 +34,11 @@ import torch  # noqa: E402
 import joeynmt_peer as peer  # noqa: E402
 from shared import MULTI30K, processor  # noqa: E402
 from vidrio.learn.batches import Examples, in_memory  # noqa: E402
-from vidrio.learn.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.loop import Training, loop  # noqa: E402
 from vidrio.learn.parameters import Parameters  # noqa: E402
-from vidrio.learn.plan import Recipe, Stop  # noqa: E402
+from vidrio.learn.plan import Recipe, sized  # noqa: E402
 from vidrio.learn.state import State  # noqa: E402
+from vidrio.learn.task import Stop  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
 from vidrio.model.parameters import count, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402

@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=2000)
     given = parser.parse_args()
-    from vidrio.wide.places import Place
+    from vidrio.wide.parts import Place
 
     with tempfile.TemporaryDirectory() as temporary, store(given.moto):
         home = Path(temporary)

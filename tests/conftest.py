@@ -83,7 +83,7 @@ def call_vidrio(
     return call
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """A server with the packaged models and its page: where it is."""
     import serving

@@ -12,9 +12,9 @@ Words after the language say more: `output` on a text block: exactly what the bl
 notation. `more` on a script: it goes on from those before it, back to one without. `slow`: run by `make slow`.
 `network`, `gpu`: not run. What is not run must still name real verbs and options.
 
-Five commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
-`make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must
-name real extras, `git clone` clones the repository at hand, and `vidrio` starts faster (forked.py).
+Some commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
+`make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must name real extras, and
+`vidrio` starts faster (forked.py).
 """
 
 import json
@@ -57,41 +57,11 @@ make() {
   esac
 }
 vidrio() { "$PYTHON" -I -S "$FORKED" "$FORKS" "$@"; }
-pip() { python -c "$CHECK_PIP" "$@"; }
-python3() { python "$@"; }
-python() {
-  case "$1 ${2:-}" in
-    ("-m pip") shift 2; pip "$@" ;;
-    ("-m venv") ln -sfn "$(dirname "$(dirname "$PYTHON")")" "$3" ;;
-    (*) "$PYTHON" "$@" ;;
-  esac
-}
-git() {
-  local folder=${3:-$(basename "${2:-}" .git)}
-  case $1 in
-    (clone)
-      if [ ! -e "$REPOSITORY/.git" ]; then mkdir "$folder"
-      else command git clone -q --shared "$REPOSITORY" "$folder"; fi ;;
-    (*) command git "$@" ;;
-  esac
-}
+pip() { :; }
+python3() { "$PYTHON" "$@"; }
+python() { "$PYTHON" "$@"; }
 """
-
-CHECK_PIP = r"""
-import os, pathlib, re, sys, tomllib
-root = pathlib.Path(os.environ["REPOSITORY"])
-extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-verb, *words = sys.argv[1:]
-verb == "install" or sys.exit(f"pip {verb}: the documents' runner knows `pip install` only")
-for option, word in zip([""] + words, words):
-    if option in ("-c", "-r"):
-        (root / word).is_file() or sys.exit(f"pip install {option} {word}: there is no such file")
-    elif not word.startswith("-"):
-        match = re.fullmatch(r"(?:vidrio|\.)(?:\[([a-z,]+)\])?", word)
-        match or sys.exit(f"pip install {word}: the documents install vidrio only, and its extras")
-        for extra in filter(None, (match[1] or "").split(",")):
-            extra in extras or sys.exit(f"pip install {word}: there is no extra {extra}, only {', '.join(extras)}")
-"""
+EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
 
 @dataclass(frozen=True)
@@ -162,7 +132,7 @@ def commands_of(block: Block) -> list[tuple[str, str]]:
 def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
     """Exit code and everything printed; whatever the script left running is ended."""
     python = Path(sys.executable)
-    here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "CHECK_PIP": CHECK_PIP, "HOME": str(folder / ".home")}
+    here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "HOME": str(folder / ".home")}
     here |= {"FORKED": forked.__file__, "FORKS": forked.socket_path()}
     # What packaged models make at first use, they make once for all tests.
     here["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -237,11 +207,15 @@ def command_lines(block: Block) -> Iterator[list[str]]:
 
 
 def check_unrun(block: Block) -> None:
-    """What is not run must still be well formed, and its verbs and options must exist."""
+    """What is not run must still be well formed, and its verbs, options and extras must exist."""
     if block.language == "python":
         compile(block.code, str(block), "exec")
         return
     for words in command_lines(block):
+        if words[:2] == ["pip", "install"]:
+            extras = {name for word in words for match in re.findall(r"\[(.+)\]", word) for name in match.split(",")}
+            if extras - EXTRAS.keys():
+                raise Wrong(f"{block}: there is no extra {', '.join(extras - EXTRAS.keys())}")
         if words[:1] != ["vidrio"]:
             continue
         context = click.Context(cli.vidrio)
@@ -278,6 +252,7 @@ def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 1
         elif block.language in RUN and block.words & ({"network", "gpu"} if slow else {"network", "gpu", "slow"}):
             check_unrun(block)
         elif block.language in RUN:
+            check_unrun(block)
             printed = run(block, folder, timeout, base)
             if block.language == "python":
                 base = f"{base}{block.code}\n" if "more" in block.words else f"{block.code}\n"

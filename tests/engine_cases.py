@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from parity_models import make_config, make_parameters
+from vidrio.engine.engine import as_struct
 from vidrio.engine.weights import Weights, read_weights
-from vidrio.engine.workers import as_struct
 from vidrio.hypothesis import Options, Sampling
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
 from vidrio.model.folder import About, write_config, write_parameters

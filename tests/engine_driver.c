@@ -38,11 +38,11 @@ static void put_found(const Sentence *sentence, int32_t n_source) {
 static void put_record(Record *record) {
   put_number(record_count(record));
   for (int32_t n = 0; n < record_count(record); n++) {
-    int32_t rows = record_rows(record, n), columns = record_columns(record, n);
-    put_number((int32_t)strlen(record_address(record, n)));
-    put(record_address(record, n), strlen(record_address(record, n)));
-    put_number(rows), put_number(columns);
-    put(record_values(record, n), (size_t)rows * (size_t)(columns ? columns : 1) * 4);
+    const Quantity *q = record_quantity(record, n);
+    put_number((int32_t)strlen(q->address));
+    put(q->address, strlen(q->address));
+    put_number(q->rows), put_number(q->columns);
+    put(record_values(record, n), (size_t)q->rows * (size_t)(q->columns ? q->columns : 1) * 4);
   }
 }
 
@@ -76,11 +76,7 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
     free(log_probs), free(looked), free(options);
     for (int k = 0; k < 3; k++) free(ids[k]);
   }
-  for (int32_t left = n; left && steps > 0; steps -= 3) {
-    left = search_run(search, 3);
-    int32_t some[4];
-    if (n && sentences[0]) sentence_written(sentences[0], some, 4);
-  }
+  for (int32_t left = n; left && steps > 0; steps -= 3) left = search_run(search, 3);
   for (int32_t i = 0; i < n; i++) {
     if (sentences[i]) put_found(sentences[i], lengths[i]);
     if (i % 2 && sentences[i]) search_drop(search, sentences[i]);

@@ -1,5 +1,5 @@
-"""`vidrio` as its own process that starts in no time: forked from one that has imported the libraries, and nothing of
-Vidrio. So each command still imports Vidrio, and has its own streams, folder, environment and exit code.
+"""`vidrio` as its own process that starts in no time: forked from one that has imported the libraries, and those parts
+of Vidrio that most commands need. Each command has its own streams, folder, environment and exit code.
 
     run_vidrio("translate", "Hello world")      in tests; like subprocess.run
     run_python("script.py", "an argument")      a script instead of the command
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 LIBRARIES = ("click", "numpy", "safetensors.numpy", "tokenizers", "sacrebleu", "torch")
+ROOMS = ("cli", "commands.run_request", "translate.translator", "look.translated", "look.overview", "look.quantities")
 
 
 def run_vidrio(
@@ -95,7 +96,7 @@ def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: 
 
 
 def serve(path: str) -> None:
-    for library in LIBRARIES:
+    for library in (*LIBRARIES, *(f"vidrio.{room}" for room in ROOMS)):
         with suppress(ModuleNotFoundError):  # on a light install
             __import__(library)
     gc.freeze()  # what all share is not written to by each one's collector

@@ -47,18 +47,6 @@ def sentence_piece_model(texts: Sequence[str], pieces: int = 150, **settings: An
     return model.getvalue()
 
 
-def with_pieces(proto: bytes, more: Sequence[str]) -> bytes:
-    """A SentencePiece model with rare pieces besides its own."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto.FromString(proto)
-    known = {piece.piece for piece in model.pieces}
-    for piece in more:
-        if piece not in known:
-            model.pieces.add(piece=piece, score=-15)
-    return model.SerializeToString()
-
-
 def pieces_of(proto: bytes) -> list[str]:
     import sentencepiece
 
@@ -79,19 +67,15 @@ def write_marian(
     seed: int = 0,
     languages: Sequence[str] = (),
     separate: bool = False,
-    bias: float = 3.0,
-    more: Sequence[str] = (),
     **told: Any,
 ) -> None:
-    """A MarianMT folder. Numbers are larger than a fresh model's, so that its translations are not all alike; `bias`
-    is the end token's, so that they end; `more` are pieces besides those that are learned from a few sentences."""
+    """A MarianMT folder. Numbers are larger than a fresh model's, so that its translations are not all alike; the end
+    token's bias is, so that they end."""
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
-    source, target = (
-        with_pieces(proto, more) for proto in (sentence_piece_model(ENGLISH, 170), sentence_piece_model(SPANISH))
-    )
+    source, target = sentence_piece_model(ENGLISH, 170), sentence_piece_model(SPANISH)
     (folder / "source.spm").write_bytes(source)
     (folder / "target.spm").write_bytes(target)
     lists = (
@@ -126,7 +110,7 @@ def write_marian(
                     parameter.add_(1.0)
         model.model.decoder.layers[-1].final_layer_norm.weight.mul_(4)  # so that it is sure of what it says
         model.final_logits_bias.normal_(0, 0.3)
-        model.final_logits_bias[0, 0] += bias
+        model.final_logits_bias[0, 0] += 3
         if model.config.tie_word_embeddings:
             model.get_output_embeddings().weight[pad] = 0  # the row of padding
     model.generation_config = GenerationConfig(

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -61,30 +62,13 @@ def _files_imported(nodes: Iterable[ast.AST], known: Mapping[str, object]) -> It
             yield name if name in known else inner if inner in known else "__init__"
 
 
-def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Groups of files each of which reaches every other by imports (strongly connected components, Tarjan 1972)."""
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    groups: list[list[str]] = []
-
-    def visit(name: str) -> None:
-        order[name] = lowest[name] = len(order)
-        stack.append(name)
-        for other in sorted(graph.get(name, ())):
-            if other not in order:
-                visit(other)
-            if other in stack:
-                lowest[name] = min(lowest[name], lowest[other])
-        if lowest[name] == order[name]:
-            at = stack.index(name)
-            groups.append(sorted(stack[at:]))
-            del stack[at:]
-
-    for name in sorted(graph):
-        if name not in order:
-            visit(name)
-    return sorted(group for group in groups if len(group) > 1)
+def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Files that import each other in a circle, if there are any."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as found:
+        return list(found.args[1])
+    return []
 
 
 def functions() -> Iterator[tuple[str, Function]]:

@@ -1,15 +1,13 @@
-"""Checking many numbers, the parameters' file, and one pass against the steps; `vidrio check` and `vidrio why`."""
+"""Checking all numbers of a run; `vidrio check` and `vidrio why`."""
 
 import json
-import struct
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
-from traced import CHOICES, make_machine, make_trace
+from traced import CHOICES, make_trace
 from vidrio import cli
 from vidrio.errors import ModelError
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed, recomputed_names
@@ -17,9 +15,9 @@ from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.expressions import PRECISIONS, bounded
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.receipts import At, expression
-from vidrio.glass.stored import stored
 from vidrio.glass.trace import parse_address
 from vidrio.look.changed import look_changed
+from vidrio.look.receipt import why
 from vidrio.look.run import open_model
 
 
@@ -80,34 +78,6 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
         trace.values[name] = right
 
 
-# --- what goes with the numbers ---------------------------------------------------------------------------------------
-
-
-def test_the_file_is_read_by_hand_as_by_its_library(tmp_path: Path) -> None:
-    parameters = make_machine().parameters
-    for dtype in (np.float64, np.float32, np.float16):
-        path = tmp_path / "model.safetensors"
-        save_file({name: p.astype(dtype) for name, p in parameters.items()}, path, metadata={"made": "by a test"})
-        tensors = {tensor.name: tensor for tensor in stored(path)}
-        assert set(tensors) == set(parameters)
-        data = path.read_bytes()
-        for name, tensor in tensors.items():
-            np.testing.assert_array_equal(tensor.array, parameters[name].astype(dtype))
-            place = tuple(length - 1 for length in tensor.shape)
-            offset, raw = tensor.at(place)
-            assert data[offset : offset + len(raw)] == raw
-            assert np.frombuffer(raw, dtype)[0] == parameters[name].astype(dtype)[place]
-
-
-@pytest.mark.parametrize("damage", [b"", b"\0" * 8, b"\xff" * 100, struct.pack("<Q", 2) + b"{}x", None])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | None) -> None:
-    path = tmp_path / "model.safetensors"
-    if damage is not None:
-        path.write_bytes(damage)
-    with pytest.raises(ModelError, match="cannot be read"):
-        list(stored(path))
-
-
 # --- the commands -----------------------------------------------------------------------------------------------------
 
 
@@ -115,14 +85,10 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | N
     "options",
     [
         [],
-        ["--dtype", "float32"],
-        ["--mask", "off"],
-        ["--without", "layer-norm", "--softmax", "naive"],
+        ["--dtype", "float32", "--mask", "off"],
         ["--softmax", "naive", "--divisor", "0.0001"],
-        ["--change-dtype", "float16"],
-        ["--heads-off", "enc.1.self.h0", "--set", "enc.0.ffn.b1[2]=3"],
+        ["--change-dtype", "float16", "--set", "enc.0.ffn.b1[2]=3"],
         ["--target", "mundo hola"],
-        ["--beam", "2"],
     ],
     ids=" ".join,
 )
@@ -145,7 +111,7 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
     assert code == 1
     assert "NOT everything agrees" in out
     assert "numbers do not follow from their inputs" in out
-    assert "enc.0.self.weights.h0[0," in out or "weights" in out
+    assert ".weights.h" in out
 
 
 def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,10 +129,8 @@ def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[st
     [
         (["check", "hello world", "--softmax", "odd"], 1, "is not one of naive"),
         (["why", "enc.0.self.Q.h0[0,0]"], 2, "TEXT"),
-        (["why", "enc.0.self.Q.h9[0,0]", "hello world"], 1, "enc.0.self.Q.h1"),
         (["why", "enc.0.self.Q.h0", "hello world"], 1, "enc.0.self.Q.h0[0,0]"),
         (["why", "out.prob[0,holla]", "hello world"], 1, "hola"),
-        (["why", "out.prob[9,hola]", "hello world"], 1, "0 to 2"),
         (["why", "memory[0,0]", "hello world", "--as", "python", "--json"], 2, "--json"),
         (["why", "memory[0,0]", "hello world", "--model", "nowhere"], 1, "nowhere"),
     ],
@@ -198,21 +162,17 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_why_in_words(capsys: pytest.CaptureFixture[str], address: str) -> None:
+def test_why_in_words_and_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     code, out, _ = vidrio(capsys, "why", address, "hello world", "--model", "lesson")
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     assert "made from" in out
     assert "used by" in out
     assert "DO NOT AGREE" not in out
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_why_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     data = json.loads(vidrio(capsys, "why", address, "hello world", "--model", "lesson", "--json")[1])
     model = open_model("lesson")
     trace = look_changed(model, "hello world", []).after.trace
-    assert trace.number(parse_address(data["address"])) == float(str(data["value"]).replace("-inf", "-inf"))
+    assert trace.number(parse_address(data["address"])) == float(data["value"])
     assert data["agrees"]
     assert set(data["copies"]) == {"python", "spreadsheet"}
     for made in data["made_from"]:
@@ -225,17 +185,25 @@ def test_why_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
 
 
 def test_why_with_more_decimals_and_other_machines(capsys: pytest.CaptureFixture[str]) -> None:
-    def why(*options: str) -> str:
+    def told(*options: str) -> str:
         code, out, _ = vidrio(capsys, "why", "enc.0.self.scaled.h0[0,1]", "hello world", "--model", "lesson", *options)
         assert code == 0
         return out
 
-    assert "/ 1.7321" in why()
-    assert "/ 1.73205081" in why("--precision", "8")
-    assert "/ 30" in why("--divisor", "30")
-    assert "scores / 30" in why("--divisor", "30")
-    assert "model       float32" in why("--dtype", "float32")
-    assert "A what-if put 0.25 in its place" in why("--set", "enc.0.self.scaled.h0[0,1]=0.25")
+    assert "/ 1.7321" in told()
+    assert "/ 1.73205081" in told("--precision", "8")
+    assert "/ 30" in told("--divisor", "30")
+    assert "scores / 30" in told("--divisor", "30")
+    assert "model       float32" in told("--dtype", "float32")
+    assert "A what-if put 0.25 in its place" in told("--set", "enc.0.self.scaled.h0[0,1]=0.25")
+
+
+def test_a_file_that_was_damaged_meanwhile_is_refused(tmp_path: Path) -> None:
+    trace = look_changed(open_model("lesson"), "hello world", []).after.trace
+    for damage in (b"", b"\xff" * 100, b"\2" + bytes(7) + b"{}"):
+        (tmp_path / "model.safetensors").write_bytes(damage)
+        with pytest.raises(ModelError, match="cannot be read"):
+            list(why(trace, "enc.0.ffn.W1[0,0]", tmp_path / "model.safetensors"))
 
 
 def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:

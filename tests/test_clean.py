@@ -98,9 +98,7 @@ def test_limits_suit_the_languages_and_the_data() -> None:
     [
         ("Hello, World!", "hello world"),
         ("  ¿Qué  TAL? ", "qué tal"),
-        ("cafe\u0301", "café"),
-        ("STRASSE straße", "strasse strasse"),
-        ("don't", "don t"),
+        ("cafe\u0301 STRAẞE", "café strasse"),
         ("?!", "?!"),
         ("नमस्ते दुनिया।", "नमस्ते दुनिया"),
         ("", ""),
@@ -144,11 +142,6 @@ def test_pairs_whose_sides_stand_nowhere_else_are_held_out_first() -> None:
     assert hold_out(*keys(pairs), (1,), NONE).tolist() == [TRAIN] * 11 + [1]
     both = hold_out(*keys(pairs), (2,), NONE).tolist()
     assert (both.count(1), both.count(COPY)) == (2, 10)
-
-
-def test_what_stands_in_a_given_set_is_a_copy() -> None:
-    sources, targets = keys([(1, 1), (2, 2), (3, 3)])
-    assert hold_out(sources, targets, (), (sources[:1], targets[2:])).tolist() == [COPY, TRAIN, COPY]
 
 
 # --- the whole sieve --------------------------------------------------------------------------------------------------
@@ -196,7 +189,7 @@ def test_given_sets_are_kept_apart(sieve: Sieve, tmp_path: Path) -> None:
     rows = [("good morning", "buen día"), ("Good day", "Buenos días"), ("Good night", "Buenas noches")]
     kept, tally = sieve(rows, apart=apart)
     assert [source for source, _, _ in kept] == ["Good night"]
-    assert tally.counts == {"stands in a held-out set": 2}
+    assert tally.counts == {"repeats a held-out sentence": 2}
     all_held = [(f"one{i}", f"uno{i}") for i in range(30)] + rows
     kept, _ = sieve(all_held, apart=apart, held_out=(3, 0))
     assert not {"good morning", "Good day"} & {source for source, _, _ in kept}, "not in a held-out part either"

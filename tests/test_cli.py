@@ -1,10 +1,7 @@
 """The command line as a whole: its verbs, its exit codes, and how it behaves when something is wrong or interrupted."""
 
-import errno
 import importlib
 import importlib.util
-import json
-import os
 import re
 import shlex
 import signal
@@ -15,10 +12,9 @@ from collections.abc import Callable
 from keyword import iskeyword
 from pathlib import Path
 
-import click
 import pytest
 
-from vidrio import __version__, cli, errors
+from vidrio import __version__, cli
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -66,30 +62,17 @@ def test_every_verb_has_its_module_and_its_help(verb: str, run_vidrio: Run) -> N
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_every_command_among_the_modules_of_commands_is_a_verb() -> None:
-    folder = Path(cli.__file__).parent / "commands"
-    for name in sorted(path.stem for path in folder.glob("*.py")):
-        if isinstance(getattr(importlib.import_module(f"vidrio.commands.{name}"), name, None), click.Command):
-            assert name.removesuffix("_") in cli.VERBS, f"commands/{name}.py is a verb that cli.VERBS does not list"
-
-
-@pytest.mark.parametrize(("typed", "meant"), [("transalte", "translate"), ("lok", "look"), ("evaluat", "evaluate")])
-def test_a_mistyped_verb_gets_the_nearest_one(typed: str, meant: str, run_vidrio: Run) -> None:
-    done = run_vidrio(typed, "Hello")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"There is no verb '{typed}'. Did you mean '{meant}'?" in done.stderr
-
-
-@pytest.mark.parametrize("typed", ["xyzzy", "", "¿qué?"])
-def test_nonsense_is_a_mistyped_command(typed: str, run_vidrio: Run) -> None:
-    done = run_vidrio(typed)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"There is no verb {typed!r}." in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(("arguments", "said"), [(["--hlep"], "--hlep"), ([], "Commands:")])
-def test_a_command_without_a_verb_is_mistyped(arguments: list[str], said: str, run_vidrio: Run) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["transalte", "Hello"], "There is no verb 'transalte'. Did you mean 'translate'?"),
+        (["¿qué?"], "There is no verb '¿qué?'."),
+        ([""], "There is no verb ''."),
+        (["--hlep"], "--hlep"),
+        ([], "Commands:"),
+    ],
+)
+def test_a_mistyped_command(arguments: list[str], said: str, run_vidrio: Run) -> None:
     done = run_vidrio(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -113,51 +96,12 @@ def test_a_full_disk_becomes_a_message(lines: int) -> None:
     assert "Traceback" not in done.stderr
 
 
-# What each verb does where everything is open; it must not end in a traceback where a stream is closed.
-CALLS = {
-    "translate": ["-m", "lesson"],
-    "look": ["-m", "lesson", "hello world"],
-    "why": ["-m", "lesson", "out.prob[0,0]", "hello world"],
-    "check": ["-m", "lesson", "hello world"],
-    "lesson": ["sizes"],
-    "train": ["pairs.tsv", "--to", "model"],
-    "data": ["clean", "pairs.tsv"],
-    "evaluate": ["lesson", "--src", "text.txt", "--ref", "text.txt"],
-    "import": [".", "--to", "model"],
-    "export": ["lesson", "--to", "ctranslate2", "there"],
-    "serve": ["-m", "nothing-of-that-name", "--port", "0"],
-    "site": ["-m", "nothing-of-that-name", "--to", "folder"],
-}
-
-
-def test_the_calls_name_every_verb() -> None:
-    assert set(CALLS) == set(cli.VERBS)
-
-
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
-def test_no_verb_minds_a_closed_stream(closed: str, tmp_path: Path) -> None:
-    (tmp_path / "calls.json").write_text(json.dumps(CALLS), encoding="utf-8")
-    for verb in CALLS:
-        (tmp_path / verb).mkdir()
-        (tmp_path / verb / "pairs.tsv").write_text("hello world\thola mundo\n", encoding="utf-8")
-        (tmp_path / verb / "text.txt").write_text("hello world\n", encoding="utf-8")
-    command = shlex.join([sys.executable, str(Path(__file__).parent / "closed_streams.py"), str(tmp_path)])
-    done = subprocess.run(["sh", "-c", f"{command} {closed}"], stderr=subprocess.PIPE, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
-    for verb in CALLS:
-        code, written = int((tmp_path / verb / "code").read_text()), tmp_path / verb / "stderr"
-        said = written.read_text("utf-8") if written.exists() else ""
-        assert code in (0, 1), (verb, said)  # not 120: Python's own complaint at exit
-        assert "Traceback" not in said, (verb, said)
-        assert "Error:" not in said, (verb, said)
-
-
-def test_a_write_that_fails_names_its_file(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"No space left.*model.bin") as caught, errors.about_file(tmp_path / "model.bin"):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert caught.value.filename == str(tmp_path / "model.bin")
-    with pytest.raises(OSError, match=r"first$"), errors.about_file("second"):
-        raise OSError("first")
+def test_a_closed_stream_is_no_traceback(closed: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m vidrio translate -m lesson {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=60)
+    assert done.returncode in (0, 1)  # not 120: Python's own complaint at exit
+    assert "Error" not in done.stderr
 
 
 def test_a_missing_extra_is_named() -> None:
@@ -177,7 +121,6 @@ def test_a_programming_mistake_stays_a_python_error() -> None:
     [
         '[print("x" * 70) for _ in range(100_000)]',
         'print("x\\n" * 100_000)',
-        'from rich.console import Console; console = Console(); [console.print("x" * 70) for _ in range(10_000)]',
     ],
 )
 def test_a_closed_pipe_ends_quietly(body: str) -> None:
@@ -201,16 +144,6 @@ def test_ctrl_c_is_130_and_no_traceback() -> None:
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stderr.strip() == "vidrio: interrupted"
-
-
-def test_commands_can_be_interrupted_whoever_starts_the_tests() -> None:
-    """`make test &` starts everything with Ctrl-C ignored; conftest.py sees to it that the tested commands are not."""
-    child = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    code = "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); import conftest; "
-    code += f"sys.exit(subprocess.run([sys.executable, '-c', {child!r}]).returncode)"
-    tests = Path(__file__).parent
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tests)
-    assert done.stdout == "True\n", done.stderr
 
 
 def test_main_returns_the_exit_code_and_leaves_python_running(capsys: pytest.CaptureFixture[str]) -> None:

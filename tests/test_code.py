@@ -8,8 +8,7 @@ import pytest
 
 from traced import CHOICES, make_machine, run
 from vidrio.glass.cells import Stage
-from vidrio.glass.code import Name, line, variable, variables
-from vidrio.glass.declaration import stages_of
+from vidrio.glass.declaration import Name, line, stages_of, variable, variables
 from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
 from vidrio.glass.trace import Trace

@@ -7,7 +7,7 @@ import pytest
 
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.parameters import check_parameters, count, parameter_specs, random_parameters
+from vidrio.model.parameters import check_parameters, count, random_parameters
 
 SMALL = {"source_vocabulary": 29, "target_vocabulary": 29, "d_model": 12, "n_heads": 3, "d_head": 5, "d_ff": 20}
 
@@ -49,15 +49,6 @@ def test_an_unknown_setting_is_refused() -> None:
 def test_the_papers_base_model_has_its_size() -> None:
     # Table 3 of the paper says 65 million for base; its shared vocabulary had "about 37000" tokens (§5.1).
     assert count(ModelConfig(source_vocabulary=37000, target_vocabulary=37000)) == pytest.approx(65e6, rel=0.04)
-
-
-def test_a_bias_for_each_projection_only_where_the_config_has_them() -> None:
-    plain = parameter_specs(ModelConfig(**SMALL))
-    biased = parameter_specs(ModelConfig(**SMALL, attention_bias=True))
-    assert "enc.0.self.bQ" not in plain
-    assert biased["enc.0.self.bQ"] == ("HK", (3, 5))
-    assert plain["enc.0.self.WQ"] == ("HDK", (3, 12, 5))
-    assert plain["enc.0.self.WO"] == ("ED", (15, 12))
 
 
 def test_misfitting_parameters_are_all_named() -> None:

@@ -3,8 +3,6 @@
 import json
 import os
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -67,7 +65,10 @@ def test_clean_obeys_the_options(pairs: Path, tmp_path: Path, capsys: pytest.Cap
 
     assert skipped(pairs, "--languages", "en,es") == {"control characters": 1, "numbers differ": 1, "duplicate": 1}
     options = ("--keep-duplicates", "--keep-numbers", "--longest", "13", "--columns", "1,2")
-    assert skipped(pairs, *options, "--apart", tmp_path / "test.tsv") == {"too long": 2, "stands in a held-out set": 1}
+    assert skipped(pairs, *options, "--apart", tmp_path / "test.tsv") == {
+        "too long": 2,
+        "repeats a held-out sentence": 1,
+    }
     assert skipped(tmp_path / "same.tsv") == {"identical sides": 1}
     assert skipped(tmp_path / "same.tsv", "--keep-identical") == {}
     for wrong, code in (([tmp_path / "missing.tsv"], 1), ([pairs, "--columns", "one"], 2), ([], 2)):
@@ -117,14 +118,3 @@ def test_clean_leaves_devices_and_links_what_they_are(pairs: Path, tmp_path: Pat
     reader.join(20)
     assert read == [(tmp_path / "real.tsv").read_bytes()]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pairs.tsv", "pipe", "real.tsv"]
-
-
-# --- the rest ---------------------------------------------------------------------------------------------------------
-
-
-def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; from vidrio.cli import main; main(['data', 'clean', '--help'])\n"
-    code += "sys.exit(bool({'numpy', 'torch', 'tokenizers', 'rich'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert "--columns" in done.stdout

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
-from vidrio import __version__
 
 PAGES = sorted(
     [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "src/vidrio/lessons").glob("*.md")]
@@ -66,22 +65,17 @@ def page_of(text: str, folder: Path) -> Path:
 
 
 RIGHT = {
-    "a command": "```sh\ntrue\n```\n",
     "an output": "```console\n$ echo hola\nhola\n$ true\n$ printf 'no newline'\nno newline\n```\n",
     "any lines": "```console\n$ seq 100\n1\n...\n99\n100\n```\n",
     "a failure that is shown": "```console\n$ (exit 3)\n$ echo $?\n3\n```\n",
-    "stderr": "```console\n$ echo problem >&2\nproblem\n```\n",
     "the folder stays within a block": "```console\n$ mkdir -p d/e && cd d\n$ ls\ne\n```\n",
     "a script that imports": "```sh\necho 'x = 3' > m.py\n```\n\n```python\nimport m, vidrio\nassert m.x == 3\n```\n",
-    "the package": f"```console\n$ vidrio --version\nvidrio, version {__version__}\n```\n",
     "data": '```toml\na = 1\n```\n\n```json\n{"a": 1}\n```\n',
     "an indented block": "- so:\n\n  ```console\n  $ echo a\n  a\n  ```\n",
     "installing": '```sh\npip install vidrio\npip install "vidrio[train]"\n```\n',
-    "cloning": "```sh\ngit clone https://example.org/vidrio.git\ncd vidrio\nmake help\n```\n",
-    "other goals of make": "```sh\nmake test\nmake slow WORKERS=1\nmake clean\n```\n",
+    "goals of make": "```sh\nmake test\nmake slow WORKERS=1\nmake clean\n```\n",
     "a background process ends": "```sh\nsleep 1000 &\n```\n",
     "what is not run": "```sh network\ncurl https://example.org\n```\n\n```python gpu\nimport nowhere\n```\n",
-    "what is run when there is time": "```sh slow\nfalse\n```\n",
 }  # fmt: skip
 
 WRONG = {
@@ -112,8 +106,10 @@ def test_the_runner_refuses(text: str, tmp_path: Path) -> None:
 
 
 def test_slow_blocks_are_run_when_asked_for(tmp_path: Path) -> None:
+    page = page_of("```sh slow\nfalse\n```\n", tmp_path)
+    run_page(page, tmp_path)
     with pytest.raises(Wrong, match="failed with status 1"):
-        run_page(page_of("```sh slow\nfalse\n```\n", tmp_path), tmp_path, slow=True)
+        run_page(page, tmp_path, slow=True)
 
 
 def test_a_block_that_hangs_is_ended(tmp_path: Path) -> None:

@@ -16,12 +16,11 @@ import srt
 import webvtt
 from fastapi.testclient import TestClient
 
-from vidrio.documents.aligned import answers
+from vidrio.documents import DOCUMENTS
+from vidrio.documents.aligned import aligned_by
 from vidrio.documents.formats import SUFFIXES, plan_file
-from vidrio.documents.packed import unpacked
+from vidrio.documents.packed import tokens, unpacked
 from vidrio.documents.subtitles import plan_subtitles
-from vidrio.documents.suffixes import DOCUMENTS
-from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
 from vidrio.serve.app import create_app
 from vidrio.serve.settings import Settings
@@ -35,7 +34,7 @@ def translator() -> Translator:
 
 def through(name: str, data: bytes) -> bytes:
     plan = plan_file(name, data, "es")
-    return plan.render(answers(translator(), plan.asks))
+    return plan.render(aligned_by(translator(), plan.texts))
 
 
 def archive(parts: dict[str, str | bytes]) -> bytes:
@@ -206,7 +205,7 @@ def test_notes_and_styles_of_vtt_stay() -> None:
     assert told == source.replace("The dog is old.", "El perro es viejo.")
     [cue] = webvtt.from_string(told)
     assert (cue.start, cue.text, cue.voice) == ("00:00:01.000", "El perro es viejo.", "Tom")
-    assert plan_subtitles("WEBVTT\n").asks == []
+    assert plan_subtitles("WEBVTT\n").texts == []
 
 
 PO = """# note

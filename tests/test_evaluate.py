@@ -148,13 +148,3 @@ def test_evaluate_says_kindly_that_sacrebleu_is_missing(folder, files):
     assert done.returncode == 1
     assert 'pip install "vidrio[train]"' in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_given_translations_are_scored(translator):
-    """One that is longer than the model's positions, or empty, does not fit."""
-    [log_probs] = translator.score([("Bala core.", "cola hola")])
-    assert len(log_probs) == 3  # the end token, too
-    assert max(log_probs) < 0
-    assert translator.fits("Bala core.", "cola hola")
-    assert not translator.fits("", "cola")
-    assert not translator.fits("bala " * 60, "cola")

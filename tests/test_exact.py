@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from vidrio.model.exact import LANES, exp, in_lanes, log, rint
+from vidrio.model.exact import LANES, exp, in_lanes, log
 
 F = np.float32
 
@@ -31,11 +31,7 @@ def test_log_is_within_two_units_in_the_last_place():
     assert log(F(1)) == 0
 
 
-def test_rint_rounds_ties_to_even():
-    assert list(rint(np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1.49], F))) == [0, 2, 2, 0, -2, 1]
-
-
-@pytest.mark.parametrize("length", [1, 15, 16, 17, 200, 12_345])
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 200, 12_345])
 def test_in_lanes_adds_in_the_order_it_promises(length):
     rows = np.random.default_rng(length).normal(size=(3, length)).astype(F) * F(1e3)
     for row, total in zip(rows, in_lanes(rows), strict=True):
@@ -46,7 +42,3 @@ def test_in_lanes_adds_in_the_order_it_promises(length):
             half = len(lanes) // 2
             lanes = [lanes[i] + lanes[i + half] for i in range(half)]
         assert total == lanes[0]
-
-
-def test_in_lanes_of_nothing_is_0():
-    assert in_lanes(np.zeros((2, 0), F)).tolist() == [0, 0]

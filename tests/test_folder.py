@@ -123,28 +123,20 @@ def test_a_bit_that_flips_among_the_parameters_is_found(folder: Path) -> None:
         read_parameters(folder)
 
 
-@pytest.mark.parametrize("direction", ["en-es", "es-en"])
 @pytest.mark.parametrize(
     ("name", "command"),
-    [
-        ("model.safetensors", ["look", "Hello"]),
-        ("model.safetensors", ["check", "Hello"]),
-        ("tokenizer.json", ["translate", "Hello"]),
-        ("model.safetensors", ["translate", "Hello"]),
-    ],
+    [("model.safetensors", "look"), ("tokenizer.json", "translate"), ("model.safetensors", "translate")],
 )
 def test_a_bit_that_flips_in_a_packaged_model_is_told(
-    direction: str, name: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "copy"
-    shutil.copytree(packaged()[direction], folder)
-    assert cli.main([*command, "--model", str(folder)]) == 0
+    shutil.copytree(packaged()["en-es"], folder)
     data = bytearray((folder / name).read_bytes())
     place = data.index(b'"id": ') + 6 if name.endswith("json") else 2 * len(data) // 3
     data[place] ^= 1
     (folder / name).write_bytes(data)
-    capsys.readouterr()
-    assert cli.main([*command, "--model", str(folder)]) == 1
+    assert cli.main([command, "Hello", "--model", str(folder)]) == 1
     told = capsys.readouterr().err
     assert str(folder / name) in told
     assert "sha256" in told
@@ -161,7 +153,7 @@ def test_a_folder_of_an_older_version_has_no_checksums_and_is_read(folder: Path)
 @pytest.mark.parametrize(
     ("dtype", "shape", "end", "message"),
     [
-        ("F32", [2, 2], 16, "are not one of|4 bytes of numbers where its header tells of 16"),
+        ("F32", [2, 2], 16, "are not one of|4 bytes of numbers where its header has 16"),
         ("F32", [1], 8, "has the shape"),
         ("F32", [10**9, 10**9, 10**9, 10**9], 4, "has the shape"),
         ("I64", [1], 8, "stored as 'I64'"),

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from small_models import rewrite_config, write_model
 from small_run import train_small
-from vidrio.learn import run_files
-from vidrio.look.history import MOST_POINTS, ages_data, curves_data, metrics, thinned
+from vidrio.learn import state
+from vidrio.look.history import MOST_POINTS, ages_data, curves_data, metrics, snapshots, thinned
 from vidrio.look.run import open_model
-from vidrio.model.folder import read_parameters
 
 
 @pytest.fixture(scope="module")
@@ -30,34 +29,25 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(st.integers(0, 10**7), st.integers(1, 9))
 def test_the_steps_that_are_kept_are_few_and_never_come_back(step: int, most: int) -> None:
-    kept, before = run_files.kept_steps(step, most), run_files.kept_steps(max(0, step - 1), most)
+    kept, before = state.snapshot_steps(step, most), state.snapshot_steps(max(0, step - 1), most)
     assert kept[0] == 0
     assert len(kept) <= most + 1
     assert max(kept) <= step
     assert step == 0 or max(kept) > step / 2
     assert set(kept) <= {*before, step}  # what was let go is not wanted again
-    assert (step in kept) == run_files.is_due(step)
-
-
-def test_snapshots_are_what_is_kept(tmp_path: Path) -> None:
-    for step in range(1201):
-        if run_files.is_due(step):
-            run_files.keep_snapshot(tmp_path, step, {"x": np.array([float(step)])})
-    found = run_files.snapshots(tmp_path)
-    assert [step for step, _ in found] == run_files.kept_steps(1200) == [0, 8, 16, 32, 64, 128, 256, 512, 1024]
-    assert [float(read_parameters(folder)["x"][0]) for _, folder in found] == [step for step, _ in found]
+    assert (step in kept) == state.is_snapshot(step)
 
 
 def test_large_models_keep_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_files, "ROOM", 4000)
+    monkeypatch.setattr(state, "ROOM", 4000)
     for step in (0, 1, 2, 4, 8, 16, 32, 64):
-        run_files.keep_snapshot(tmp_path, step, {"x": np.zeros(125)})  # 1,000 bytes
-    assert [step for step, _ in run_files.snapshots(tmp_path)] == [0, 8, 16, 32, 64]
+        state.write_snapshot(tmp_path, step, {"x": np.zeros(125)})  # 1,000 bytes
+    assert [step for step, _ in snapshots(tmp_path)] == [0, 8, 16, 32, 64]
 
 
 def test_a_run_leaves_its_ages(trained: Path) -> None:
-    steps = [step for step, _ in run_files.snapshots(trained / "run")]
-    assert steps == run_files.kept_steps(150) == [0, 1, 2, 4, 8, 16, 32, 64, 128]
+    steps = [step for step, _ in snapshots(trained / "run")]
+    assert steps == state.snapshot_steps(150) == [0, 1, 2, 4, 8, 16, 32, 64, 128]
 
 
 # --- a sentence at every age ------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from vidrio.errors import ModelError
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import decode, encode, logits
 from vidrio.hypothesis import default_options
-from vidrio.interop.importing import import_model
+from vidrio.interop.convert import import_model
 from vidrio.learn import model as learned
 from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
@@ -130,21 +130,15 @@ def differing(hf: Path, config: ModelConfig, machine: Machine) -> float:
     return float(np.abs(logits(machine, decode(machine, target, encode(machine, source))) - theirs_TV).max())
 
 
-def compare(both: tuple[Path, Path], count: int, beams: tuple[int, ...]) -> None:
+def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
     """Token for token. What `transformers` gives to padding, which is never chosen, goes to the others."""
     config, _ = read_config(both[1])
-    texts = sentences(count)
-    tokenizer = read_tokenizers(both[1], config)[0]
+    texts, tokenizer = sentences(12), read_tokenizers(both[1], config)[0]
     sources = [[*tokenizer.encode(text), *config.source_close] for text in texts]
-    for beam in beams:
+    for beam in (1, 4):
         options = replace(default_options(config), beam=beam, max_length=20)
         ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in searched(both[1], sources, options)]
         assert ours == generated(both[0], texts, beam, 20)
-        assert len(set(map(tuple, ours))) > count / 50
-
-
-def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
-    compare(both, 12, (1, 4))
 
 
 def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path]) -> None:
@@ -178,7 +172,6 @@ def test_everything_works_on_it(usual: tuple[Path, Path], tmp_path: Path, capsys
     for command in (
         ["translate", "-m", model, *short, text],
         ["look", "-m", model, *short, text],
-        ["look", "-m", model, *short, "--json", text],
         ["look", "-m", model, *short, "--without", "positions", text],
         ["why", "-m", model, *short, "dec.0.cross.scores.h1[1,0]", text],
         ["check", "-m", model, *short, text],
@@ -197,11 +190,7 @@ def test_every_form_of_weights(usual: tuple[Path, Path], tmp_path: Path, weights
     from safetensors.torch import load_file, save_file
 
     state = load_file(usual[0] / "model.safetensors")
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    for file in usual[0].iterdir():
-        if file.name != "model.safetensors":
-            (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(usual[0], tmp_path / "hf", ignore=shutil.ignore_patterns("*.safetensors"))
     if weights in ("zip", "old"):
         torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=weights == "zip")
         bound = 0.0
@@ -219,11 +208,7 @@ def test_no_code_of_a_pickle_runs(usual: tuple[Path, Path], tmp_path: Path) -> N
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return Path.touch, (str(tmp_path / "harm"),)
 
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    for file in usual[0].iterdir():
-        if file.name != "model.safetensors":
-            (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(usual[0], tmp_path / "hf", ignore=shutil.ignore_patterns("*.safetensors"))
     for new in (True, False):
         torch.save({"a": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=new)
         with pytest.raises(ModelError, match="it holds more than tensors"):
@@ -267,10 +252,7 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("case", UNSUPPORTED)
 def test_what_is_not_supported_is_refused_by_name(usual: tuple[Path, Path], tmp_path: Path, case: str) -> None:
     name, value, says = UNSUPPORTED[case]
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    for file in usual[0].iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(usual[0], tmp_path / "hf")
     told = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**told, name: value}))
     with pytest.raises(Exception, match=says) as caught:
@@ -307,9 +289,7 @@ class Hub(SimpleHTTPRequestHandler):
 
 def test_a_name_is_fetched_from_the_hub(usual: tuple[Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "served/Helsinki-NLP/opus-mt-en-es/resolve/main"
-    place.mkdir(parents=True)
-    for file in usual[0].iterdir():
-        (place / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(usual[0], place)
     (place / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n\n# English to Spanish\n")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, directory=str(tmp_path / "served"))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from ctranslate2.converters import MarianConverter
 
-from marian_models import ENGLISH, SPANISH, import_damaged, searched, sentence_piece_model, sentences, vocabulary
+from marian_models import ENGLISH, SPANISH, searched, sentence_piece_model, sentences, vocabulary
 from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.hypothesis import default_options
-from vidrio.interop.importing import import_model
+from vidrio.interop.convert import import_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
@@ -131,7 +131,7 @@ def test_it_translates_as_ctranslate2_reads_it(tied: bool, tmp_path: Path) -> No
 
 
 def test_its_positions_are_computed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """So they have a formula, and are not trained."""
+    """So they have a formula."""
     write_release(tmp_path / "release")
     import_model(str(tmp_path / "release"), tmp_path / "ours", languages=("en", "es"))
     short = ["--max-length", "4", ENGLISH[0]]
@@ -139,12 +139,7 @@ def test_its_positions_are_computed(tmp_path: Path, capsys: pytest.CaptureFixtur
     told = capsys.readouterr().out
     assert "cos of the same in column D/2+i" in told
     assert "not learned" not in told
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("".join(f"{a}\t{b}\n" for a, b in zip(ENGLISH[:200], SPANISH, strict=False)), encoding="utf-8")
-    tuned = str(tmp_path / "tuned")
-    assert main(["train", str(pairs), "--from", str(tmp_path / "ours"), "--to", tuned, "--steps", "1"]) == 0
-    assert read_config(Path(tuned))[0].positions == "sinusoidal-marian"
-    assert not any(name.endswith(".pos") for folder in ("ours", "tuned") for name in read_parameters(tmp_path / folder))
+    assert not any(name.endswith(".pos") for name in read_parameters(tmp_path / "ours"))
     assert main(["export", str(tmp_path / "ours"), "--to", "hf", str(tmp_path / "hf")]) == 1
     assert "its positions are 'sinusoidal-marian'; the ε of its norms is 1e-06" in capsys.readouterr().err
 
@@ -166,8 +161,3 @@ def test_what_is_not_supported_is_refused_by_name(case: str, tmp_path: Path) -> 
     with pytest.raises(ModelError, match=says):
         import_model(str(tmp_path / "release"), tmp_path / "ours")
     assert not (tmp_path / "ours").exists()
-
-
-def test_damaged_files_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_release(tmp_path / "release")
-    assert import_damaged(tmp_path / "release", tmp_path / "ours", 120, lambda: capsys.readouterr().err) > 40

@@ -21,35 +21,22 @@ with only_one(Path(sys.argv[1])):
 """
 
 
-def hold(home: Path) -> "subprocess.Popen[str]":
-    """Another command, at work in the folder until its input ends."""
+def test_a_second_command_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
+    home = tmp_path / "model" / "run"
     command = [sys.executable, "-c", HOLD, str(home)]
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None
     assert other.stdout.readline() == "here\n"
-    return other
-
-
-def test_a_second_command_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
-    home = tmp_path / "model" / "run"
-    other = hold(home)
     (home / "state").write_text("of the other")
     with pytest.raises(RunError, match="another command is at work"), only_one(home):
         pass
     assert (home / "state").exists()
-    other.communicate("")
-    with only_one(home):
-        assert (home / LOCK).exists()
-
-
-def test_a_killed_command_holds_nothing(tmp_path: Path) -> None:
-    other = hold(tmp_path / "run")
     other.kill()
     other.communicate()
-    assert (tmp_path / "run" / LOCK).exists()
-    with only_one(tmp_path / "run"):
+    assert (home / LOCK).exists()
+    with only_one(home):
         pass
-    assert not (tmp_path / "run" / LOCK).exists()
+    assert not (home / LOCK).exists()
 
 
 def test_two_commands_do_not_write_the_same_file(

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from vidrio.learn.batches import IGNORE, Position, collate, in_memory, plan, str
 from vidrio.learn.loss import objective
 from vidrio.learn.model import Dropout as Drop
 from vidrio.learn.model import attend_elsewhere, attend_on_cpu
-from vidrio.learn.optimiser import Adam, Schedule, clip, update_by_muon
-from vidrio.learn.parameters import Parameters
+from vidrio.learn.parameters import Adam, Parameters, Schedule, clip, update_by_muon
 from vidrio.model.config import ModelConfig
 
 F64 = torch.float64
@@ -190,17 +188,6 @@ def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
     torch.testing.assert_close(added, y * Drop(0.5, (7,)).mask((40, 50), F64, cpu), rtol=0, atol=SAME_CODE)
 
 
-def test_dropout_repeats_by_key_alone() -> None:
-    def masks(*key: int) -> list[torch.Tensor]:
-        some = Drop(0.5, key)
-        return [some.mask((50, 60), torch.float32, torch.device("cpu")) for _ in range(3)]
-
-    first, again, other = masks(1, 2), masks(1, 2), masks(1, 3)
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
-    assert not torch.equal(first[0], first[1])
-
-
 # --- schedules, Adam and Muon -----------------------------------------------------------------------------------------
 
 
@@ -233,12 +220,8 @@ def test_adam_is_pytorchs() -> None:
     torch.testing.assert_close(ours, expected, rtol=0, atol=FLOAT64)
 
 
-@pytest.mark.parametrize(
-    ("changes", "some"),
-    [({}, ("enc.0.self.WQ", "dec.1.ffn.W2")), ({"shape": "decoder"}, ("dec.0.self.WV", "dec.1.ffn.W1"))],
-)
-def test_muon_is_pytorchs_in_layers_and_adam_elsewhere(changes: dict[str, Any], some: tuple[str, ...]) -> None:
-    config = make_config(attention_bias=True, **changes)
+def test_muon_is_pytorchs_in_layers_and_adam_elsewhere() -> None:
+    config = make_config(attention_bias=True)
     ours = Parameters.from_arrays(config, make_parameters(config))
     adam, other, only_adam = Adam.start(ours.flat), Adam.start(ours.flat), ours.flat.clone()
     theirs = [matrix.clone().requires_grad_() for matrix in ours.matrices(ours.flat)]
@@ -258,7 +241,7 @@ def test_muon_is_pytorchs_in_layers_and_adam_elsewhere(changes: dict[str, Any], 
         matrix.zero_()
     assert torch.equal(ours.flat[rest == 1], only_adam[rest == 1])
     by_name = replace(ours, flat=rest).to_arrays()
-    assert not any(by_name[name].any() for name in some)
+    assert not any(by_name[name].any() for name in ("enc.0.self.WQ", "dec.1.ffn.W2"))
     assert all(value.all() for name, value in by_name.items() if value.ndim == 1 or name == "embed")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
-from vidrio.learn.plan import Start
+from vidrio.learn.task import Start
 from vidrio.model.folder import read_config, read_parameters, write_config
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +16,10 @@ import torch
 from forked import run_python, run_vidrio
 from small_run import PAIRS, TAUGHT
 from small_run import SIZES as SIZES_OF_ONE
-from test_learn_run import QUICK, learn
 from test_learn_train import go_on, small_config
 from tolerances import FLOAT32
 from vidrio.errors import RunError
-from vidrio.learn.choose import continued, rounded_up
-from vidrio.learn.plan import Stop
-from vidrio.learn.processes import Processes, join
+from vidrio.learn.machine import Processes, join
 from vidrio.learn.state import TENSORS
 from vidrio.model.folder import read_config
 
@@ -33,8 +29,7 @@ Ended = subprocess.CompletedProcess[str]
 BEGINNING = """
 import json, sys
 from test_learn_train import *
-from vidrio.learn.state import share_state
-from vidrio.learn.processes import join, leave
+from vidrio.learn.machine import join, leave
 torch.set_num_threads(1)
 out = Path(sys.argv[1])
 examples = in_memory(backwards(500))
@@ -42,9 +37,6 @@ processes = join()
 
 def first(net):
     return {"loss": float(next(iter(net.parameters.values())).detach().float().norm())}
-
-def start(config):
-    return share_state(begin(config) if processes.leads else None, config, torch.device("cpu"), processes)
 
 def keep(name, tensors):
     if processes.leads:
@@ -85,9 +77,10 @@ def free_port() -> int:
 EQUAL = """
 for case, (sizes, precision, accumulate, optimiser) in json.loads(sys.argv[2]).items():
     config = small_config(n_encoder_layers=2, **sizes)
-    changes = {"accumulate": accumulate, "precision": precision, "optimiser": optimiser}
-    recipe = replace(STEPS, stop=Stop(steps=15), validations=2, **changes)
-    state = train(examples, start(config), recipe, first, processes=processes)
+    changes = {"precision": precision, "optimiser": optimiser}
+    recipe = replace(STEPS, stop=Stop(steps=15), validations=2, accumulate=accumulate, **changes)
+    half = replace(recipe, accumulate=accumulate // 2)
+    state = train(examples, begin(config), half, first, processes=processes)
     keep(f"{case}-together", state.tensors())
     if processes.leads:
         keep(f"{case}-alone", train(examples, begin(config), recipe, first).tensors())
@@ -102,7 +95,7 @@ def interrupted(training, step, state, clock, halves):
 
 loop.take_step = interrupted
 with pytest.raises(KeyboardInterrupt):
-    train(examples, start(config), recipe, first, run=out / "together", processes=processes)
+    train(examples, begin(config), recipe, first, run=out / "together", processes=processes)
 """
 OTHER = {"tying": "none", "norm": "post", "positions": "learned", "d_ff": 63}
 CASES = {
@@ -159,10 +152,9 @@ def two_folders(root: Path) -> list[Path]:
 def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
     one, two = two_folders(tmp_path)
     steady = ("--validations", "2", "--schedule", "constant", "--warmup", "0")
-    together = (*steady, "--accumulate", "1")  # which are two, one for each
+    together = steady  # one batch for each
     for code, said in on_two_machines([one, one], "--steps", "6", *together):
         assert code == 0, said
-    # Two more steps: the second process has no state of its own to go on from.
     [(code, said), (other, _)] = on_two_machines([one, one], "--steps", "8", *together)
     assert (code, other) == (0, 0), said
     assert "going on from step 6" in said
@@ -179,17 +171,6 @@ def test_machines_that_do_not_share_the_folder_are_refused(tmp_path: Path) -> No
     assert code == 1
     assert "does not find the data that the leading process has made" in said
     assert "one that they share" in said
-
-
-def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:
-    one, _ = two_folders(tmp_path)
-    learned, _ = learn(one / "model", one / "pairs.tsv", replace(QUICK, stop=Stop(steps=1)))
-    assert [rounded_up(batches, 3) for batches in (1, 3, 4)] == [3, 3, 6]
-    plan = replace(learned.plan, recipe=replace(learned.plan.recipe, accumulate=3))
-    request = replace(QUICK, sizes={}, recipe={}, preset="", stop=None)
-    assert continued(plan, request, 3) == continued(plan, request, 1) == plan
-    with pytest.raises(RunError, match=r"2 processes cannot share out(.|\n)*3 batches to a step"):
-        continued(plan, request, 2)
 
 
 def test_processes_that_nobody_brings_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,14 +25,13 @@ from vidrio.errors import ConfigError, RunError
 from vidrio.learn import loop
 from vidrio.learn import state as states
 from vidrio.learn.batches import Examples, Position, in_memory
-from vidrio.learn.choose import sized
 from vidrio.learn.loop import Halves, Validate
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.model import Network, build
 from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import Recipe, Stop
-from vidrio.learn.state import State, resume
-from vidrio.learn.validate import translate
+from vidrio.learn.plan import Recipe, sized
+from vidrio.learn.state import State, read_state
+from vidrio.learn.task import Stop
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
@@ -78,26 +77,7 @@ def losses(run: Path) -> list[tuple[int, float]]:
 
 
 def go_on(run: Path, config: ModelConfig) -> State:
-    found = resume(run, config, torch.device("cpu"))
-    assert found is not None
-    return found
-
-
-# --- it learns --------------------------------------------------------------------------------------------------------
-
-
-def test_it_learns_to_say_things_backwards() -> None:
-    config = small_config(n_encoder_layers=2, n_decoder_layers=2)
-    held_out = backwards(60, seed=9)
-
-    def validate(net: Network) -> dict[str, float]:
-        told = translate(net, [np.array(source) for source, _ in held_out])
-        return {"accuracy": float(np.mean([a == b for a, (_, b) in zip(told, held_out, strict=True)]))}
-
-    recipe = replace(STEPS, stop=Stop(steps=400), batch_tokens=800, dropout=0.0, metric="accuracy", validations=4)
-    state = train(in_memory(backwards(3000)), begin(config), recipe, validate)
-    assert state.best_score is not None
-    assert state.best_score > 0.6
+    return read_state(run, config, torch.device("cpu"))
 
 
 def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
@@ -209,8 +189,7 @@ from pathlib import Path
 from test_learn_train import *
 run = Path(sys.argv[1])
 (run / "pid").write_text(str(os.getpid()))
-state = resume(run, small_config(), torch.device("cpu"))
-state = state or begin(small_config())
+state = go_on(run, small_config()) if (run / states.STATE).exists() else begin(small_config())
 recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
 train(in_memory(backwards(500)), state, recipe, restless, run=run)
 """
@@ -259,16 +238,16 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
 def test_a_damaged_state_is_refused(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
     train(examples, begin(config), replace(STEPS, stop=Stop(steps=5)), no_scores, run=tmp_path)
-    latest = tmp_path / states.FILE
+    latest = tmp_path / states.STATE
     latest.write_bytes(latest.read_bytes()[:1000])
     with pytest.raises(RunError, match=r"cannot go on(.|\n)*damaged(.|\n)*to begin again"):
-        resume(tmp_path, config, torch.device("cpu"))
+        go_on(tmp_path, config)
 
 
 def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
     train(examples, begin(config), STEPS, no_scores, run=tmp_path)
-    good = (tmp_path / states.FILE).read_bytes()
+    good = (tmp_path / states.STATE).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(
         resource.RLIMIT_FSIZE, (10_000, limits[1])
@@ -278,7 +257,7 @@ def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Pa
             states.save_state(tmp_path, go_on(tmp_path, config))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (tmp_path / states.FILE).read_bytes() == good
+    assert (tmp_path / states.STATE).read_bytes() == good
     assert not list(tmp_path.glob(".*part"))
     assert go_on(tmp_path, config).step == 60
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from vidrio.glass.machine import Machine, build
+from vidrio.glass.walk import stepper
 from vidrio.hypothesis import default_options
-from vidrio.learn.run_files import kept_steps, snapshots
-from vidrio.look.history import ages_data
+from vidrio.learn.state import snapshot_steps
+from vidrio.look.history import ages_data, snapshots
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters
@@ -35,8 +36,6 @@ def model() -> tuple[Machine, Tokenizer]:
 
 
 def translated(model: tuple[Machine, Tokenizer], text: str) -> str:
-    from vidrio.glass.walk import stepper
-
     machine, tokenizer = model
     special, options = machine.config.special, default_options(machine.config)
     best = search(stepper(machine, tokenizer.encode(text)), special.start, special.end, options)[0]
@@ -47,29 +46,17 @@ def test_the_documents_sizes_and_words(model: tuple[Machine, Tokenizer]) -> None
     machine, tokenizer = model
     c = machine.config
     assert (c.d_model, c.n_heads, c.d_head, c.d_ff, c.n_encoder_layers, c.n_decoder_layers) == (4, 2, 3, 8, 6, 6)
-    assert (c.norm, c.activation, c.positions, c.scale_embeddings, c.source_end) == (
-        "post",
-        "relu",
-        "sinusoidal",
-        True,
-        False,
-    )
+    assert (c.norm, c.activation, c.positions) == ("post", "relu", "sinusoidal")
     assert tokenizer.vocabulary()[:10] == SEED_WORDS
     assert (c.special.start, c.special.end) == (6, 5)
-    assert c.special == tokenizer.special
     assert count(c) == 3088
-
-
-def test_hello_world_is_hola_mundo(model: tuple[Machine, Tokenizer]) -> None:
-    assert min(recipe.rightness(*model, "hello world")) > 0.9
-    assert translated(model, "Hello World") == "hola mundo"
 
 
 @pytest.mark.parametrize(
     ("english", "spanish"),
-    [("hello", "hola"), ("world", "mundo"), ("world hello", "mundo hola"), ("hello good world", "hola buen mundo")],
+    [("Hello World", "hola mundo"), ("world hello", "mundo hola"), ("hello good world", "hola buen mundo")],
 )
-def test_other_sentences(model: tuple[Machine, Tokenizer], english: str, spanish: str) -> None:
+def test_what_it_says(model: tuple[Machine, Tokenizer], english: str, spanish: str) -> None:
     assert translated(model, english) == spanish
 
 
@@ -88,7 +75,7 @@ def test_the_card_and_the_config_tell_the_truth(model: tuple[Machine, Tokenizer]
 
 def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) -> None:
     ages = snapshots(recipe.FOLDER / "run")
-    assert [step for step, _ in ages] == kept_steps(recipe.STEPS)
+    assert [step for step, _ in ages] == snapshot_steps(recipe.STEPS)
     _, tokenizer = model
     config, machines = model[0].config, [build(model[0].config, read_parameters(folder)) for _, folder in ages]
     random = random_parameters(config, np.random.default_rng(recipe.SEED))

@@ -122,11 +122,6 @@ def test_the_numbers_of_the_post_to_every_printed_digit(what: str) -> None:
     assert len(array) >= len(rows)
 
 
-def test_the_comparison_of_digits_can_fail() -> None:
-    assert as_printed(0.99995, "0.99") == "1.00"
-    assert as_printed(4.676955729e-10, "4.67695573e-10") == "4.67695573e-10"
-
-
 # --- in full precision ------------------------------------------------------------------------------------------------
 
 ADDRESSES = {
@@ -271,18 +266,13 @@ def test_blocks_print_what_they_print_now(folder: Path) -> None:
     assert told[-1].startswith("```text\n$ vidrio --version\nvidrio, version")
     assert "shown" in list(run.read(two, folder))[-1]
     assert "# no heading" in list(run.read(two, folder))[1]
-
-
-def test_the_scripts_of_a_section_run_by_themselves(folder: Path) -> None:
-    script = run.python(run.chosen("mine", "1"))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "one\n3\n"
+    assert run.python([one]).split() == ["x", "=", "2", 'print("one")', "print(x", "+", "1)"]
 
 
 def test_the_command() -> None:
     invoke = CliRunner().invoke
     listed = invoke(vidrio, ["lesson"]).stdout
-    assert all(name in listed for name in run.NAMES)
+    assert all(page.stem in listed for page in run.FOLDER.glob("*.md"))
     told = invoke(vidrio, ["lesson", "exercises", "4"])
     assert "row 3 is changed; rows whose output moves: [3]" in told.stdout
     assert "<details>" not in told.stdout

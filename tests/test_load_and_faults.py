@@ -1,9 +1,7 @@
 """Load, hostility and faults: the benchmarks of the server in small, and what they rest on."""
 
 import asyncio
-import json
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +14,8 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
-from vidrio.serve.app import create_app  # noqa: E402
-from vidrio.serve.running import listening  # noqa: E402
+from vidrio.serve.app import create_app, listening  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
-
-SENTENCES = ["The house is red.", "I bought a new car.", "Where is my book?", "We have been waiting for you."] * 5
 
 
 @pytest.fixture(scope="module")
@@ -61,24 +56,3 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() 
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("serve_load.py", "--seconds", "8", "--texts", "20"),
-        ("serve_hostile.py", "--requests", "2000"),
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_a_benchmark_runs(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """Each of them checks what it is answered, and fails if that is wrong."""
-    name, *rest = arguments
-    if name != "serve_hostile.py":
-        (tmp_path / "sentences").write_text("\n".join(SENTENCES), encoding="utf-8")
-        rest += ["--file", str(tmp_path / "sentences")]
-    command = [sys.executable, str(BENCHMARKS / name), *rest]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)

@@ -15,10 +15,7 @@ from vidrio.translate.translator import Translator
 
 SENTENCES = [
     "The old man gave Tom three books yesterday, but he did not read them.",
-    "She has been working in this hospital for more than twenty years.",
     "If you had told me the truth, I would not have been so angry with you.",
-    "The government announced on Monday that taxes would rise next year.",
-    "There is a small church behind the market where my parents were married.",
     "I paid £1,250.50 for it (in May).",
     "HELLO WORLD",
     "Ask Przybylski about {name}",
@@ -72,7 +69,7 @@ def test_a_what_if_starts_from_what_was_printed(
     assert "before mundo" in out
 
 
-@pytest.mark.parametrize("text", ["\N{THUMBS UP SIGN}", "{name}", "€18.10", "你好", "https://example.org/a?b=c"])
+@pytest.mark.parametrize("text", ["\N{THUMBS UP SIGN}", "{name}", "€18.10"])
 def test_what_is_copied_is_shown_as_copied(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["translate", text]) == 0
     assert capsys.readouterr().out.strip() == text

@@ -43,7 +43,7 @@ def test_make_alone_lists_the_goals() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Hello world", 'He said "hi"', "it's", "costs $5 or $HOME", "`date`", "a\\b", "¿Qué?  two  spaces", "#1; ls", ""],
+    ['He said "it\'s"', "costs $5 or $HOME", "`date`", "a\\b", "¿Qué?  two  spaces", "#1; ls", ""],
 )
 def test_hello_translates_any_text_as_it_is_typed(text: str, tmp_path: Path) -> None:
     settings = environment(tmp_path, vidrio='#!/bin/sh\nprintf "<%s>" "$@"\n')
@@ -74,7 +74,7 @@ def test_a_python_without_venv_is_told_kindly(tmp_path: Path) -> None:
     assert done.stderr.startswith("This Python cannot make virtual environments.\n")
 
 
-@pytest.mark.parametrize("status", [0, 1, 5])
+@pytest.mark.parametrize("status", [0, 5])
 def test_the_tests_exit_code_and_last_line_pass_through_ci(status: int, tmp_path: Path) -> None:
     python = f'#!/bin/sh\necho "$@ CI=$CI"\necho closing line\nexit {status}\n'
     settings = environment(tmp_path, python=python)
@@ -86,14 +86,8 @@ def test_the_tests_exit_code_and_last_line_pass_through_ci(status: int, tmp_path
     there = [word.replace(os.path.relpath(tmp_path, REPOSITORY), "..") for word in settings]
     program(tmp_path / "bin" / "make", f'#!/bin/sh\nexec {shutil.which("make")} "$@" {" ".join(there)}\n')
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [copy / ".ci" / "run"],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    here = {"cwd": tmp_path, "env": os.environ | {"PATH": path}}
+    done = subprocess.run([copy / ".ci" / "run"], **here, capture_output=True, text=True, timeout=60)
     assert done.returncode == status
     lines = done.stdout.splitlines()
     assert lines[-1] == "closing line"
@@ -125,11 +119,8 @@ def test_that_is_skipped():
     ("ci", "text", "workers", "exit_code", "outcome"),
     [
         ("", SKIPPING, [], 0, "1 passed, 2 skipped, 1 xfailed"),
-        ("true", SKIPPING, [], 1, "1 failed, 1 passed, 1 xfailed, 1 error"),
         ("true", SKIPPING, ["-n", "2"], 1, "1 failed, 1 passed, 1 xfailed, 1 error"),
-        ("", "import pytest\npytest.importorskip('no_such_module')\n", [], 5, "1 skipped"),
         ("true", "import pytest\npytest.importorskip('no_such_module')\n", [], 2, "1 error"),
-        ("true", "import pytest\npytest.importorskip('no_such_module')\n", ["-n", "2"], 1, "1 error"),
     ],
 )
 def test_in_ci_a_skip_is_a_failure_that_tells_its_reason(

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 BUILT = Path("src/vidrio/serve/page")
 ALONE = ("index.html", "package-lock.json", "package.json", "vite.config.ts")
 LARGEST_FIRST_VIEW = 250_000  # bytes, compressed
@@ -22,6 +24,7 @@ def test_the_built_page_is_made_from_these_sources(repository: Path) -> None:
     assert built == digest.hexdigest(), "build it: make page"
 
 
+@pytest.mark.slow
 def test_building_again_gives_the_same_bytes(repository: Path, tmp_path: Path) -> None:
     """Where Node and the page's libraries are; elsewhere the hash above has to do."""
     if not shutil.which("npx") or not (repository / "page" / "node_modules" / ".bin" / "vite").exists():

@@ -14,9 +14,9 @@ from chromium import violations
 from small_models import write_model
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.look.changed import BeforeAfter, look_changed
-from vidrio.look.command_line import CommandLine
 from vidrio.look.page import run_page
 from vidrio.look.run import LoadedModel, default_options, look, open_model
+from vidrio.look.writing import CommandLine
 from vidrio.search import Tree
 
 EVIL = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> hello \u202e </script"

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, expect
 from serving import server
 from small_models import write_model
 from vidrio.look.changed import look_changed
-from vidrio.look.command_line import CommandLine
 from vidrio.look.page import run_page
 from vidrio.look.run import open_model
+from vidrio.look.writing import CommandLine
 from vidrio.search import Tree
 
 NAME = "<img src=x onerror='hacked=1'> \"quoted\" &amp; \u202eleft {{1}} ${1}"

@@ -6,14 +6,6 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import serving
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving.server(page=True) as there:
-        yield there.address
-
 
 @pytest.fixture
 def dark(browser: Browser) -> Iterator[Page]:
@@ -24,7 +16,7 @@ def dark(browser: Browser) -> Iterator[Page]:
 
 def test_paper_is_light_and_has_the_open_layer_whole(dark: Page, server: str) -> None:
     at = "enc.0.self.scores.h0[0,1]"
-    dark.goto(f"{server}#{urlencode({'text': 'hello world', 'open': 'enc.0', 'at': at})}")
+    dark.goto(f"{server}#{urlencode({'text': 'hello world', 'model': 'lesson', 'open': 'enc.0', 'at': at})}")
     expect(dark.locator("aside .terms tbody tr")).to_have_count(3, timeout=30_000)
     expect(dark.locator("[id='q-enc.0.ffn.norm.out'] td button").first).to_be_attached(timeout=30_000)
     colour = "getComputedStyle(document.querySelector('.card')).backgroundColor"

@@ -8,8 +8,6 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page
 
-import serving
-
 LESSON = {"text": "hello world", "model": "lesson"}
 VIEWS = [
     {"text": "Compré un coche.", "model": "es-en", "open": "src"},
@@ -54,18 +52,17 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_no_english_is_left(page: Page, english: re.Pattern[str]) -> None:
-    with serving.server(page=True) as server:
-        for view in VIEWS:
-            page.goto("about:blank")
-            page.goto(f"{server.address}#{urlencode(view, doseq=True)}")
-            page.locator(".towers canvas, .refused").first.wait_for(state="attached", timeout=60_000)
-            page.locator(".unfold[aria-expanded=false]").evaluate_all("all => all.forEach(one => one.click())")
-            page.wait_for_load_state("networkidle")
-            page.wait_for_timeout(700)  # a slider's answer is asked for when it has come to rest
-            page.wait_for_load_state("networkidle")
-            read = page.evaluate(READ)
-            assert "Idioma" in read
-            assert not [text for text in read if english.fullmatch(text)], view
-            if "lesson" in view:
-                assert "La causa: puntuaciones demasiado grandes para exp" in read
+def test_no_english_is_left(server: str, page: Page, english: re.Pattern[str]) -> None:
+    for view in VIEWS:
+        page.goto("about:blank")
+        page.goto(f"{server}#{urlencode(view, doseq=True)}")
+        page.locator(".towers canvas, .refused").first.wait_for(state="attached", timeout=60_000)
+        page.locator(".unfold[aria-expanded=false]").evaluate_all("all => all.forEach(one => one.click())")
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(700)  # a slider's answer is asked for when it has come to rest
+        page.wait_for_load_state("networkidle")
+        read = page.evaluate(READ)
+        assert "Idioma" in read
+        assert not [text for text in read if english.fullmatch(text)], view
+        if "lesson" in view:
+            assert "La causa: puntuaciones demasiado grandes para exp" in read

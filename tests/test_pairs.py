@@ -5,8 +5,6 @@ import gzip
 import json
 import lzma
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,7 +121,7 @@ def test_several_corpora_with_weights(tmp_path: Path) -> None:
     one = write(tmp_path / "one.tsv", tsv(PAIRS))
     en, es = write(tmp_path / "x.en", "Yes.\n"), write(tmp_path / "x.es", "Sí.\n")
     found = corpora([f"{one}@2.5", str(en), f"{es}@0.5"])
-    assert [(c.form, c.weight) for c in found] == [("tsv", 2.5), ("aligned", 0.5)]
+    assert [(c.form, c.weight) for c in found] == [("tsv", 2.5), ("text", 0.5)]
     assert pairs_of(f"{one}@2.5", en, es)[0] == [*WANTED, Pair("Yes.", "Sí.", 1)]
     odd = write(tmp_path / "name@3", tsv(PAIRS))
     assert corpora([str(odd)])[0].weight == 1, "a file that is really called so"
@@ -236,11 +234,3 @@ def test_any_bytes_give_lines_or_a_data_error(tmp_path_factory: pytest.TempPathF
         return
     assert len(lines) == len(data.splitlines()) if b"\r" not in data and b"\x0b" not in data else True
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
-
-
-# --- the rest ---------------------------------------------------------------------------------------------------------
-
-
-def test_reading_and_preparing_need_no_torch() -> None:
-    code = "import sys, vidrio.data.prepare; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

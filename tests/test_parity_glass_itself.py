@@ -57,13 +57,6 @@ def test_the_past_does_not_depend_on_the_future(shape: str) -> None:
     assert not np.array_equal(after[4:], before[4:])
 
 
-def test_the_encoder_sees_both_ways() -> None:
-    """The opposite holds in the encoder: its first row depends on the last word."""
-    ours = machine("encoder-decoder")
-    before, after = walk.encode(ours, SOURCE), walk.encode(ours, [*SOURCE[:-1], 11])
-    assert np.abs(after[0] - before[0]).max() > 1e-3
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cached_equals_uncached(shape: str) -> None:
     """The step function that search calls, with prefixes that branch as in a beam, against passes from nothing."""

@@ -10,6 +10,7 @@ from tolerances import FLOAT64
 from vidrio.glass import walk
 from vidrio.glass.machine import Machine, build
 from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import random_parameters
 
 D, H, F, S, T = 12, 3, 20, 5, 7
 K = D // H  # PyTorch's heads always split the model's width
@@ -74,8 +75,6 @@ def feed_forward_parameters(layer: torch.nn.Module, name: str) -> dict[str, np.n
 
 
 def machine(config: ModelConfig, parameters: dict[str, np.ndarray]) -> Machine:
-    from vidrio.model.parameters import random_parameters
-
     return build(config, random_parameters(config, np.random.default_rng(0)) | parameters)
 
 
@@ -99,45 +98,27 @@ def test_multi_head_attention(masked: bool) -> None:
         np.testing.assert_allclose(seen[f"dec.0.cross.weights.h{h}"], numpy(weights)[0, h], rtol=0, atol=FLOAT64)
 
 
-CHOICES = list(product(["post", "pre"], ["relu", "gelu"]))
-
-
-@pytest.mark.parametrize(("norm", "activation"), CHOICES)
-def test_encoder_layer(norm: str, activation: str) -> None:
-    theirs = scramble(
-        torch.nn.TransformerEncoderLayer(
-            D, H, F, activation=activation, layer_norm_eps=1e-3, batch_first=True, norm_first=norm == "pre"
-        ).double()
-    )
+@pytest.mark.parametrize(("norm", "activation"), list(product(["post", "pre"], ["relu", "gelu"])))
+def test_layers(norm: str, activation: str) -> None:
+    options = {"activation": activation, "layer_norm_eps": 1e-3, "batch_first": True, "norm_first": norm == "pre"}
+    encoder = scramble(torch.nn.TransformerEncoderLayer(D, H, F, **options).double())
+    decoder = scramble(torch.nn.TransformerDecoderLayer(D, H, F, **options).double())
     ours = machine(
         config(norm, activation),
-        attention_parameters(theirs.self_attn, "enc.0.self")
-        | norm_parameters(theirs.norm1, "enc.0.self")
-        | feed_forward_parameters(theirs, "enc.0.ffn")
-        | norm_parameters(theirs.norm2, "enc.0.ffn"),
-    )
-    x = rows(S, 3)
-    expected = theirs(torch.from_numpy(x)[None].requires_grad_())  # a gradient keeps PyTorch off its fused short cut
-    np.testing.assert_allclose(walk.encoder_layer(ours, x, "enc.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)
-
-
-@pytest.mark.parametrize(("norm", "activation"), CHOICES)
-def test_decoder_layer(norm: str, activation: str) -> None:
-    theirs = scramble(
-        torch.nn.TransformerDecoderLayer(
-            D, H, F, activation=activation, layer_norm_eps=1e-3, batch_first=True, norm_first=norm == "pre"
-        ).double()
-    )
-    ours = machine(
-        config(norm, activation),
-        attention_parameters(theirs.self_attn, "dec.0.self")
-        | norm_parameters(theirs.norm1, "dec.0.self")
-        | attention_parameters(theirs.multihead_attn, "dec.0.cross")
-        | norm_parameters(theirs.norm2, "dec.0.cross")
-        | feed_forward_parameters(theirs, "dec.0.ffn")
-        | norm_parameters(theirs.norm3, "dec.0.ffn"),
+        attention_parameters(encoder.self_attn, "enc.0.self")
+        | norm_parameters(encoder.norm1, "enc.0.self")
+        | feed_forward_parameters(encoder, "enc.0.ffn")
+        | norm_parameters(encoder.norm2, "enc.0.ffn")
+        | attention_parameters(decoder.self_attn, "dec.0.self")
+        | norm_parameters(decoder.norm1, "dec.0.self")
+        | attention_parameters(decoder.multihead_attn, "dec.0.cross")
+        | norm_parameters(decoder.norm2, "dec.0.cross")
+        | feed_forward_parameters(decoder, "dec.0.ffn")
+        | norm_parameters(decoder.norm3, "dec.0.ffn"),
     )
     x, memory = rows(T, 4), rows(S, 5)
-    hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
-    expected = theirs(torch.from_numpy(x)[None], torch.from_numpy(memory)[None], tgt_mask=hidden)
+    xt, memory_t = torch.from_numpy(x)[None], torch.from_numpy(memory)[None]
+    expected = encoder(xt.clone().requires_grad_())  # a gradient keeps PyTorch off its fused short cut
+    np.testing.assert_allclose(walk.encoder_layer(ours, x, "enc.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)
+    expected = decoder(xt, memory_t, tgt_mask=torch.ones(T, T, dtype=torch.bool).triu(1))
     np.testing.assert_allclose(walk.decoder_layer(ours, x, memory, "dec.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text import protect
-from vidrio.text.sentences import Splitter, around, in_halves, in_parts, split
+from vidrio.text.sentences import Splitter, around, in_parts, split
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.translation import fitted
 from vidrio.translate.translator import repeats
@@ -39,13 +39,6 @@ def test_a_part_ends_after_a_comma_rather_than_at_a_space_and_there_rather_than_
     assert "".join(parts_of("j" * 50, 6)) == "j" * 50
     assert parts_of("abc", 6) == ["abc"]
     assert parts_of("   ", 6) == []
-
-
-def test_halves_meet_at_the_white_space_nearest_to_the_middle():
-    assert in_halves("one two three four") == [(0, 7), (8, 18)]
-    assert in_halves("Donaudampfschifffahrt") == in_halves("") == []
-    assert in_halves("a   b") == [(0, 1), (4, 5)]
-    assert in_halves("- - - - one") == [(8, 11)]
 
 
 def parts_in(text, tokenizer=TOKENIZER, longest=128):

@@ -186,14 +186,7 @@ def test_time_grows_with_length_and_no_faster(unit: str) -> None:
     assert takes_at_most(40, lambda length: spans(unit * (length // len(unit))), 4_000, 40_000)
 
 
-@given(st.text(st.sampled_from("aB .,:;-'()!?%$€£¥ñ🙂→☺️©®ー#[]{}<>/\\~`@&^=+*_v19٣\u20e3✓…“—\n"), max_size=12))
-@settings(max_examples=500)
-def test_a_text_without_any_sign_of_something_protected_has_nothing_protected(text: str) -> None:
-    if not protect._SIGN.search(text):
-        assert not protect._pattern("".join(protect._SIGNS)).search(text)
-
-
-SIGNS = "ab1٣½.-+:%$`<>&{}#@[]/~\\\\_\u20e3☺é A①\ufe0f(),'"
+SIGNS = "aAbB19٣½ñé .,:;-'()!?%$€£¥`<>&{}#@[]/~\\\\_^=+*\u20e3☺🙂→①©®ー✓…“—\ufe0f\n"
 
 
 @given(st.text(SIGNS, max_size=30))
@@ -201,5 +194,4 @@ SIGNS = "ab1٣½.-+:%$`<>&{}#@[]/~\\\\_\u20e3☺é A①\ufe0f(),'"
 def test_kinds_whose_signs_a_text_lacks_are_not_in_it(text: str) -> None:
     """Only kinds that a text can hold are looked for; looking for all of them finds the same."""
     everything = protect._pattern("".join(protect._SIGNS))
-    found = [match.span() for match in everything.finditer(text)] if protect._SIGN.search(text) else []
-    assert [(start, end) for start, end, _ in spans(text)] == found
+    assert [(start, end) for start, end, _ in spans(text)] == [match.span() for match in everything.finditer(text)]

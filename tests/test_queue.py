@@ -17,9 +17,9 @@ from urllib.request import urlopen
 import pytest
 
 from serving import Server, server
-from vidrio.documents.plain import PIECE, pieces
-from vidrio.serve.queue import Queue
-from vidrio.serve.refusal import Refusal
+from vidrio.documents.formats import PIECE, pieces
+from vidrio.serve.requests import Refusal
+from vidrio.serve.service import Queue
 from vidrio.translate.translator import Translator
 
 
@@ -84,16 +84,6 @@ def test_who_leaves_ends_the_work_and_what_waited_is_not_begun() -> None:
 
     run(ask, threads=1)
     assert begun == ["first", "stays"]
-
-
-def test_one_that_fails_fails_alone() -> None:
-    async def ask(queue: Queue) -> Any:
-        asked = [queue.run([text], lambda stopped, text=text: 1 / len(text)) for text in ("a", "", "bb")]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    first, failed, last = run(ask)
-    assert (first, last) == (1, 0.5)
-    assert isinstance(failed, ZeroDivisionError)
 
 
 def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced import CHOICES, make_machine, make_trace, run
-from vidrio.glass.changes import ZERO_SCORES, with_row
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed
-from vidrio.glass.expressions import FLOAT64, PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate
+from vidrio.glass.expressions import PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate
 from vidrio.glass.maths import softmax
 from vidrio.glass.notations import COPIES, copy_of
 from vidrio.glass.receipts import At, Compared, locate, receipt, used_by
@@ -39,19 +38,6 @@ def wrong_in(trace: Trace, name: str) -> int:
     checked = Checked()
     check_quantity(trace, name, checked)
     return checked.wrong
-
-
-def test_a_mean_in_float16_does_not_overflow_on_its_way() -> None:
-    """NumPy adds float16 up in float32, so a variance of 10,000 in 12 columns comes out: its sum is 120,000."""
-
-    def far_apart(name: str, value: np.ndarray) -> np.ndarray:
-        if name != "enc.0.self.sum":
-            return value
-        return np.where(np.arange(value.shape[1]) % 2, value.dtype.type(100), value.dtype.type(-100)) + 0 * value
-
-    trace = run(make_machine("paper", np.float16), far_apart)
-    assert trace.array("enc.0.self.norm.var")[0] == 10_000
-    assert not wrong_in(trace, "enc.0.self.norm.var")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -128,19 +114,6 @@ def test_sums_of_products_are_within_the_bound_of_the_exact_value(pairs) -> None
         assert abs(float(model) - value) <= bound
 
 
-@given(st.lists(FLOATS32, min_size=1, max_size=40))
-def test_means_and_variances_are_within_the_bound(values) -> None:
-    x = np.array(values, dtype=np.float32)
-    mean = x.mean()
-    n = Number(float(len(x)))
-    for model, node in (
-        (mean, Long("plain", row(x)) / n),
-        (((x - mean) ** 2).mean(), Long("square", row(x), Number(float(mean))) / n),
-    ):
-        value, bound = bounded(node, PRECISIONS["float32"])
-        assert abs(float(model) - value) <= bound
-
-
 @given(st.lists(st.floats(-60, 60, width=32), min_size=1, max_size=40))
 def test_shares_are_within_the_bound(values) -> None:
     x = np.array(values, dtype=np.float32)
@@ -150,27 +123,6 @@ def test_shares_are_within_the_bound(values) -> None:
         node = apply("exp", Number(float(np.float32(value))) - largest) / exps
         recomputed, bound = bounded(node, PRECISIONS["float32"])
         assert abs(float(model) - recomputed) <= bound <= 1e-3 * recomputed + 1e-30
-
-
-@pytest.mark.parametrize(
-    "node",
-    [
-        Number(1.0) / Number(0.0),
-        apply("exp", Number(1e4)),
-        apply("log", Number(0.0)),
-        apply("sqrt", Number(-1.0)),
-        Number(1e200).squared(),
-        Number(math.inf) + Number(-math.inf),
-        apply("exp", Number(1e4)) / Long("exp", Row("x", (None,), [1e4, 0.0])),
-        Long("plain", Row("x", (None,), [1e308, 1e308])),
-        Long("square", Row("x", (None,), [1e200, -1e200]), Number(0.0)),
-        apply("max0", Number(math.nan)),
-    ],
-)
-def test_where_python_would_stop_the_machine_goes_on(node) -> None:
-    value = evaluate(node)
-    assert not math.isfinite(value) or value == 0
-    bounded(node, FLOAT64)
 
 
 # --- written out ------------------------------------------------------------------------------------------------------
@@ -199,26 +151,19 @@ def test_numbers_as_printed_may_not_give_the_number_as_printed() -> None:
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_every_line_of_the_working_comes_to_the_same(choice: str) -> None:
+def test_every_line_of_the_working_and_what_is_copied_come_to_the_same(choice: str) -> None:
     trace = make_trace(choice)
     for name in computed(trace):
         at = At(name, tuple(length - 1 for length in trace.array(name).shape))
         own = receipt(trace, at)
         assert own.formula
+        for kind in COPIES:
+            text = own.copy(kind)
+            assert text.startswith("=") == (kind == "spreadsheet")
+            assert calculated(text.removeprefix("=")) == pytest.approx(own.compared.recomputed, rel=1e-13, abs=1e-300)
         for line in own.working(repr):
             if "more terms" not in line and "inf" not in line:
                 assert calculated(line) == pytest.approx(own.compared.recomputed, rel=1e-12, abs=1e-15), (name, line)
-
-
-@pytest.mark.parametrize("kind", ["python", "spreadsheet"])
-@pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "swish-learned-biases", "classifier"])
-def test_what_is_copied_comes_to_the_same_when_pasted(choice: str, kind: str) -> None:
-    trace = make_trace(choice)
-    for name in computed(trace):
-        own = receipt(trace, At(name, tuple(length // 2 for length in trace.array(name).shape)))
-        text = own.copy(kind)
-        assert text.startswith("=") == (kind == "spreadsheet")
-        assert calculated(text.removeprefix("=")) == pytest.approx(own.compared.recomputed, rel=1e-13, abs=1e-300), text
 
 
 def calculated(line: str) -> float:
@@ -271,11 +216,8 @@ def covers(index: tuple[str, ...], place: tuple[int, ...]) -> bool:
 def test_a_number_that_nobody_used_says_so() -> None:
     trace = make_trace()
     assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text; tied to the output
-    zeros = run(with_row(make_machine(), "mask", ZERO_SCORES))
-    for masked in (trace, zeros):  # by −∞, and by zeros that hide nothing: either stands in the number's place
-        assert list(used_by(masked, At("dec.0.self.scaled.h0", (0, 1)))) == []
-        assert list(used_by(masked, At("dec.0.self.scaled.h0", (1, 0)))) == ["dec.0.self.masked.h0[1,0]"]
-    assert list(used_by(make_trace("no-positions"), At("src.embed", (13, 0)))) == []
+    assert list(used_by(trace, At("dec.0.self.scaled.h0", (0, 1)))) == []  # masked
+    assert list(used_by(trace, At("dec.0.self.scaled.h0", (1, 0)))) == ["dec.0.self.masked.h0[1,0]"]
     learned = make_trace("decoder-learned")
     assert list(used_by(learned, At("tgt.pos", (6, 0)))) == ["tgt.positions[6,0]"]
     assert list(used_by(learned, At("tgt.pos", (7, 0)))) == []  # the text has seven tokens

@@ -38,23 +38,7 @@ def is_written_by_hand(path: Path) -> bool:
 
 def machine_paths() -> re.Pattern[str]:
     """Absolute paths that mean something on one machine only: this checkout's, and anybody's home."""
-    system = (
-        "",
-        "/",
-        "tmp",
-        "usr",
-        "etc",
-        "dev",
-        "var",
-        "opt",
-        "mnt",
-        "home",
-        "Users",
-        "root",
-        "private",
-        "srv",
-        "bin",
-    )
+    system = ("", "/", "tmp", "usr", "var", "opt", "mnt", "home", "Users", "root", "private", "srv")
     root = REPOSITORY.parts[1] if len(REPOSITORY.parts) > 1 else ""
     own = [str(REPOSITORY), str(Path.home())] + ([f"/{root}"] if root not in system else [])
     folders = "|".join(re.escape(path) for path in own if path.count("/") and len(path) > 1)
@@ -135,12 +119,17 @@ def test_a_missing_extra_can_be_named() -> None:
         assert packages.get(library, library) in {Requirement(line).name for line in extras[extra]}
 
 
-@pytest.mark.parametrize("command", ["ruff check --output-format concise", "ruff format --check", "mypy"])
-def test_style_and_types(command: str) -> None:
+def run(module: str, *arguments: str, **more: str) -> None:
+    command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(
-        [sys.executable, "-m", *command.split()], cwd=REPOSITORY, capture_output=True, text=True, timeout=600
+        command, cwd=REPOSITORY, env={**os.environ, **more}, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["ruff check --output-format concise", "ruff format --check", "mypy"])
+def test_style_and_types(command: str) -> None:
+    run(*command.split())
 
 
 def test_scripts_call_what_there_is() -> None:
@@ -148,14 +137,7 @@ def test_scripts_call_what_there_is() -> None:
     off = ("arg-type", "func-returns-value", "misc", "var-annotated")
     lenient = ["--config-file=", "--no-site-packages", "--ignore-missing-imports", "--follow-imports=silent"]
     lenient += ["--check-untyped-defs", *(f"--disable-error-code={name}" for name in off)]
+    lenient += ["--cache-dir=.mypy_cache/scripts"]  # with other options each would make the other's cache stale
     folders = ("recipes/en-es", "recipes/lesson", "benchmarks")
     files = sorted(str(path) for folder in folders for path in (REPOSITORY / folder).glob("*.py"))
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *lenient, *files],
-        cwd=REPOSITORY,
-        env={**os.environ, "MYPYPATH": os.pathsep.join(("src", *folders))},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run("mypy", *lenient, *files, MYPYPATH=os.pathsep.join(("src", *folders)))

@@ -3,7 +3,7 @@
 import json
 import random
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -85,14 +85,6 @@ def test_pairs_are_prepared_again_only_where_something_changed(prepared: Prepare
     assert stamps(prepared.folder) != before
 
 
-def test_an_error_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
-    path = tmp_path / "p.tsv"
-    path.write_text("a\tb\n", encoding="utf-8")
-    with pytest.raises(DataError, match="too few"):
-        prepare(tmp_path / "data", corpora([str(path)]), CleaningOptions(least=100), Progress())
-    assert not (tmp_path / "data").exists()
-
-
 @contextmanager
 def disk_full_after(bytes_: int) -> Iterator[None]:
     """No file may grow beyond so many bytes: what the system then says is what it says of a full disk."""
@@ -155,23 +147,6 @@ def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: st
 
 
 # --- once -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_is_made_once_for_its_key(tmp_path: Path) -> None:
-    made: list[str] = []
-
-    def make(text: str) -> Callable[[Path], None]:
-        def write_it(folder: Path) -> None:
-            made.append(text)
-            (folder / "file").write_text(text)
-
-        return write_it
-
-    for key, text in (("1", "a"), ("1", "b"), ("2", "c"), ("2", "d"), ("1", "e")):
-        once(tmp_path / "made", key, make(text))
-    assert made == ["a", "c", "e"]
-    assert (tmp_path / "made" / "file").read_text() == "e"
-    assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
 def test_work_that_is_stopped_halfway_is_not_found_again(tmp_path: Path) -> None:

@@ -17,12 +17,10 @@ from vidrio.glass.trace import Address, parse_address
     [
         ("memory", Address("memory")),
         ("enc.0.self.scores.h1[3,0]", Address("enc.0.self.scores.h1", ("3", "0"))),
-        ("dec.2.cross.weights.h0[1,4]", Address("dec.2.cross.weights.h0", ("1", "4"))),
         ("out.prob[0,hola]", Address("out.prob", ("0", "hola"))),
         ('out.prob[0,","]', Address("out.prob", ("0", '","'))),
         ('out.prob["]"]', Address("out.prob", ('"]"',))),
         ("enc.0.self.weights.h1[ world , hello ]", Address("enc.0.self.weights.h1", ("world", "hello"))),
-        (" memory[0,1] ", Address("memory", ("0", "1"))),
     ],
 )
 def test_addresses_are_taken_apart(text: str, address: Address) -> None:
@@ -51,15 +49,12 @@ TRACE = make_trace()
     ("text", "offered"),
     [
         ("enc.0.self.wieghts.h0[0,0]", "enc.0.self.weights.h0"),  # the name
-        ("dec.1.cros.Q.h2[0,0]", "dec.1.cross.Q.h2"),
         ("enc.7.self.Q.h0[0,0]", "enc.1.self.Q.h0"),  # the layer
         ("enc.0.self.Q.h3[0,0]", "enc.0.self.Q.h2"),  # the head
         ("enc.0.self.Q[0,0]", "enc.0.self.Q.h0, enc.0.self.Q.h1, enc.0.self.Q.h2"),  # no head
         ("enc.0", "enc.0.self.WQ.h0"),
         ("enc.0.self.scores.h0[5,0]", "0 to 4"),  # an index
-        ("enc.0.self.scores.h0[-1,0]", "0 to 4"),
         ("enc.0.self.scores.h0[0]", "enc.0.self.scores.h0[0,0]"),  # too few, too many
-        ("enc.0.self.norm.mean[0,0]", "enc.0.self.norm.mean[0]"),
         ("enc.0.self.scores.h0[s27,0]", "s28"),  # a token
         ("out.prob[0,s3]", "t3"),
         ("out.prob[0,0,t3]", "out.prob[0,0]"),
@@ -82,8 +77,7 @@ def test_tokens_and_places_name_the_same_numbers() -> None:
         return TRACE.number(parse_address(text))
 
     assert number("enc.0.self.weights.h1[s3,s28]") == number("enc.0.self.weights.h1[0,3]")
-    assert number("out.prob[2,t9]") == number("out.prob[2,9]") == number("out.prob[2,t9]")
-    assert number('out.prob[2,"t9"]') == number("out.prob[2,9]")
+    assert number("out.prob[2,t9]") == number("out.prob[2,9]") == number('out.prob[2,"t9"]')
     assert number("embed[t5,2]") == TRACE.machine.parameters["embed"][5, 2]
     assert number("dec.0.self.WQ.h1[2,4]") == TRACE.machine.parameters["dec.0.self.WQ"][1, 2, 4]
 
@@ -101,16 +95,11 @@ def test_a_quoted_number_is_a_token() -> None:
 # --- what a trace takes -----------------------------------------------------------------------------------------------
 
 
-def test_a_trace_refuses_what_is_not_declared() -> None:
+def test_a_trace_refuses_what_is_not_declared_and_wrong_axes() -> None:
     trace = blank(make_machine())
-    for name in ("enc.0.self.secret", "enc.0.self.WQ.h0"):  # unknown; a parameter
-        with pytest.raises(AddressError, match="not declared"):
-            trace.tap(name, np.zeros((5, 12)))
-
-
-@pytest.mark.parametrize("shape", [(12, 5), (5, 11), (5,), (5, 12, 1), (6, 12)])
-def test_a_trace_refuses_wrong_axes(shape: tuple[int, ...]) -> None:
-    trace = blank(make_machine())
+    with pytest.raises(AddressError, match="not declared"):
+        trace.tap("enc.0.self.secret", np.zeros((5, 12)))
     trace.tap("src.embedding", np.zeros((5, 12)))
-    with pytest.raises(AddressError, match="has shape"):
-        trace.tap("enc.in", np.zeros(shape))
+    for shape in ((12, 5), (5,), (6, 12)):
+        with pytest.raises(AddressError, match="has shape"):
+            trace.tap("enc.in", np.zeros(shape))

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vidrio
-from small_models import WORDS, rewrite_config, write_model
+from small_models import WORDS, write_model
 from vidrio.errors import InputError, TokenizerError
 from vidrio.model import find as models
-from vidrio.model.folder import read_config, read_parameters, write_parameters
+from vidrio.model.folder import read_config
 from vidrio.text import protect
-from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.stream import SLOW, in_order
 from vidrio.translate.translator import NoTranslator, Translator, repeats
 
@@ -99,15 +98,6 @@ def test_long_sentences_are_translated_in_parts_and_none_of_their_words_is_dropp
     limit = translator.config.max_positions
     assert all(len(sentence.source_ids) <= limit for sentence in found.sentences)
     assert len(found.sentences) > 480 / limit
-
-
-def test_what_does_not_come_to_an_end_is_tried_again_in_halves(folder):
-    translator = counted(folder)
-    options = replace(translator.options, max_length=1, beam=1)  # so that nothing ends
-    found = translator.translate("bala core dila gare", options)
-    assert [sentence.source for sentence in found.sentences] == ["bala", "core", "dila", "gare"]
-    assert not any(sentence.best.ended for sentence in found.sentences)
-    assert translator.engine.calls == 3  # the whole, both halves together, all quarters together
 
 
 protected_st = st.sampled_from(
@@ -223,17 +213,6 @@ def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
     assert translator.translate("bala core.").unknown == []
 
 
-def test_a_translation_can_be_looked_into(folder):
-    translator = vidrio.load(folder)
-    found = translator.translate("Bala core. Cola core.")
-    seen = vidrio.look_inside(found, 1)
-    assert seen.text == "Cola core."
-    assert seen.translation == found.sentences[1].text
-
-
-SAMPLES = ["bala core. fula gaso!", "mila", "noso bare disa."]
-
-
 def test_a_slow_source_is_answered_text_by_text(translator):
     came: list[int] = []
 
@@ -241,7 +220,7 @@ def test_a_slow_source_is_answered_text_by_text(translator):
         for n in range(4):
             time.sleep(2 * SLOW)
             came.append(n)
-            yield SAMPLES[0]
+            yield "bala core."
 
     assert [len(came) for _ in translator.stream(slowly())] == [1, 2, 3, 4]
 
@@ -262,27 +241,6 @@ def test_what_repeats_itself_is_searched_again(folder):
     other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
     assert other.best.ids == plain.ids  # whoever controls repetition has it their way
     assert translator.engine.calls == 3
-
-
-def test_bytes_that_make_no_characters_are_searched_again(tmp_path):
-    """This model likes nothing so much as the second byte of a character without the first."""
-    tokenizer = Tokenizer.learn(["hola mundo, hola a todos"] * 9, 290)
-    config = write_model(
-        tmp_path, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, special=tokenizer.special,
-        output_bias=True,
-    )  # fmt: skip
-    tokenizer.save(tmp_path / "tokenizer.json")
-    parameters = dict(read_parameters(tmp_path))
-    parameters["out.b"][tokenizer.id("<0x85>")] = 100
-    write_parameters(tmp_path, parameters)
-    rewrite_config(tmp_path)
-    translator = Translator.load(tmp_path)
-    options = replace(translator.options, max_length=4)
-    raw = translator.engine.search([[*tokenizer.encode("hola"), config.special.end]], options)[0][0]
-    assert "\ufffd" in tokenizer.decode(raw.ids)
-    found = translator.translate("hola", options)
-    assert found.text
-    assert "\ufffd" not in found.text
 
 
 # --- which model ------------------------------------------------------------------------------------------------------

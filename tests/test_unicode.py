@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from vidrio.text.chars import knows
+from vidrio.text.mask import knows
 from vidrio.translate.translator import Translator
 
 WORDS = {"en-es": ("Hello", "world"), "es-en": ("Hola", "mundo")}

@@ -27,6 +27,6 @@ def test_a_text_walks_through_few_files() -> None:
 
 def test_a_batch_walks_from_phase_to_phase() -> None:
     walk = walks_of("train")["train"]
-    assert walk["files"] <= 30
-    assert walk["hops"] <= 58
-    assert walk["returns"] <= 28  # files that serve two phases (parameters, batches, the plan, progress)
+    assert walk["files"] <= 18
+    assert walk["hops"] <= 42
+    assert walk["returns"] <= 24  # files that serve two phases (parameters, batches, the plan, progress)

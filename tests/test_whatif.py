@@ -1,7 +1,6 @@
-"""What-ifs: what they do to the numbers, what they refuse, and what is told of before and after."""
+"""What-ifs: what they do to the numbers, what they refuse, and how before and after are compared."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -10,12 +9,11 @@ from traced import make_machine, make_trace, run
 from vidrio.errors import ConfigError
 from vidrio.glass import maths
 from vidrio.glass.checking import check
-from vidrio.glass.comparison import compare, first, layer_of
 from vidrio.glass.maths import softmax
 from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
-from vidrio.glass.whatif import WhatIf, parse
+from vidrio.glass.whatif import WhatIf, compare, first, layer_of, parse
 from vidrio.look.changed import as_data, look_changed, view
 from vidrio.look.run import open_model
 from vidrio.model.json_text import json_text
@@ -69,10 +67,12 @@ EVERY = [
     ("scale", "enc.0.self.scores.h0=2"),
 ]
 UNCHANGED = {("softmax", "naive")}
+OTHERS = ("pre-gelu-halves", "swish-learned-biases")
 
 
-@pytest.mark.parametrize("change", EVERY, ids=" ".join)
-@pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "swish-learned-biases"])
+@pytest.mark.parametrize(
+    ("choice", "change"), [(choice, change) for n, change in enumerate(EVERY) for choice in ("paper", OTHERS[n % 2])]
+)
 def test_every_change_has_receipts_and_an_effect(choice: str, change: tuple[str, str]) -> None:
     before, after = tried([change], choice)
     assert all_follow(after)
@@ -81,13 +81,6 @@ def test_every_change_has_receipts_and_an_effect(choice: str, change: tuple[str,
     same = change in UNCHANGED or change[1] == config.positions
     same |= change[1] == "embedding-scale" and not config.scale_embeddings
     assert moved < 1e-12 if same else moved > 1e-9
-
-
-def test_without_layer_norm_rows_go_on_as_they_are() -> None:
-    before, after = tried([("without", "layer-norm")])
-    np.testing.assert_array_equal(after.array("enc.0.self.norm.out"), after.array("enc.0.self.sum"))
-    assert "enc.0.self.norm.mean" not in after
-    np.testing.assert_array_equal(after.array("enc.0.self.sum"), before.array("enc.0.self.sum"))
 
 
 def test_silent_sub_layers_and_heads_give_zeros() -> None:
@@ -100,15 +93,12 @@ def test_silent_sub_layers_and_heads_give_zeros() -> None:
     assert after.array("dec.1.self.head.h0").any()
 
 
-def test_masks() -> None:
+def test_a_mask_of_zeros_hides_nothing() -> None:
     later = np.triu(np.ones((7, 7), dtype=bool), 1)
     before, after = tried([("mask", "zeros")])
     assert (after.array("dec.0.self.masked.h0")[later] == 0).all()
     assert (before.array("dec.0.self.masked.h0")[later] == -np.inf).all()
-    _, after = tried([("mask", "off")])
-    np.testing.assert_array_equal(after.array("dec.0.self.masked.h0"), after.array("dec.0.self.scaled.h0"))
-    _, after = tried([("mask", "zeros")])
-    assert (after.array("dec.0.self.weights.h0")[later] > 0).all()  # 0 hides nothing
+    assert (after.array("dec.0.self.weights.h0")[later] > 0).all()
 
 
 def test_the_naive_softmax_overflows_where_the_stable_one_does_not() -> None:
@@ -158,53 +148,35 @@ def test_numbers_on_the_way_are_changed_by_place_or_token() -> None:
     np.testing.assert_array_equal(after.array("dec.0.self.V.h1")[1], after.computed["dec.0.self.V.h1"][1])
 
 
-def test_a_change_of_a_row_that_is_not_there_changes_nothing_and_says_so() -> None:
-    machine = make_machine()
-    before = run(machine)
-    whatif = parse([("set", "dec.0.self.Q.h0[6,0]=5")], before)
-    tap = whatif.apply(machine).tap
-    value = np.ones((3, 5))
-    assert tap("dec.0.self.Q.h0", value) is value
-    assert not compare(before, before, whatif).notes
-    short = run(machine)
-    short.values["dec.0.self.Q.h0"] = short.values["dec.0.self.Q.h0"][:2]
-    assert not whatif.changes[0].reaches(short)
-
-
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (("without", "layernorm"), "layer-norm"),
         (("without", "enc.7"), "enc.1"),
         (("softmax", "fast"), "is not one of naive"),
         (("mask", "on"), "off, zeros"),
         (("heads-off", "enc.1.self.h9"), "enc.1.self.h2"),
-        (("heads-off", ""), "the nearest"),
         (("heads-off", "enc.1.self"), "enc.1.self.h0"),
         (("positions", "cosine"), "sinusoidal"),
         (("divisor", "much"), "not a number"),
         (("norm-epsilon", "0"), "not above 0"),
-        (("norm-epsilon", "-1"), "not above 0"),
         (("change-dtype", "int4"), "int8, float16, float32, float64"),
         (("set", "enc.0.self.WQ.h1[2,3]"), "=VALUE"),
-        (("set", "enc.0.self.WQ.h1[2,3]=x"), "not a number"),
         (("set", "enc.0.self.WQ[1,2,3]=1"), "enc.0.self.WQ.h0"),
         (("set", "enc.0.self.WQ.h1[99,3]=1"), "0 to 11"),
         (("set", "embed[s99,0]=1"), "t9"),
         (("set", "src.ids[0]=1"), "follows from the text"),
-        (("set", "out.choice[0]=1"), "follows from the text"),
         (("set", "out.score[0]=1"), "follows from the text"),
-        (("scale", "nothing=2"), "the nearest"),
     ],
     ids=str,
 )
-def test_what_cannot_be_changed_is_refused_with_what_can(change: tuple[str, str], told: str) -> None:
+def test_what_cannot_be_changed_is_refused_with_what_can(change: tuple[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         parse([change], make_trace())
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert f"--{change[0]} {change[1]}" in str(refused.value)
 
 
@@ -265,19 +237,6 @@ def test_steps_that_saw_other_words_are_not_compared() -> None:
     assert any(changed.largest for changed in compare(before, after).layers.values())
 
 
-def test_the_first_nan_is_the_first_that_was_computed() -> None:
-    before, after = tried([("softmax", "naive"), ("divisor", "0.0001")])
-    assert first(before, np.isnan) is None
-    compared = compare(before, after)
-    assert compared.first_nan is not None
-    assert compared.first_nan.startswith("enc.0.self.weights.h0[")
-    address = parse_address(compared.first_nan)
-    assert math.isnan(after.number(address))
-    assert any(math.isnan(changed.largest) for changed in compared.layers.values())
-    assert all_follow(after)  # NaN, and recomputed NaN
-    assert math.isnan(compared.kl[0])
-
-
 def test_the_first_nan_is_the_first_along_the_way() -> None:
     trace = make_trace()
     for name, place in (("dec.0.self.Q.h0", (5, 1)), ("dec.1.ffn.out", (3, 2)), ("out.prob", (4, 0))):
@@ -302,7 +261,6 @@ def test_the_first_nan_is_the_first_along_the_way() -> None:
         ([("softmax", "naive"), ("divisor", "0.0001")], ["first NaN: enc.0.self.weights.h0[0,0]", "became NaN"]),
         ([("mask", "off")], ["those of the last step", "dec.0"]),
         ([("scale", "memory=1")], ["Nothing changed: every number is the same."]),
-        ([("without", "layer-norm")], ["The largest change in each layer"]),
         ([("set", "dec.0.self.Q.h0[2,1]=9"), ("without", "positions")], ["--set dec.0.self.Q.h0[2,1]=9", "before"]),
     ],
     ids=str,

@@ -18,7 +18,7 @@ from vidrio.errors import RunError
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import translate_forced
 from vidrio.learn.plain import How, fit
-from vidrio.learn.run_files import keep_snapshot
+from vidrio.learn.state import write_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
@@ -101,7 +101,7 @@ def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
             print(f"step {step:5}  loss {loss:.4f}", file=sys.stderr)
 
     def keep(step: int, parameters: dict[str, np.ndarray]) -> None:
-        keep_snapshot(folder / "run", step, rounded(parameters))
+        write_snapshot(folder / "run", step, rounded(parameters))
 
     how = How(steps=steps, rate=RATE, seed=SEED, smoothing=SMOOTHING, decay=DECAY)
     parameters = rounded(fit(config, pairs, how, watch, keep))

@@ -10,7 +10,6 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
 from typing import NoReturn
@@ -76,6 +75,8 @@ class Verbs(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
             close = get_close_matches(args[0], VERBS, n=1, cutoff=0.4)
             context.fail(f"There is no verb {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(context, args)
@@ -89,10 +90,6 @@ class Verbs(click.Group):
             return super().invoke(context)
         except BrokenPipeError:
             raise ReaderLeft from None  # or click would end the process itself, with exit code 1
-        except SystemExit as leaving:
-            if isinstance(leaving.__context__, BrokenPipeError):  # and that is how rich would end it
-                raise ReaderLeft from None
-            raise
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

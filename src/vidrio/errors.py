@@ -6,7 +6,6 @@ A mistake in *how a command was typed* is click's `UsageError`, exit code 2. A p
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from os import PathLike
 
 
@@ -56,6 +55,8 @@ class InputError(VidrioError):
 
 def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
     """The valid names nearest to `name`, as part of a sentence."""
+    from difflib import get_close_matches
+
     close = get_close_matches(name, valid, n=count, cutoff=0.4) or valid[:count]
     return ", ".join(close)
 

@@ -108,11 +108,6 @@ class Hypothesis(NamedTuple):
     attention: Any = None  # T × S: the last layer's cross-attention for each id, the mean over its heads
 
 
-def score_of(log_prob: float, length: int, options: Options) -> float:
-    """What hypotheses are ranked by."""
-    return float(log_prob / max(1, length) ** options.length_penalty)
-
-
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """By score; equals stay in the order in which they were found."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

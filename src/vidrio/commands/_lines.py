@@ -26,25 +26,24 @@ READ_AT_ONCE = 64 * 1024  # bytes
 def translate_lines(work: "Work") -> None:
     """A line for each line. With --resume, what an earlier command has written of the output stays."""
     request = work.request
-    paths = next(iter(request.sources), None), request.target
-    source, target = (None if path is None else Path(path) for path in paths)
-    resume = request.resume
-    if resume and target and target.is_file() and not part_of(target).exists():
+    source = Path(request.sources[0]) if request.sources else None
+    target = None if request.target is None else Path(request.target)
+    if request.resume and target and target.is_file() and not part_of(target).exists():
         click.echo(f"vidrio: {target} is complete", err=True)
         return
-    with writing(target, resume=resume) as output, reading(source) as groups:
-        at, left = output.done + 1, output.done
+    with writing(target, resume=request.resume) as (output, done), reading(source) as groups:
+        at, left = done + 1, done
         for group in groups:
             lines = iter(group)
             left -= sum(1 for _ in islice(lines, left))
             for line in work.on_lines(lines, at):
-                output.write(line)
+                output.write(f"{line}\n".encode())
                 at += 1
             output.flush()
         if left:
             raise DataError(
                 "there is more output than input",
-                found=f"{output.done} lines are translated already, the input has {output.done - left}",
+                found=f"{done} lines are translated already, the input has {done - left}",
                 do="give the same input as before, or leave out --resume to start afresh",
             )
 
@@ -113,48 +112,32 @@ def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
-class Output:
-    """Where lines go. `done` lines of it were written by an earlier command."""
-
-    def __init__(self, file: BinaryIO, name: Path | str, done: int = 0) -> None:
-        self.done = done
-        self._file, self._name = file, name
-
-    def write(self, line: str) -> None:
-        with about_file(self._name):  # the error of a full disk does not name the file
-            self._file.write(f"{line}\n".encode())
-
-    def flush(self) -> None:
-        with about_file(self._name):
-            self._file.flush()
-
-
 @contextmanager
-def writing(target: Path | None, *, resume: bool = False) -> Iterator[Output]:
-    """Standard output, a device or a pipe get lines as they come. A file gets its name when all of it is there; until
-    then it grows as FILE.part, and `resume` continues after the lines of that."""
+def writing(target: Path | None, *, resume: bool = False) -> Iterator[tuple[BinaryIO, int]]:
+    """Where lines go, and how many an earlier command has written. Standard output, a device or a pipe get them as they
+    come. A file gets its name when all of it is there; until then it grows as FILE.part, and `resume` continues it."""
     if target is None:
-        output = Output(sys.stdout.buffer, "stdout")
-        yield output
-        output.flush()
+        with about_file("stdout"):
+            yield sys.stdout.buffer, 0
+            sys.stdout.buffer.flush()
     elif is_plain_file(target):
-        with _growing(real_place(target), resume=resume) as output:
-            yield output
+        with _growing(real_place(target), resume=resume) as growing:
+            yield growing
     elif resume:
         raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="leave out --resume")
     else:
         with about_file(target), target.open("wb") as file:
-            yield Output(file, target)
+            yield file, 0
 
 
 @contextmanager
-def _growing(target: Path, *, resume: bool) -> Iterator[Output]:
+def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
     part = part_of(target)
     done = _drop_half_line(part) if resume and part.exists() else 0
     try:
         with about_file(part), part.open("ab" if done else "wb") as file:
             keep_access(target, part)
-            yield Output(file, part, done)
+            yield file, done
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

@@ -10,8 +10,6 @@ import click
 from vidrio.model.config import LARGEST_BEAM
 
 if TYPE_CHECKING:
-    from vidrio.data.prepare import CleaningOptions
-    from vidrio.data.read import Corpus
     from vidrio.hypothesis import Options
     from vidrio.model.config import ModelConfig
 
@@ -126,7 +124,7 @@ def two_names(context: click.Context, parameter: click.Parameter, value: str | N
     return parts[0], parts[1]
 
 
-# --- reading and cleaning pairs ---------------------------------------------------------------------------------------
+# --- which pairs to leave out -----------------------------------------------------------------------------------------
 
 LIMITS = (
     click.option("--longest", type=click.IntRange(0), default=1000, show_default=True, help="Characters; 0: any."),
@@ -148,30 +146,3 @@ LIMITS = (
     ),
 )
 LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` has the same names
-# What to read and what to leave out.
-cleaning_options = together(
-    click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
-    click.option("--languages", callback=two_names, metavar="en,es", help="The languages; their scripts are checked."),
-    click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences."),
-    *LIMITS,
-)
-
-
-def read_options(
-    files: tuple[str, ...], given: dict[str, Any], *, least: int
-) -> "tuple[list[Corpus], CleaningOptions]":
-    """The corpora and the options that files and options stand for."""
-    from vidrio.data.clean import Limits
-    from vidrio.data.prepare import CleaningOptions
-    from vidrio.data.read import corpora
-
-    languages = given["languages"] or ("", "")
-    sources = corpora(files, columns=given["columns"], languages=languages)
-    apart = corpora(given["apart"], languages=languages) if given["apart"] else []
-    return sources, CleaningOptions(
-        limits=Limits(**{name: given[name] for name in LIMITS_OF}),
-        languages=languages,
-        duplicates=given["keep_duplicates"],
-        apart=tuple(apart),
-        least=least,
-    )

@@ -1,6 +1,6 @@
 """What a command says on stderr while it works: lines of text, and how far it is.
 
-On a terminal that is a moving line, which long work gets after two seconds and training from its first step on;
+On a terminal that is a line that changes, which long work gets after two seconds and training from its first step on;
 elsewhere a line now and then.
 """
 
@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 import click
@@ -18,6 +18,7 @@ from vidrio.data.progress import Progress, Work
 PATIENCE = 2.0  # seconds that work may take unseen
 LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
 LOOKS = 0.1  # seconds between two looks at the progress
+TO_THE_START = "\r\x1b[K"  # of the line, which is emptied
 
 
 class Console:
@@ -28,7 +29,7 @@ class Console:
         self._step = ""  # where a training is
         self._work: Work | None = None  # looked at last
         self._since = self._said = time.monotonic()  # when that work began, when a line was printed
-        self._line: Any = None  # the moving one
+        self._line, self._writing = "", Lock()  # the line that changes
         self._ended = Event()
         self._thread = Thread(target=self._keep_looking, daemon=True)
 
@@ -39,14 +40,11 @@ class Console:
     def __exit__(self, *reason: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._move("")
+        self._change("")
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        if self._line is not None:
-            self._line.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        else:
-            click.echo(text, err=True)
+        self._change("", f"{text}\n")
 
     def watch(self, record: dict[str, Any]) -> None:
         """A line of a training's metrics."""
@@ -65,7 +63,9 @@ class Console:
         if work is not None and not 0 < work.total <= work.done and now - self._since > PATIENCE:
             text = f"{work.title}: {work.done / work.total:.0%}" if work.total else f"{work.title} …"
         if sys.stderr.isatty():
-            self._move(text)
+            from shutil import get_terminal_size
+
+            self._change(text[: get_terminal_size().columns - 1])
         elif text and now - max(self._since, self._said) > LINE_EVERY:
             self._said = now
             self.say(text)
@@ -74,34 +74,23 @@ class Console:
         while not self._ended.wait(LOOKS):
             self.look(time.monotonic())
 
-    def _move(self, text: str) -> None:
-        """The moving line, as long as there is something in it."""
-        if not text:
-            if self._line is not None:
-                self._line.stop()
-                self._line = None
-            return
-        from rich.console import Console as Terminal
-        from rich.text import Text
-
-        if self._line is None:
-            self._line = Terminal(stderr=True).status(Text(text))
-            self._line.start()
-        self._line.update(Text(text))
+    def _change(self, line: str, above: str = "") -> None:
+        """Show another line that changes, and a text above it that stays."""
+        with self._writing:
+            if line != self._line or above:
+                click.echo(f"{TO_THE_START if self._line else ''}{above}{line}", nl=False, err=True)
+                self._line = line
 
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """A bar from the first moment on, if stderr is a terminal, and nothing else; it is called with how much is done."""
+    """How far some work is, if stderr is a terminal, and nothing else; it is called with how much is done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return
-    from rich.console import Console as Terminal
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Terminal(stderr=True), transient=True) as shown:
-        task = shown.add_task(title, total=total)
-        yield lambda done: shown.update(task, completed=done)
+    with Console() as console:
+        work = console.progress.work = Work(title, total)
+        yield lambda done: setattr(work, "done", done)
 
 
 def step_line(record: dict[str, Any]) -> str:

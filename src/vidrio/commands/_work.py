@@ -3,7 +3,7 @@
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
-MOST_UNKNOWN = 20  # words that are listed
 DOUBTFUL = 0.5  # words with a lower probability are listed
 
 
@@ -58,7 +57,6 @@ class Work:
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    unknown: dict[str, None] = field(default_factory=dict)  # the first words that the vocabulary lacks, in order
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":
@@ -87,7 +85,7 @@ class Work:
 
         hidden = hide(text, self.terms)
         [answer] = self._answers([hidden.text])
-        self._note(1, answer)
+        self._warn(1, answer)
         if self.request.as_json or self.request.jsonl:
             return [self._json({"text": text}, answer)]
         return [reveal(line, hidden) for line in (answer.text, *answer.alternatives[1:])]
@@ -106,7 +104,7 @@ class Work:
 
         for number, answer in enumerate(self._answers(texts()), first):
             record, hidden = waiting.popleft()
-            self._note(number, answer)
+            self._warn(number, answer)
             if self.request.as_json or self.request.jsonl:
                 yield self._json(record, answer)
             else:
@@ -134,13 +132,12 @@ class Work:
             return json_text({**record, **answer.details})
         return json_text({**record, "translation": answer.text, "confidence": answer.confidence})
 
-    def _note(self, number: int, answer: Any) -> None:
-        """What is said about an answer on stderr: now, or in the end."""
-        for word in answer.unknown:
-            if len(self.unknown) < MOST_UNKNOWN:
-                self.unknown[word] = None
+    def _warn(self, number: int, translation: "Translation") -> None:
+        """With --confidence, how likely a translation is, and the words of it that are not."""
         if self.request.confidence:
-            warn_of_doubts(number, answer)
+            doubts = (word for word in translation.words if word.confidence is not None and word.confidence < DOUBTFUL)
+            words = ", ".join(f"{word.text} {word.confidence:.2f}" for word in doubts)
+            click.echo(f"{number:8}{translation.confidence:8.2f}  {words}".rstrip(), err=True)
 
 
 def read_record(line: str, number: int) -> dict[str, Any]:
@@ -153,16 +150,3 @@ def read_record(line: str, number: int) -> dict[str, Any]:
     if not isinstance(text, str) or not encodable(text):
         raise DataError(f'line {number} has no "text"', found=line[:80], do='give objects like {"text": "Hello"}')
     return record
-
-
-def warn_of_doubts(number: int, translation: "Translation") -> None:
-    """How likely a translation is, and the words of it that are not."""
-    doubts = (word for word in translation.words if word.confidence is not None and word.confidence < DOUBTFUL)
-    words = ", ".join(f"{word.text} {word.confidence:.2f}" for word in doubts)
-    click.echo(f"{number:8}{translation.confidence:8.2f}  {words}".rstrip(), err=True)
-
-
-def warn_of_unknown(words: Iterable[str]) -> None:
-    if listed := list(words):
-        more = " …" if len(listed) >= MOST_UNKNOWN else ""
-        click.echo(f"vidrio: not in the model's vocabulary: {', '.join(listed)}{more}", err=True)

@@ -23,11 +23,11 @@ def check(text: str, **given: Any) -> int:
     vidrio check "Hello world" --model lesson --softmax naive
     """
     from vidrio.glass.checking import check as check_trace
-    from vidrio.look.checked import view
+    from vidrio.look.receipt import check_view
 
     request = RunRequest.take(text, given)
     tried = request.run(request.open())
     tell_unknown(tried.after)
     checked = check_trace(tried.after.trace)
-    click.echo("\n".join(view(tried, checked)))
+    click.echo("\n".join(check_view(tried, checked)))
     return 1 if checked.wrong else 0

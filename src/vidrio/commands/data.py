@@ -1,17 +1,17 @@
 """`vidrio data clean`: sentence pairs, before a model learns from them."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import FILE, cleaning_options, json_option, print_json, read_options
+from vidrio.commands._options import FILE, LIMITS, LIMITS_OF, json_option, print_json, together, two_names
 from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from vidrio.data.clean import Tally
 
 
@@ -29,7 +29,10 @@ def data() -> None:
 @click.option("--to", type=FILE, help="A .tsv file to write. [only look]")
 @click.option("--held-out", type=click.IntRange(0), default=0, help="Hold out this many pairs, a tenth at most.")
 @click.option("--held-out-to", type=FILE, help="Where to write the held-out pairs.")
-@cleaning_options
+@click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1.")
+@click.option("--languages", callback=two_names, metavar="en,es", help="The languages; their scripts are checked.")
+@click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences.")
+@together(*LIMITS)
 @click.option("--samples", type=click.IntRange(0, 5), default=1, show_default=True, help="Of what is left out.")
 @json_option
 def clean(
@@ -39,43 +42,50 @@ def clean(
 
     Each line written has a source, a tab and a target. Held-out pairs share no source and no target with the others.
     """
-    from vidrio.data.prepare import Prepared
+    from vidrio.data.clean import Limits
+    from vidrio.data.prepare import CleaningOptions, Prepared
     from vidrio.data.prepare import clean as clean_into
+    from vidrio.data.read import corpora
 
     held_out = given.pop("held_out")
     if bool(held_out) != (held_out_to is not None) or (held_out_to and to is None):
         raise click.UsageError("--held-out and --held-out-to go together, and with --to.")
-    corpora, options = read_options(files, given, least=1 if to else 0)
+    languages = given["languages"] or ("", "")
+    sources = corpora(files, columns=given["columns"], languages=languages)
+    apart = corpora(given["apart"], languages=languages) if given["apart"] else []
+    options = CleaningOptions(
+        limits=Limits(**{name: given[name] for name in LIMITS_OF}),
+        languages=languages,
+        duplicates=given["keep_duplicates"],
+        apart=tuple(apart),
+        least=1 if to else 0,
+        held_out=(held_out, 0),
+    )
     paths = {part: path for part, path in (("train", to), ("dev", held_out_to)) if path is not None}
-    inputs = {path.resolve() for corpus in (*corpora, *options.apart) for path in corpus.paths}
+    inputs = {path.resolve() for corpus in (*sources, *apart) for path in corpus.paths}
     if len({path.resolve() for path in paths.values()} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("An input and an output are the same file.")
-    with Console() as console, _working_beside(to) as work:
-        clean_into(work, corpora, replace(options, held_out=(held_out, 0)), console.progress)
-        prepared = Prepared.load(work)
+    with Console() as console, _folder_beside(to) as work:
+        clean_into(Path(work), sources, options, console.progress)
+        prepared = Prepared.load(Path(work))
         for part, path in paths.items():
             _move(prepared.path(part), path)
     tally, written = prepared.tally, {str(path): prepared.pairs[part] for part, path in paths.items()}
-    layouts = {corpus.name: corpus.layout.words for corpus in corpora}
+    layouts = {corpus.name: corpus.layout.words for corpus in sources}
     if as_json:
         print_json({"layouts": layouts, **({"written": written} if paths else {}), **tally.to_json()})
     else:
         click.echo("\n".join(_report(layouts, tally, samples, written)))
 
 
-@contextmanager
-def _working_beside(to: Path | None) -> Iterator[Path]:
-    """A folder to work in: beside the file that will be written, so that the result can be moved there."""
+def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
+    """To work in: beside the file that will be written, so that the result can be moved there."""
     from tempfile import TemporaryDirectory
 
-    from vidrio.data.lock import locked
     from vidrio.model.files import is_plain_file, real_place
 
-    place = None if to is None or not is_plain_file(to) else real_place(to)
-    with ExitStack() as stack:
-        if place:
-            stack.enter_context(locked(Path(f"{place}.lock"), f"on {to}"))
-        yield Path(stack.enter_context(TemporaryDirectory(dir=place.parent if place else None, prefix=".vidrio-")))
+    place = real_place(to).parent if to is not None and is_plain_file(to) else None
+    return TemporaryDirectory(dir=place, prefix=".vidrio-")
 
 
 def _move(source: Path, to: Path) -> None:

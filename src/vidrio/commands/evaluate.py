@@ -51,9 +51,8 @@ def evaluate(
     options = as_options(translator.config, given)
     outcome = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
     if output is not None:
-        with writing(output) as lines:
-            for line in outcome.run.translations:
-                lines.write(line)
+        with writing(output) as (file, _):
+            file.writelines(f"{line}\n".encode() for line in outcome.run.translations)
     if as_json:
         asked = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
         print_json({**asked, "against": against, **asdict(outcome)})

@@ -17,7 +17,7 @@ def export(model_name: str, program: str, place: Path) -> None:
     hf: a folder for transformers; ctranslate2: a folder for ctranslate2.Translator; argos: a package for Argos
     Translate and LibreTranslate. Card and licence come along. docs/interop.md says which models can be exported.
     """
-    from vidrio.interop.exporting import export_model
+    from vidrio.interop.convert import export_model
 
     export_model(model_name, program, place)
     click.echo(f"{place}: {model_name} for {program}")

@@ -1,7 +1,6 @@
 """`vidrio lesson NAME SECTION`: a section of a lesson, whose experiments run while it is read."""
 
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,7 +75,7 @@ def lesson(name: str | None, section: str | None, wants_code: bool, language: "L
 
 
 def show(pieces: Iterable[str], pause: str) -> None:
-    """Markdown: drawn on a terminal, as it is anywhere else; before an answer the reader is asked to think."""
+    """Markdown; before an answer the reader is asked to think."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)
@@ -86,13 +85,5 @@ def show(pieces: Iterable[str], pause: str) -> None:
 
 
 def _show(markdown: str) -> None:
-    text = markdown.replace("</details>", "").strip("\n")
-    if not text:
-        return
-    if not sys.stdout.isatty():
+    if text := markdown.replace("</details>", "").strip("\n"):
         click.echo(f"{text}\n")
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console().print(Markdown(text), "")

@@ -17,9 +17,9 @@ from vidrio.model.json_text import json_text
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.look.changed import BeforeAfter
-    from vidrio.look.command_line import CommandLine
     from vidrio.look.run import LoadedModel, Look
     from vidrio.look.translated import Reading
+    from vidrio.look.writing import CommandLine
     from vidrio.search import Tree
 
 # NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
@@ -129,7 +129,7 @@ class RunRequest:
 
     def command_line(self) -> "CommandLine":
         """What must be told again to see the same run from another side."""
-        from vidrio.look.command_line import CommandLine
+        from vidrio.look.writing import CommandLine
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
         again |= self.search

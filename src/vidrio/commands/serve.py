@@ -43,7 +43,6 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @option("--files", type=FOLDER, help="Files are translated, too; they lie here for a while.")
 @option("--file-limit", type=click.IntRange(1), show_default=True, help="Bytes of a file.")
 @option("--file-minutes", type=click.FloatRange(0), show_default=True, help="When a file is deleted.")
-@option("--glossary", type=FILE, help="Terms of the first model: lines of term<TAB>translation, or a term to keep.")
 @option("--suggestions", type=FILE, help="Where suggested translations are added.")
 @option("--log", is_flag=True, help="A line on stderr for each request, without its texts.")
 @option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
@@ -64,7 +63,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
 
     # One sentence is small work: threads that wait for each other cost more than they bring, tenfold on a busy machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from vidrio.serve.running import serve as run
+    from vidrio.serve.app import serve as run
 
     open_browser = given.pop("open_browser")
     if given["key_required"] and given["keys"] is None:

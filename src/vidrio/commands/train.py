@@ -12,10 +12,8 @@ from vidrio.commands._options import LIMITS, LIMITS_OF, duration, names_of, toge
 from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
-    from vidrio.learn.plan import Request
-    from vidrio.learn.task import Task
-    from vidrio.learn.train import Learned
-    from vidrio.learn.validate import Judgement
+    from vidrio.learn.task import Request, Task
+    from vidrio.learn.train import Judgement, Learned
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
@@ -55,7 +53,7 @@ _RECIPE = (
     click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
     click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
     click.option("--batch-tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
-    click.option("--accumulate", type=click.IntRange(1), help="Batches to one step."),
+    click.option("--accumulate", type=click.IntRange(1), help="Batches to one step, of each process."),
     click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
     click.option("--dropout", type=float, help="[by the number of pairs]"),
     click.option("--subword-dropout", type=float, help="Of BPE merges: splits words in three ways."),
@@ -94,7 +92,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     """What the options ask for; what was not given is not in it."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import CleaningOptions
-    from vidrio.learn.plan import Request, Start, Stop
+    from vidrio.learn.task import Request, Start, Stop
 
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
@@ -145,7 +143,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
     machine.settle()  # before PyTorch is imported
     request = read_request(pairs, to, given, tuple(sys.argv[1:]))
     from vidrio.learn import train as training
-    from vidrio.learn.plan import Reporter
+    from vidrio.learn.task import Reporter
 
     machine.use(threads)
     with Console() as console:

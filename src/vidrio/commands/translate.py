@@ -8,8 +8,8 @@ import click
 
 from vidrio.commands._lines import translate_lines
 from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, ray_option, search_options
-from vidrio.commands._work import Request, Work, warn_of_unknown
-from vidrio.documents.suffixes import DOCUMENTS, OTHERS
+from vidrio.commands._work import Request, Work
+from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import ModelError
 from vidrio.text.utf8 import Decoder
 
@@ -88,7 +88,6 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
             click.echo("\n".join(work.on_text(text)))
         else:
             translate_lines(work)
-        warn_of_unknown(work.unknown)
 
 
 def is_document(request: Request) -> bool:
@@ -132,7 +131,7 @@ def refuse_contradictions(request: Request) -> None:
 def translate_document(request: Request) -> None:
     """A file, a text or standard input → a file or standard output. The name's suffix says which format it is."""
     from vidrio.commands._progress import bar
-    from vidrio.documents.aligned import answers
+    from vidrio.documents.aligned import aligned_by
     from vidrio.documents.formats import plan_file, suffix_of
     from vidrio.documents.terms import read_terms, with_terms
     from vidrio.model.files import write_output
@@ -149,9 +148,9 @@ def translate_document(request: Request) -> None:
     translator = Translator.load(request.model_name, request.workers)
     plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(request.glossary))
     found: list[Aligned] = []
-    with bar("translating", len(plan.asks)) as show:
-        for start in range(0, len(plan.asks), AT_ONCE):
-            found += answers(translator, plan.asks[start : start + AT_ONCE])
+    with bar("translating", len(plan.texts)) as show:
+        for start in range(0, len(plan.texts), AT_ONCE):
+            found += aligned_by(translator, plan.texts[start : start + AT_ONCE])
             show(len(found))
     written = plan.render(found)
     if request.target is None:

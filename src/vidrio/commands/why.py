@@ -4,16 +4,8 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import (
-    dtype_option,
-    json_option,
-    model_option,
-    precision_option,
-    print_json,
-)
+from vidrio.commands._options import dtype_option, json_option, model_option, precision_option, print_json
 from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, tell_unknown
-
-LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
 
 
 @click.command()
@@ -58,9 +50,6 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     if as_json:
         print_json(report.receipt_data(tried.after, address))
     elif kind:
-        line = report.copied(trace, address, kind)
-        click.echo(line)
-        if kind == "spreadsheet" and len(line) > LONGEST_CELL:
-            click.echo(f"note: {len(line):,} characters; most spreadsheets take {LONGEST_CELL:,}", err=True)
+        click.echo(report.copied(trace, address, kind))
     else:
         click.echo("\n".join(report.why(trace, address, file, precision)))

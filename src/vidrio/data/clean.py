@@ -60,7 +60,7 @@ class Limits:
 
     longest: int = 1000  # characters on one side
     ratio: float = 3.0  # how many times longer than usual one side may be
-    numbers: bool = True  # numbers must stand on both sides
+    numbers: bool = True  # numbers must be on both sides
     identical: int = 3  # so many words that are the same on both sides are not a translation
     source_scripts: frozenset[str] = frozenset()  # most letters must be of these
     target_scripts: frozenset[str] = frozenset()
@@ -144,7 +144,7 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _numbers_differ(source: str, target: str) -> bool:
-    """A number of two or more digits stands on one side only, though the other has numbers or it is a long one.
+    """A number of two or more digits is on one side only, though the other has numbers or it is a long one.
 
     A small number may be written as a word, a year as "the nineties"; what parts thousands and decimals does not count.
     """
@@ -162,26 +162,26 @@ def _numbers(text: str) -> set[str]:
 
 # --- what was left out ------------------------------------------------------------------------------------------------
 
-SAMPLES = 5  # kept for each reason
+SAMPLES = 5  # for each reason
 LONGEST_SAMPLE = 200  # characters
 
 # Every reason, in the order in which a pair is tested, and what it means.
 REASONS = {
     "invalid UTF-8": "the bytes are not UTF-8; the line is skipped",
     "line too long": "a line of more than 1,000,000 bytes is skipped unread",
-    "NUL character": "text files do not hold it; the line is skipped",
+    "NUL character": "no text has it; the line is skipped",
     "not JSON": "the line is not a JSON object",
-    "column missing": "the row does not have both columns, or not as text",
+    "column missing": "the row does not have both columns as text",
     "empty": "one side is blank",
     "too long": "one side has too many characters",
     "broken encoding": "text decoded wrongly at some time: Ã© for é, or the mark U+FFFD",
-    "control characters": "characters that no sentence holds",
+    "control characters": "characters that no sentence contains",
     "identical sides": "three or more words, the same on both sides",
     "wrong script": "most letters are of a script that the language does not use",
     "length ratio": "one side is far longer than the other, by the measure of all the pairs",
-    "numbers differ": "a number stands on one side only",
+    "numbers differ": "a number is on one side only",
     "duplicate": "the same pair came before, up to case and punctuation",
-    "stands in a held-out set": "the source or the target is that of a held-out pair, up to case and punctuation",
+    "repeats a held-out sentence": "the source or the target is that of a held-out pair, up to case and punctuation",
 }
 
 

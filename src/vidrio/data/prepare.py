@@ -45,16 +45,13 @@ class CleaningOptions:
     duplicates: bool = False  # keep them
     held_out: tuple[int, int] = (0, 0)  # pairs to validate and to test with; at most a tenth of all pairs together
     apart: tuple[Corpus, ...] = ()  # sets whose sentences training must never see
+    dev: tuple[Corpus, ...] = ()  # sets to validate and to test with, also kept apart; without them pairs are held out
+    test: tuple[Corpus, ...] = ()
     least: int = 1  # pairs; fewer are an error
     one_sided: bool = False  # texts, perhaps with a class, and no translations: only the text is tested and compared
 
 
-Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and to judge with; none: some are held out
-
-
-def clean(
-    folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress, given: Given = ((), ())
-) -> None:
+def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> None:
     """Write the pairs worth learning from, in the order of the files, and those that are held out, into this folder."""
     tally, work = Tally(), folder / "pairs.part"
     sources, targets = _first_pass(corpora, options, tally, work, progress)
@@ -82,7 +79,7 @@ def clean(
             comparing.done = number + 1
             corpus, place, source, target = line[:-1].split("\t")
             if not new[number] or part[number] == COPY:
-                reason = "stands in a held-out set" if new[number] else "duplicate"
+                reason = "repeats a held-out sentence" if new[number] else "duplicate"
                 tally.skip(reason, f"{corpora[int(corpus)].name}:{place}", source, target)
                 continue
             files[part[number]].write(f"{source}\t{target}\n")
@@ -92,7 +89,7 @@ def clean(
                 of_corpus[int(corpus)] += 1
                 if counts[TRAIN] <= _COUNTED:
                     words.update(f"{source} {target}".split())
-        for which, sets in enumerate(given, 1):
+        for which, sets in enumerate((options.dev, options.test), 1):
             for source, target in _tidy_pairs(sets):
                 if source and target:
                     files[which].write(f"{source}\t{target}\n")
@@ -118,9 +115,7 @@ def _first_pass(
             limits = suited(options.limits, [pair[:2] for pair in sample], options.languages)
             for pair in chain(sample, pairs):
                 source, target = tidy(pair.source), tidy(pair.target)
-                reason = "" if source and target else "empty"
-                if not options.one_sided:
-                    reason = fault(source, target, limits)
+                reason = ("" if source and target else "empty") if options.one_sided else fault(source, target, limits)
                 if reason:
                     tally.skip(reason, f"{corpus.name}:{pair.line}", pair.source, pair.target)
                 else:
@@ -133,7 +128,7 @@ def _first_pass(
 
 def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
     """Checksums of the sentences in sets that are kept apart; an empty one is no sentence."""
-    pairs = list(_tidy_pairs(options.apart))
+    pairs = list(_tidy_pairs((*options.apart, *options.dev, *options.test)))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if options.one_sided:
         targets = sources
@@ -157,17 +152,17 @@ def pair_keys(sources: Keys, targets: Keys) -> Keys:
 
 
 def first_of_each(keys: Keys) -> NDArray[np.bool_]:
-    """True where a key stands for the first time."""
+    """True where a key occurs for the first time."""
     first = np.zeros(len(keys), dtype=bool)
     first[np.unique(keys, return_index=True)[1]] = True
     return first
 
 
 def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[Keys, Keys]) -> NDArray[np.int8]:
-    """The part of each pair: 1, 2 … held out, as many as wanted; COPY where a side stands in a held-out pair or in the
+    """The part of each pair: 1, 2 … held out, as many as wanted; COPY where a side is also in a held-out pair or in the
     `given` sets; else TRAIN.
 
-    The pairs whose sides stand nowhere else are held out first, so that usually no copy has to be left out for them.
+    The pairs whose sides are in no other pair are held out first, so that usually no copy has to be left out for them.
     """
     part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
     free = np.flatnonzero(part == TRAIN)
@@ -184,13 +179,13 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
 
 
 def _times(keys: Keys) -> NDArray[np.int64]:
-    """How often each key stands in all of them."""
+    """How often each key occurs among all of them."""
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[which]
 
 
 def _mixed(keys: Keys) -> Keys:
-    """Well mixed bits (the end of splitmix64), so that the lowest is nobody's choice."""
+    """Well mixed bits (the end of splitmix64), so that the lowest ones are a fair choice."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
@@ -241,19 +236,17 @@ def both_sides(part: Path) -> Iterator[tuple[str, str]]:
             yield source, target
 
 
-def prepare(
-    folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress, given: Given = ((), ())
-) -> Prepared:
+def prepare(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> Prepared:
     """The pairs of these corpora in this folder, made now, or found there."""
-    made_from = key_of(corpora, options, given)
-    return Prepared.load(once(folder, made_from, lambda to: clean(to, corpora, options, progress, given)))
+    key = key_of(corpora, options)
+    return Prepared.load(once(folder, key, lambda to: clean(to, corpora, options, progress)))
 
 
-def key_of(corpora: Sequence[Corpus], options: CleaningOptions, given: Given = ((), ())) -> str:
+def key_of(corpora: Sequence[Corpus], options: CleaningOptions) -> str:
     """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, options."""
-    every = (*corpora, *options.apart, *given[0], *given[1])
+    every = (*corpora, *options.apart, *options.dev, *options.test)
     files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
-    return checksum([_VERSION, files, repr((list(corpora), options, list(map(list, given))))])
+    return checksum([_VERSION, files, repr((list(corpora), options))])
 
 
 # --- once -------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-"""Sentence pairs from files: two aligned texts, TSV, CSV or JSON lines. And plain texts, each as a pair with
-itself.
+"""Sentence pairs from files: two aligned texts, TSV, CSV or JSON lines. And plain texts, each as a pair with itself.
 
 `corpora` recognises what the given names are; `read` streams one of them, pair by pair, in bounded memory. A row that
 is not a pair is counted with its reason and skipped; a file that cannot be used at all is a DataError.
@@ -51,7 +50,7 @@ class Layout(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation, and the line (or row) where they stand."""
+    """A sentence and its translation, and the line (or row) that they come from."""
 
     source: str
     target: str
@@ -62,8 +61,8 @@ class Pair(NamedTuple):
 class Corpus:
     """A file, or two aligned ones, that pairs are read from."""
 
-    form: str  # aligned, tsv, csv, jsonl or lines
-    paths: tuple[Path, ...]  # two if aligned
+    form: str  # text (one file, or two aligned ones), tsv, csv or jsonl
+    paths: tuple[Path, ...]
     layout: Layout
     weight: float = 1.0  # how often each pair is seen, beside those of other corpora
 
@@ -97,7 +96,7 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
             else:
                 waiting.pop(0)
                 layout = Layout(0, 1, False, "line by line")
-                recognised.append(Corpus("aligned", (path, Path(other)), layout, weight * factor))
+                recognised.append(Corpus("text", (path, Path(other)), layout, weight * factor))
     if problems or not recognised:
         raise DataError(
             "these sentence pairs cannot be read" if problems else "no sentence pairs are given",
@@ -111,13 +110,14 @@ def texts(names: Sequence[str]) -> list[Corpus]:
     """Files of plain text, to learn to continue: one text a line."""
     if problems := [wrong for name in names if (wrong := _problem(Path(name)))]:
         raise DataError("these texts cannot be read", found="; ".join(problems), do="give files with one text a line")
-    return [Corpus("lines", (Path(name),), Layout(0, 0, False, "one text a line")) for name in names]
+    return [Corpus("text", (Path(name),), Layout(0, 0, False, "one text a line")) for name in names]
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
     """Every pair of a corpus, in its order; what cannot be read as a pair goes into the tally."""
     source, target, header, _ = corpus.layout
-    for number, row in islice(_rows(corpus, tally, work), int(header and corpus.form in ("tsv", "csv")), None):
+    rows = _READERS[corpus.form](corpus.paths, tally, work)
+    for number, row in islice(rows, int(header and corpus.form in ("tsv", "csv")), None):
         tally.read += 1
         pair = _cell(row, source), _cell(row, target)
         if isinstance(pair[0], str) and isinstance(pair[1], str):
@@ -214,22 +214,7 @@ def _line(number: int, line: bytes) -> Line:
 # --- rows of every form -----------------------------------------------------------------------------------------------
 
 
-def _rows(corpus: Corpus, tally: Tally, work: Work | None = None) -> Rows:
-    if corpus.form in ("aligned", "lines"):
-        return _aligned(corpus.paths, tally, work)
-    return _table(corpus.paths[0], corpus.form, tally, work)
-
-
-def _table(path: Path, form: str, tally: Tally, work: Work | None = None) -> Rows:
-    readers: dict[str, Callable[[Path, Tally, Work | None], Rows]] = {
-        "tsv": _tsv,
-        "csv": _csv,
-        "jsonl": _json_lines,
-    }
-    return readers[form](path, tally, work)
-
-
-def _aligned(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
+def _text(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
     """Files side by side; a faulty line takes its partner with it, and the files must end together."""
     for side_by_side in zip_longest(*(read_lines(path, work) for path in paths)):
         if None in side_by_side:
@@ -246,7 +231,8 @@ def _aligned(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
             yield side_by_side[0].number, [line.text for line in side_by_side]
 
 
-def _tsv(path: Path, tally: Tally, work: Work | None) -> Rows:
+def _tsv(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
+    [path] = paths
     for line in read_lines(path, work):
         if line.fault:
             _skip(tally, path, line)
@@ -254,8 +240,9 @@ def _tsv(path: Path, tally: Tally, work: Work | None) -> Rows:
             yield line.number, line.text.split("\t")
 
 
-def _csv(path: Path, tally: Tally, work: Work | None) -> Rows:
+def _csv(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
     """Rows of a CSV file; one may reach over several lines. The delimiter is what the first line has most of."""
+    [path] = paths
     faulty: list[Line] = []
 
     def lines() -> Iterator[str]:
@@ -278,7 +265,8 @@ def _csv(path: Path, tally: Tally, work: Work | None) -> Rows:
         raise DataError(f"{path} is not a CSV file", found=found, do="look for an unpaired quotation mark") from None
 
 
-def _json_lines(path: Path, tally: Tally, work: Work | None) -> Rows:
+def _json_lines(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
+    [path] = paths
     for line in read_lines(path, work):
         try:
             record = None if line.fault else json.loads(line.text.strip() or "{}")
@@ -304,14 +292,22 @@ def _skip(tally: Tally, path: Path, line: Line) -> None:
     tally.skip(line.fault, f"{path}:{line.number}", line.text)
 
 
+_READERS: dict[str, Callable[[Sequence[Path], Tally, Work | None], Rows]] = {
+    "text": _text,
+    "tsv": _tsv,
+    "csv": _csv,
+    "jsonl": _json_lines,
+}
+
 # --- which columns ----------------------------------------------------------------------------------------------------
 #
 # What was recognised is always shown in words, so that a wrong guess can be seen and corrected with --columns.
 
 
 def _recognise(path: Path, form: str, columns: Names | None, languages: Names) -> Layout:
-    """Where a table's pairs stand: as asked for, or as its first rows show."""
-    rows = [row for _, row in islice(_table(path, form, Tally()), _SAMPLE if form in ("tsv", "csv") else 1)]
+    """Where a table's pairs are: as asked for, or as its first rows show."""
+    first_rows = islice(_READERS[form]([path], Tally(), None), _SAMPLE if form in ("tsv", "csv") else 1)
+    rows = [row for _, row in first_rows]
     if not rows:
         found = "no line is a JSON object" if form == "jsonl" else "no row"
         raise DataError(f"{path} holds no sentence pairs", found=found, do="give a file with pairs")

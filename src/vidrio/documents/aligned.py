@@ -1,11 +1,12 @@
-"""A translated text with what its words came from, as marked-up text needs it."""
+"""A translation as a document needs it: it looks as its source does, and says where its words came from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from vidrio.documents.polish import as_source
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
+
+MARKS = ".!?…。！？"
 
 
 class Link(NamedTuple):
@@ -19,25 +20,40 @@ class Link(NamedTuple):
 class Aligned(NamedTuple):
     source: str
     text: str
-    links: tuple[Link, ...] = ()
+    links: Iterable[Link] = ()  # read once at most
 
 
-class Ask(NamedTuple):
-    """A text to translate, and whether its words have to be aligned."""
-
-    text: str
-    aligned: bool = False
+def aligned(source: str, translation: Translation) -> Aligned:
+    text = as_source(source, translation.text)
+    return Aligned(source, text, _links(translation, len(text)))
 
 
-def answer(translation: Translation, ask: Ask) -> Aligned:
-    """A translation that looks as its source does, with its alignment if that was asked for."""
-    text = as_source(ask.text, translation.text)
-    if not ask.aligned:
-        return Aligned(ask.text, text)
-    links = (Link(link.target.start, link.target.end, link.source.start) for link in translation.alignment)
-    return Aligned(ask.text, text, tuple(link for link in links if link.end <= len(text)))
-
-
-def answers(translator: Translator, asks: Sequence[Ask]) -> list[Aligned]:
+def aligned_by(translator: Translator, texts: Sequence[str]) -> list[Aligned]:
     """The texts of a document, translated by one model."""
-    return list(map(answer, translator.translate([ask.text for ask in asks]), asks))
+    return list(map(aligned, texts, translator.translate(texts)))
+
+
+def _links(translation: Translation, length: int) -> Iterator[Link]:
+    """A generator, so that the alignment of a text without marks is never worked out."""
+    for link in translation.alignment:
+        if link.target.end <= length:
+            yield Link(link.target.start, link.target.end, link.source.start)
+
+
+def as_source(source: str, translation: str) -> str:
+    """The translation with the final mark that the source has, or none, and in lower case if the source is: clients of
+    LibreTranslate rely on it."""
+    text, found = source.rstrip(), translation.rstrip()
+    rest = translation[len(found) :]
+    if not text or not found:
+        return translation
+    if text[-1] not in MARKS:
+        if found.endswith(".") and not found.endswith("..") and text[-1].isalnum():
+            found = found[:-1]
+    elif text[-1] in ".…" and found[-1].isalnum():
+        found += text[-1]
+    if text.islower() and found[:1].isupper() and not found[1:2].isupper():
+        found = found[0].lower() + found[1:]
+    elif text.isupper() and not found.isupper() and sum(map(str.isalpha, text)) > 1 and " " in text:
+        found = found.upper()
+    return found + rest

@@ -73,7 +73,7 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
             text = f"\\{text}" if text[:1] in "#>+-" else text.replace(".", "\\.", 1)
         return text.replace("\n", f"\n{line_start}")
 
-    return Plan(inner.asks, render)
+    return Plan(inner.texts, render)
 
 
 def _tokens(found: Found) -> Iterator[Token]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from vidrio.documents.aligned import Aligned, Ask
+from vidrio.documents.aligned import Aligned
 from vidrio.documents.inline import Element, Inline, Piece, carry, written
 
 Kind = Literal["text", "start", "end", "thing"]  # a thing: a comment, an image, whatever has no text within
@@ -70,7 +70,7 @@ class Dialect:
 class Planned(NamedTuple, Generic[T]):
     """The texts of a document, and the document made from their translations."""
 
-    asks: list[Ask]
+    texts: list[str]
     render: Callable[[Sequence[Aligned]], T]
 
 
@@ -82,10 +82,10 @@ def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Pl
     """Several documents as one: what is put together of what each of them became."""
 
     def render(found: Sequence[Aligned]) -> T:
-        answers = iter(found)
-        return put([one.render(list(islice(answers, len(one.asks)))) for one in plans])
+        rest = iter(found)
+        return put([one.render(list(islice(rest, len(one.texts)))) for one in plans])
 
-    return Planned([ask for one in plans for ask in one.asks], render)
+    return Planned([text for one in plans for text in one.texts], render)
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
@@ -144,7 +144,7 @@ def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
         value = token.attributes.get(name, "")
         if name not in wanted or not written_value or not any(map(str.isalpha, value)):
             return match[0]
-        insets.append(Plan([Ask(value)], quoted))
+        insets.append(Plan([value], quoted))
         return f'{match[0][: match.start(2) - match.start()]}"\x00{len(insets) - 1}\x00"'
 
     name_end = len(token.name) + 1
@@ -264,7 +264,7 @@ def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     def render(found: Sequence[Aligned]) -> str:
         return raw if found[0].text == source.text else written(carry(source, found[0]), elements, dialect.escape)
 
-    yield Plan([Ask(source.text, source.marked)], render)
+    yield Plan([source.text], render)
     yield "".join(reversed(after))
 
 

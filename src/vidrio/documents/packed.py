@@ -1,17 +1,18 @@
-"""Files that are archives: DOCX, ODT, EPUB. Only the parts with words are written anew; the others are copied."""
+"""Files that are archives of XML: DOCX, ODT, EPUB. Only the parts with words are written anew; others are copied."""
 
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape, unescape
 from io import BytesIO
 from posixpath import dirname, join, normpath
+from typing import Any
 from urllib.parse import unquote
+from xml.parsers import expat
 
 from vidrio.documents.html import HTML
 from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, names, plan, together
-from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
 
 MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
@@ -138,12 +139,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
                 name = info.filename
                 if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
                     raise DataError("a part of this archive has an unsafe name", found=name[:80], do="save it again")
-                if info.flag_bits & 1:
-                    raise DataError("this archive is encrypted", found=name[:80], do="save it without a password")
-                with archive.open(info) as part:
-                    found[name] = part.read(info.file_size + 1)  # what it says of itself may be wrong
-                if len(found[name]) != info.file_size:
-                    raise DataError("this archive is damaged", found=f"the size of {name[:80]}", do="save it again")
+                found[name] = archive.read(info)  # no more than it says of itself
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise DataError("this archive cannot be read", found=f"{error!s:.200}", do="save it again") from None
     return found
@@ -160,3 +156,63 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
         return out.getvalue()
 
     return together(list(plans.values()), put)
+
+
+# --- XML --------------------------------------------------------------------------------------------------------------
+
+Event = tuple[int, str, str, Any]  # where it begins in the bytes, its kind, its name, an element's attributes
+
+
+def tokens(data: bytes, what: str) -> list[Token]:
+    """An XML file as tokens that make it up again, by expat; `what` it is, for the message if it is none. Entities of
+    its own are refused: they can grow without end."""
+    events: list[Event] = []
+    parser = expat.ParserCreate()
+    parser.buffer_text = False
+
+    def noting(kind: str) -> Callable[..., None]:
+        def note(name: str = "", attributes: Any = None, *more: Any) -> None:
+            events.append((parser.CurrentByteIndex, kind, name, attributes))
+
+        return note
+
+    def refuse(*declared: Any) -> None:
+        raise DataError(f"{what} declares entities", found=str(declared[0])[:80], do="replace them with their text")
+
+    parser.StartElementHandler, parser.EndElementHandler = noting("start"), noting("end")
+    parser.CharacterDataHandler = noting("text")
+    parser.CommentHandler = parser.ProcessingInstructionHandler = noting("thing")
+    parser.StartCdataSectionHandler, parser.EndCdataSectionHandler = noting("literal"), noting("literal end")
+    parser.EntityDeclHandler = refuse
+    parser.DefaultHandler = noting("other")
+    try:
+        data.decode("utf-8")
+        parser.Parse(data, True)
+    except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
+        raise DataError(f"{what} is not XML in UTF-8", found=str(error), do="save it again") from None
+    return _cut(data, events)
+
+
+def _cut(data: bytes, events: list[Event]) -> list[Token]:
+    """Each event with the bytes from where it begins to where the next one does."""
+    found: list[Token] = []
+    ends = [*(event[0] for event in events[1:]), len(data)]
+    literal = False
+    for (at, kind, name, attributes), end in zip(events, ends, strict=True):
+        raw = data[at:end].decode("utf-8")
+        literal = kind == "literal" or (literal and kind != "literal end")
+        if literal or kind == "literal end":
+            found.append(Token("thing", raw))
+        elif kind == "text" or (kind == "other" and raw.startswith("&")):
+            if found and found[-1].kind == "text":
+                raw = found.pop().raw + raw
+            found.append(Token("text", raw, text=unescape(raw)))
+        elif kind == "end" and found and found[-1].kind == "start" and not found[-1].raw:  # <br/>: both at one place
+            found[-1] = Token("thing", raw, name, attributes=found[-1].attributes)
+        elif kind == "start":
+            found.append(Token("start", raw, name, attributes=attributes))
+        elif kind == "end":
+            found.append(Token("end", raw, name))
+        else:
+            found.append(Token("thing", raw, "" if kind == "thing" else "what stands before the text"))
+    return found

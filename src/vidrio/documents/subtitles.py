@@ -31,7 +31,7 @@ def _cue(text: str) -> Plan:
     if any(line.lstrip().startswith(("-", "–", "♪")) for line in lines):
         return joined([part for line in lines for part in (_cue(line) if len(lines) > 1 else _line(line), "\n")][:-1])
     inner = _line(text)
-    return Plan(inner.asks, lambda found: wrapped(inner.render(found), len(lines)))
+    return Plan(inner.texts, lambda found: wrapped(inner.render(found), len(lines)))
 
 
 def _line(text: str) -> Plan:

@@ -9,12 +9,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vidrio.documents.aligned import Aligned, Link
-from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.protect import spans
+
+if TYPE_CHECKING:
+    from vidrio.documents.markup import Planned, T
 
 Terms = tuple[tuple[str, str], ...]  # each with what stands for it
 
@@ -93,7 +95,7 @@ def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
     source, in_source = _replaced(found.source, [(placeholder, term) for placeholder, term, _ in hidden.places])
     text, in_text = _replaced(found.text, [(placeholder, target) for placeholder, _, target in hidden.places])
     links = (Link(in_text(link.start), in_text(link.end), in_source(link.source)) for link in found.links)
-    return Aligned(source, text, tuple(links))
+    return Aligned(source, text, links)
 
 
 def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Callable[[int], int]]:
@@ -104,12 +106,11 @@ def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Calla
     return text, lambda place: place + sum(longer for end, longer in moves if end <= place)
 
 
-def with_terms(plan: Planned[T], terms: Terms) -> Planned[T]:
+def with_terms(plan: "Planned[T]", terms: Terms) -> "Planned[T]":
     """A document whose texts have placeholders for the terms."""
-    hidden = [hide(ask.text, terms) for ask in plan.asks]
-    asks = [ask._replace(text=one.text) for ask, one in zip(plan.asks, hidden, strict=True)]
+    hidden = [hide(text, terms) for text in plan.texts]
 
-    def render(found: Sequence[Aligned]) -> T:
+    def render(found: Sequence[Aligned]) -> "T":
         return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
 
-    return Planned(asks, render)
+    return plan._replace(texts=[one.text for one in hidden], render=render)

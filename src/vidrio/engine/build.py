@@ -11,7 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from vidrio.engine.native import FUNCTIONS
+from vidrio.engine.library import FUNCTIONS
 from vidrio.errors import VidrioError
 
 HERE = Path(__file__).parent

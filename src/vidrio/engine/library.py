@@ -1,6 +1,5 @@
-"""Which build of the engine runs: the best machine code for this processor if it is there, else WebAssembly.
-
-All of them give the same bits. `VIDRIO_ENGINE` names one of them, for tests and benchmarks.
+"""The engine as a library, and which build of it runs: the best machine code for this processor if it is there, else
+WebAssembly. All of them give the same bits. `VIDRIO_ENGINE` names one, for tests and benchmarks.
 """
 
 import ctypes
@@ -8,10 +7,10 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from vidrio.engine.native import Native
 from vidrio.errors import ConfigError
 
 BUILT = Path(__file__).parent / "built"
@@ -26,26 +25,126 @@ NEEDED = {
     "avx2": {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"},
 }
 
+# Results and arguments as in engine.h: p for a pointer, i for int32_t, l for int64_t.
+FUNCTIONS = {
+    **{"model_load": "p:ppipl", "model_problem": "p:", "model_free": ":p"},
+    **{"search_new": "p:pi", "search_add": "p:pppipipi", "search_run": "i:pi", "search_next": "p:p"},
+    **{"search_drop": ":pp", "search_free": ":p"},
+    **{"sentence_count": "i:p", "sentence_length": "i:pi", "sentence_read": "i:pipppp"},
+    **{"forced": "i:pppipipp", "classify": "i:pppip"},
+    **{"record_new": "p:", "record_count": "i:p", "record_quantity": "p:pi", "record_values": "p:pi"},
+    **{"record_free": ":p"},
+}
+TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "l": ctypes.c_int64}
+ROOM = 1 << 16  # bytes for the arguments of a call of WebAssembly; a call that needs more gets more
+
 
 class Library(Protocol):
-    """The engine, loaded. What it calls an address means something to it alone."""
+    """The engine, loaded. An address is meaningful to the library that it came from, and to no other."""
 
     shares_models: bool  # whether any number of threads may use one model; else each thread needs a library of its own
 
     @property
     def functions(self) -> Any: ...  # of engine.h, by their names; pointers are addresses, ctypes arrays or bytes
-    def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int: ...
-    def free(self, name: str, *addresses: int) -> None: ...
+    def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int: ...  # a model's address, or 0
+    def free(self, name: str, *addresses: int) -> None: ...  # a model or a search
     def read(self, address: int, size: int = -1) -> bytes: ...  # so many bytes, or as many as come before a zero
 
 
+class Native:
+    """The engine as machine code in this process: a shared library. Calls leave other Python threads running."""
+
+    shares_models = True
+
+    def __init__(self, path: Path) -> None:
+        self.functions = ctypes.CDLL(str(path))
+        for name, types in FUNCTIONS.items():
+            result, arguments = types.split(":")
+            function = getattr(self.functions, name)
+            function.restype = TYPES[result] if result else None
+            function.argtypes = [TYPES[letter] for letter in arguments]
+
+    def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int:
+        place = ctypes.addressof(ctypes.c_char.from_buffer(data))  # of writable memory, which is not written to
+        return self.functions.model_load(sizes, tensors, len(tensors) // 3, place, len(data)) or 0
+
+    def free(self, name: str, *addresses: int) -> None:
+        getattr(self.functions, name)(*addresses)
+
+    def read(self, address: int, size: int = -1) -> bytes:
+        return ctypes.string_at(address, size)
+
+
+class Instance(Protocol):
+    """An instance of the WebAssembly module, as wasmtime (wasm.py) or a browser (browser.py) runs it."""
+
+    shares_models: bool
+
+    def call(self, name: str, *numbers: int) -> int: ...
+    def write(self, address: int, data: Any) -> None: ...
+    def read(self, address: int, size: int = -1) -> bytes: ...
+
+
+class Wasm:
+    """The engine as WebAssembly: on any processor, and shut in. Whatever a model file holds, the module reaches its own
+    memory and nothing else; it imports no function. So arguments are copied into its memory, and results out of it."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance, self.shares_models, self.read = instance, instance.shares_models, instance.read
+        self._room = self._place = 0
+
+    @property
+    def functions(self) -> "Wasm":
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in FUNCTIONS:
+            raise AttributeError(name)
+        return partial(self._call, name)
+
+    def _call(self, name: str, *arguments: Any) -> int:
+        given = [bytes(a) if isinstance(a, ctypes.Array) else a for a in arguments]
+        needed = sum(len(data) + 7 & ~7 for data in given if isinstance(data, bytes))
+        if needed > self._room:
+            self._instance.call("free", self._place)
+            self._room, self._place = max(ROOM, needed), self._instance.call("malloc", max(ROOM, needed))
+            assert self._place, "no memory for the arguments"
+        places, place = [], self._place
+        for data in given:
+            if isinstance(data, bytes):
+                self._instance.write(place, data)
+                places.append(place)
+                place += len(data) + 7 & ~7
+            else:
+                places.append(data or 0)
+        result = self._instance.call(name, *places)
+        for argument, place in zip(arguments, places, strict=True):
+            if isinstance(argument, ctypes.Array) and len(argument):
+                size = ctypes.sizeof(argument)
+                ctypes.memmove(argument, self._instance.read(place, size), size)
+        return result
+
+    def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int:
+        place = self._instance.call("malloc", len(data))
+        if not place:
+            raise MemoryError("WebAssembly has at most 4 GB")
+        self._instance.write(place, data)
+        model = self._call("model_load", sizes, tensors, len(tensors) // 3, place, len(data))
+        self._instance.call("free", place)
+        return model
+
+    def free(self, name: str, *addresses: int) -> None:
+        if self.shares_models:  # else the instance goes with its one model, and another thread may be in it now
+            self._call(name, *addresses)
+
+
 def opener(wish: str | None = None) -> Callable[[], Library]:
-    """What opens the library that is wished for, or the best one that runs here, any number of times."""
+    """What opens the wished build, or the best one that runs here, any number of times."""
     if sys.platform == "emscripten":
         from vidrio.engine import browser
 
         code = browser.best(BUILT, list(MODULES.values()))
-        return lambda: browser.Browser(code)
+        return lambda: Wasm(browser.Browser(code))
     wish = wish or os.environ.get(WISH) or "auto"
     if wish not in CHOICES:
         raise ConfigError(
@@ -67,7 +166,7 @@ def opener(wish: str | None = None) -> Callable[[], Library]:
             do=f"make engine, or leave {WISH} away",
         )
     try:
-        from vidrio.engine.wasm import Module, Wasm
+        from vidrio.engine.wasm import Module, Wasmtime
     except ImportError:
         raise ConfigError(
             "there is no engine for this system",
@@ -76,7 +175,7 @@ def opener(wish: str | None = None) -> Callable[[], Library]:
         ) from None
 
     module = Module(BUILT / MODULES.get(wish, "engine.wasm"))
-    return lambda: Wasm(module)
+    return lambda: Wasm(Wasmtime(module))
 
 
 def native_path(name: str) -> Path:
@@ -90,7 +189,7 @@ def supports(name: str) -> bool:
     system = platform.system()
     if system == "Linux":
         try:
-            with open("/proc/cpuinfo", "rb") as file:  # it says the same of every core; the first is soon read
+            with open("/proc/cpuinfo", "rb") as file:  # it says the same of every core, and the first is soon read
                 flags = next((line for line in file if line.startswith(b"flags")), b"")
         except OSError:  # a container without /proc
             return False

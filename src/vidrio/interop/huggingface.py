@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from vidrio.glass.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, array_of, damaged, need, read_pieces, unsupported
+from vidrio.interop.foreign import Foreign, Side, array_of, damaged, need, read_pieces, read_tensors, unsupported
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
-from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_json
 from vidrio.model.parameters import ParameterSpec

@@ -21,11 +21,11 @@ from vidrio.interop.foreign import (
     check_pieces,
     damaged,
     need,
+    read_tensors,
     sentence_piece_proto,
     unsupported,
 )
 from vidrio.interop.names import by_heads, flat_shape, marian_name
-from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import ParameterSpec, parameter_specs
 

@@ -3,11 +3,12 @@
 Read in this order:
   plain                    the whole of training on one screen, for a lesson's model
   train                    a training of your own, phase after phase:
-    task                   the user's files → something to learn from (data/: read → clean → prepare)
-    plan, choose           what is asked for, and what a run learns by
-    batches, model, loss   pairs → batches → predictions → loss (parameters: of the model)
-    loop                   batch → gradient → step → metrics → validate (optimiser: the step itself)
-    state, run_files       what a run is, and what it leaves on disk
-    validate               how good the model is
-  machine, processes       what it trains on; several processes as one
+    task                   what is asked for; the user's files → something to learn from (data/: read → clean → prepare)
+    plan                   what the run learns by: sizes, rates, batches, when to stop
+    batches, model, loss   pairs → batches → predictions → loss
+    parameters             all trained numbers as one vector, and a step that changes them
+    loop                   batch → gradient → step → metrics → validate
+    validate               how good the model is meanwhile
+    state                  all that a run has learned so far, and its folder
+  machine                  threads, memory, device; several processes as one
 """

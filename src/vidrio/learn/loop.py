@@ -1,7 +1,7 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-`State` holds all of a run, and the loop changes nothing else. So a run can be stopped at any moment and goes
-on exactly: on a CPU the losses that follow are the same to the last bit.
+`State` holds all of a run, and the loop changes nothing else. So a run can be stopped at any moment and goes on
+exactly: on a CPU the losses that follow are the same to the last bit.
 """
 
 import math
@@ -21,17 +21,16 @@ import torch
 from torch import Tensor
 
 from vidrio.errors import RunError
-from vidrio.learn import model, run_files
+from vidrio.learn import model
 from vidrio.learn.batches import Examples, Ids, Streamed, collate, stream
 from vidrio.learn.loss import gradient_of
-from vidrio.learn.optimiser import Schedule, clip, update_by_muon
-from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import METRICS, Recipe, Stop
-from vidrio.learn.processes import ALONE, Processes
-from vidrio.learn.state import State, save_state
+from vidrio.learn.machine import ALONE, Processes
+from vidrio.learn.parameters import Parameters, Schedule, clip, update_by_muon
+from vidrio.learn.plan import METRICS, Recipe
+from vidrio.learn.state import RunFolder, State
+from vidrio.learn.task import Stop
 
 EVERY = 10  # steps between two lines of metrics
-SAVE = 300  # seconds between two saved states, besides those at validations
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
 
 Validate = Callable[[model.Network], dict[str, Any]]
@@ -58,9 +57,11 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     with closing(Halves(state.parameters.flat.device)) as halves, Interruption() as interruption:
         while not is_over(state, recipe):
             before = share_over(recipe.stop, state), state.epoch
-            take_step(training, list(islice(batches, recipe.accumulate)), state, clock, halves)
+            take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, halves)
             ends = is_over(state, recipe)
-            due, stopped = processes.any_of(folder.is_due(), interruption.asked)
+            # What holds for one process holds for all.
+            wishes = torch.tensor([folder.is_due(), interruption.asked], dtype=torch.float32)
+            due, stopped = (processes.sum(wishes) > 0).tolist()
             if state.step % EVERY == 0 or ends:
                 yield folder.log(step_metrics(state, recipe, clock))
             if ends or validation_due(before, state, recipe):
@@ -74,36 +75,6 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
             folder.snapshot(state)
             if stopped:
                 raise KeyboardInterrupt
-
-
-class RunFolder:
-    """Writes a run's state, metrics and snapshots; without a folder, nothing."""
-
-    def __init__(self, run: Path | None, state: State) -> None:
-        self.run, self.saved = run, time.monotonic()
-        if run is not None:
-            run.mkdir(parents=True, exist_ok=True)
-            run_files.forget_metrics_after(run, state.step)
-        if state.step == 0:
-            self.snapshot(state)
-
-    def log(self, record: dict[str, Any]) -> dict[str, Any]:
-        """One more line of metrics."""
-        if self.run is not None:
-            run_files.add_metrics(self.run, record)
-        return record
-
-    def is_due(self) -> bool:
-        return time.monotonic() - self.saved > SAVE
-
-    def save(self, state: State) -> None:
-        if self.run is not None:
-            save_state(self.run, state)
-        self.saved = time.monotonic()
-
-    def snapshot(self, state: State) -> None:
-        if self.run is not None and run_files.is_due(state.step):
-            run_files.keep_snapshot(self.run, state.step, state.parameters.to_arrays())
 
 
 class Interruption:
@@ -264,11 +235,12 @@ def validation_due(before: tuple[float, float], state: State, recipe: Recipe) ->
 def validate(training: Training, state: State) -> dict[str, Any]:
     """Score the mean of the parameters and keep the best; enough validations without a better one end the run."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
+    figures = torch.zeros(2, dtype=torch.float64)  # the other processes', which add nothing to the leading one's
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)
         scores = training.validate(model.build(average, getattr(torch, recipe.precision)))
-    figures = [scores.get(name, math.inf) for name in (recipe.metric, "loss")]
-    score, loss = processes.broadcast(torch.tensor(figures, dtype=torch.float64)).tolist()
+        figures = torch.tensor([scores.get(name, math.inf) for name in (recipe.metric, "loss")], dtype=torch.float64)
+    score, loss = processes.sum(figures).tolist()
     is_best = state.best_score is None or (
         rank(score, loss, recipe.metric) < rank(state.best_score, state.best_loss, recipe.metric)
     )

@@ -1,19 +1,26 @@
-"""This machine: settings of the process that decide how fast it trains on a CPU and in how much memory, the
-device to train on. PyTorch must not be imported yet for `settle`.
+"""What trains: this machine's settings, its device and precision, and several processes as one.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
-for milliseconds, which is well on an idle machine; where anything else runs, it takes the core from the thread that it
+for milliseconds, which is fine on an idle machine; where anything else runs, it takes the core from the thread that it
 waits for. Spinning for some microseconds costs nothing when idle and makes training half as fast again when not.
 
-Memory: PyTorch's library for matrix products (oneDNN) and the layer between the two (ideep) each keep what they have
-prepared for 1,024 shapes; batches have many shapes, which hardly come again. The C library hands freed memory back at
-once, and the system has to clear every page of it when it is wanted again; if it keeps all of it, it ends up with ever
-more pieces that fit nothing. So freed memory is kept, and what nobody uses is given back now and then.
+Memory: PyTorch's library for matrix products (oneDNN) and the layer between the two (ideep) each cache what they have
+prepared for 1,024 shapes; batches have many shapes, which hardly ever recur. The C library returns freed memory to the
+system at once, which then has to clear every page when it is needed again; if it keeps all of it, it ends up with ever
+more fragments. So freed memory is kept, and what is unused is returned now and then.
+
+Several processes, on PyTorch's own engine: `torchrun --nproc-per-node 2 -m vidrio train …`. Each takes its share of a
+step's batches; their gradients are summed (on a GPU by NCCL, else by Gloo); then all take the same step. The leading
+process prepares everything in the run's folder, which all of them must share, and the others read it there.
 """
 
 import ctypes
 import os
+import time
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
@@ -22,41 +29,45 @@ if TYPE_CHECKING:
     import torch
 
 SPINS = "1000"  # of GCC's OpenMP, before a thread goes to sleep
-SHAPES = "64"  # that oneDNN keeps something for; the layers of one step share them
+SHAPES = "64"  # that oneDNN caches; the layers of one step share them
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for them, from glibc's malloc.h
+PATIENCE = timedelta(days=1)  # one process cleans the data, or validates, while the others wait
 
 
 def settle() -> None:
-    """Let threads that wait go to sleep soon, and little be kept prepared. The user's own settings come first."""
-    for keeps in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(keeps, SHAPES)
+    """Let waiting threads sleep soon, and cache few shapes. The user's own settings come first. To be called before
+    PyTorch is imported."""
+    for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(cached, SHAPES)
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
 
 
-def keep_memory() -> bool:
-    """Tell glibc's malloc to keep what is freed; elsewhere (other C libraries, other systems) nothing is done."""
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return False
-    return bool(mallopt(_TRIM_THRESHOLD, 2**31 - 1) and mallopt(_MMAP_THRESHOLD, 2**25))
-
-
-def give_back_memory() -> None:
-    """Give all that malloc keeps and nobody uses back to the system. glibc only: it gives every thread an arena of its
-    own, and arenas grow, with holes, long after what is in use has stopped growing."""
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def use(threads: int | None) -> None:
-    """Keep memory that was used once, and settle how many CPU threads compute (None: PyTorch's choice)."""
+    """Set how many CPU threads compute (None: PyTorch's choice), and keep freed memory."""
     import torch
 
     keep_memory()
     if threads:
         torch.set_num_threads(threads)
+
+
+def keep_memory() -> None:
+    """Tell glibc's malloc to keep what is freed; other C libraries and systems are left alone."""
+    with suppress(AttributeError, OSError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+        mallopt(_MMAP_THRESHOLD, 2**25)
+
+
+def return_memory() -> None:
+    """Return to the system what glibc's malloc keeps and nobody uses: it gives every thread an arena of its own, and
+    arenas grow, with holes, long after what is in use has stopped growing."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+# --- device and precision ---------------------------------------------------------------------------------------------
 
 
 def find_device(name: str) -> "torch.device":
@@ -72,3 +83,103 @@ def find_device(name: str) -> "torch.device":
         reason = str(error).splitlines()[0]
         raise RunError(f"there is no device {name!r} to train on", found=reason, do="use --device cpu") from None
     return device
+
+
+@cache
+def choose_precision(device: "torch.device") -> str:
+    """bfloat16 where the machine multiplies in it and is not slower for it, else float32. A processor with AVX-512 and
+    without AMX may have the instruction and take half as long again."""
+    import torch
+
+    if not multiplies_bfloat16(device):
+        return "float32"
+    slower = device.type == "cpu" and measure_speed(device, torch.bfloat16) < measure_speed(device, torch.float32)
+    return "float32" if slower else "bfloat16"
+
+
+def multiplies_bfloat16(device: "torch.device") -> bool:
+    import torch
+
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported()
+    can = torch.cpu.get_capabilities()
+    return bool(can.get("avx512_bf16") or can.get("amx_bf16"))
+
+
+def measure_speed(device: "torch.device", dtype: "torch.dtype") -> float:
+    """Multiplications (with their additions) a second, in matrix products of the sizes that matter."""
+    import torch
+
+    a, b = torch.ones(2048, 512, dtype=dtype, device=device), torch.ones(512, 512, dtype=dtype, device=device)
+    best = float("inf")
+    for _ in range(6):
+        start = time.perf_counter()
+        product = a @ b
+        product[0, 0].item()  # wait for a GPU
+        best = min(best, time.perf_counter() - start)
+    return a.shape[0] * a.shape[1] * b.shape[1] / best
+
+
+# --- several processes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Which of how many processes this is."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """One process prepares, reports, validates and writes."""
+        return self.rank == 0
+
+    def sum(self, tensor: "torch.Tensor") -> "torch.Tensor":
+        """The sum over all processes, in place."""
+        if self.size > 1:
+            from torch import distributed
+
+            distributed.all_reduce(tensor)
+        return tensor
+
+    def wait(self) -> None:
+        """Until all processes have come so far."""
+        import torch
+
+        self.sum(torch.zeros(1))
+
+
+ALONE = Processes()
+
+
+def join(device: str = "") -> Processes:
+    """Join the processes that torchrun has started; alone, if it has not."""
+    import torch
+    from torch import distributed
+
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return ALONE
+    if ":" in device:
+        found = f"--device {device}, for all of them"
+        raise RunError("each process has a GPU of its own", found=found, do="leave it out")
+    cuda = torch.cuda.is_available() and device != "cpu"
+    try:
+        if cuda:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
+    except (KeyError, ValueError, RuntimeError) as error:
+        reason = f"{error} is not set" if isinstance(error, KeyError) else str(error).splitlines()[0]
+        raise RunError(
+            "the processes of this run cannot come together",
+            found=reason,
+            do="start them with torchrun, no more on a machine than it has GPUs (or with --device cpu)",
+        ) from None
+    return Processes(distributed.get_rank(), distributed.get_world_size())
+
+
+def leave() -> None:
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()

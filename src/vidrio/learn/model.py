@@ -202,7 +202,7 @@ def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
 
 
 def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
-    """True where a key does not stand after the row that asks; the asking rows are the last ones. §3.2.3."""
+    """True where a key does not come after the row that asks; the asking rows are the last ones. §3.2.3."""
     if n_queries == 1:
         return None
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
@@ -228,7 +228,7 @@ def decode(
     """The decoder: target ids so far → one row for each. Figure 1, right.
 
     With a `cache`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
-    here: it stands after the text, where no row of the text may look.
+    here: it comes after the text, where no row of the text may look.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)

@@ -1,4 +1,5 @@
-"""All trained numbers of a model as one flat vector, and the names under which the batched model uses them.
+"""All trained numbers of a model as one flat vector, and a step that changes them: how large it is, clipping, Adam and
+PyTorch's Muon.
 
 One vector makes every step of the optimiser, clipping, averaging, casting and saving a single operation. Names and
 order are those of `parameter_specs`; the H matrices of a projection of attention stand side by side, as one D × (H·K).
@@ -16,6 +17,10 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
 LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # read by row, always in the master precision
+PIECE = 1 << 16  # parameters that stay in a CPU's cache
+LONGEST_WARMUP = 0.1  # of the training, however many steps that are
+OPTIMISERS = ("adam", "muon")
+SCHEDULES = ("inverse-sqrt", "linear", "cosine", "constant")
 
 
 @dataclass(frozen=True)
@@ -83,3 +88,102 @@ class Parameters:
             if leaf is not cast[name] and leaf.grad is not None:
                 self.views(flat)[name].add_(leaf.grad)
         return flat
+
+
+# --- a step -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A warm-up, then less and less (§5.3, and other usual shapes): the shape, the highest rate and the steps up to it.
+
+    The rate depends on the step's number and on the share of the training that is over. The share may be counted in
+    steps, in passes over the data, or in minutes of a time budget: the schedule does not care.
+    """
+
+    kind: str
+    peak: float
+    warmup: int  # steps; fewer where they would be more than a tenth of the training
+
+    def rate(self, step: int, share: float) -> float:
+        """The learning rate of a step (the first is 1) when `share` of the training, 0 to 1, is over."""
+        share = min(1.0, max(0.0, share))
+        warmth = min(1.0, max(step / max(1, self.warmup), share / LONGEST_WARMUP))
+        after = {
+            "inverse-sqrt": math.sqrt(max(1, self.warmup) / max(step, self.warmup, 1)),  # Eq. 3
+            "linear": 1 - share,
+            "cosine": (1 + math.cos(math.pi * share)) / 2,
+            "constant": 1.0,
+        }[self.kind]
+        return self.peak * warmth * after
+
+
+@dataclass
+class Adam:
+    """Adam's memory: for each parameter the running mean of its gradient, and of its gradient's square. §5.3."""
+
+    mean: Tensor
+    square: Tensor
+    step: int = 0
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+
+    @staticmethod
+    def start(flat: Tensor) -> "Adam":
+        return Adam(torch.zeros_like(flat), torch.zeros_like(flat))
+
+    def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
+        """One step, in place: against the gradient's mean, as far as `rate` where the gradient is steady."""
+        self.step += 1
+        mean_grown, square_grown = self.grown
+        # A piece at a time, which stays in a CPU's cache from the first line to the last.
+        size = PIECE if flat.device.type == "cpu" else len(flat)
+        pieces = zip(*(whole.split(size) for whole in (flat, gradient, self.mean, self.square)), strict=True)
+        for n, (w, g, mean, square) in enumerate(pieces):
+            mean.lerp_(g, 1 - self.beta1)
+            square.mul_(self.beta2).addcmul_(g, g, value=1 - self.beta2)
+            if decay is not None:  # not through the gradient: that is the W in AdamW
+                w.addcmul_(w, decay[n * size : (n + 1) * size], value=-rate)
+            root = (square / square_grown).sqrt_().add_(self.epsilon)
+            w.addcdiv_(mean, root, value=-rate / mean_grown)
+
+    @property
+    def grown(self) -> tuple[float, float]:
+        """How far both means have grown to full size: they start at 0, and dividing by 1 − βⁿ puts that right."""
+        return 1 - self.beta1**self.step, 1 - self.beta2**self.step
+
+
+def update_by_muon(adam: Adam, parameters: Parameters, gradient: Tensor, rate: float) -> None:
+    """One step, in place: Adam's, but the matrices of the layers by Muon (Jordan et al. 2024), at the same rate.
+
+    A matrix's gradient is mostly a few directions over and over; Adam, which knows single numbers only, follows them.
+    Muon makes all directions of the mean gradient equally long, so that the rare ones are learned from too. Its mean is
+    Adam's, so it needs no memory of its own.
+    """
+    weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
+    before = [tensor.clone() for tensor in (*weights, *means)]
+    adam.update(parameters.flat, gradient, rate)
+    for tensor, old in zip((*weights, *means), before, strict=True):
+        tensor.copy_(old)
+    # "match_rms_adamw": steps as long as Adam's (Liu et al. 2025, §2.2).
+    muon = torch.optim.Muon(weights, lr=rate, weight_decay=0.0, momentum=adam.beta1, adjust_lr_fn="match_rms_adamw")
+    for weight, mean, of_weight in zip(weights, means, gradients, strict=True):
+        weight.grad = of_weight
+        muon.state[weight]["momentum_buffer"] = mean
+    muon.step()
+
+
+def clip(gradient: Tensor, most: float) -> float:
+    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had.
+
+    Summed in float64 the length comes out the same, in whatever pieces it is added up.
+    """
+    if gradient.device.type == "cpu":
+        squares = torch.stack([piece.dot(piece) for piece in map(Tensor.double, gradient.split(PIECE))]).sum()
+    else:
+        squares = torch.linalg.vector_norm(gradient, dtype=torch.float64).square()
+    length = math.sqrt(float(squares))
+    if most and length > most:
+        gradient.mul_(most / length)
+    return length

@@ -14,9 +14,8 @@ from vidrio.errors import RunError
 from vidrio.learn import model
 from vidrio.learn.batches import collate, in_memory
 from vidrio.learn.loss import gradient_of
-from vidrio.learn.optimiser import Adam, Schedule, clip
-from vidrio.learn.parameters import Parameters
-from vidrio.learn.run_files import is_due
+from vidrio.learn.parameters import Adam, Parameters, Schedule, clip
+from vidrio.learn.state import is_snapshot
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
@@ -56,7 +55,7 @@ def fit(
         clip(gradient, 1.0)
         adam.update(parameters.flat, gradient, schedule.rate(step, step / (how.steps + 1)), decays)
         watch(step, loss / batch.n_predictions)
-        if is_due(step):
+        if is_snapshot(step):
             keep(step, parameters.to_arrays())
         if not math.isfinite(loss):
             raise RunError("the loss is not a number any more", found=f"step {step}", do="use a smaller rate")

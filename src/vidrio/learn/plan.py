@@ -1,55 +1,50 @@
-"""What is asked of a training, and the plan that a run is begun with: rates, batches, dropout, when to stop.
+"""What a run learns by: what is asked for is done, the rest follows from the data, the machine and the time.
 
-The plan is written to MODEL/run/plan.json, and a run that goes on keeps to it: only its end may change. What nobody
-asks for, `choose.py` decides.
+The rules are few: these tables; docs/training.md explains them. The plan is written to MODEL/run/plan.json, and a run
+that goes on follows it: only its end may change.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch
 
-from vidrio.data.prepare import CleaningOptions
-from vidrio.data.progress import Progress
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn.optimiser import OPTIMISERS, SCHEDULES
-from vidrio.model import find as models
+from vidrio.learn.machine import choose_precision, find_device, measure_speed, multiplies_bfloat16
+from vidrio.learn.parameters import OPTIMISERS, SCHEDULES
+from vidrio.learn.task import Request, Stop, Task, cannot_change
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, write_atomically
-from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.model.json_text import json_text
-from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.model.parameters import count
 
+# The paper's sizes (Table 3) and two smaller ones, for data and machines that the paper did not have in mind.
+PRESETS: dict[str, dict[str, int]] = {
+    "tiny": {"d_model": 128, "n_heads": 4, "d_head": 32, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
+    "small": {"d_model": 256, "n_heads": 8, "d_head": 32, "d_ff": 1024, "n_encoder_layers": 4, "n_decoder_layers": 2},
+    "base": {"d_model": 512, "n_heads": 8, "d_head": 64, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6},
+    "big": {"d_model": 1024, "n_heads": 16, "d_head": 64, "d_ff": 4096, "n_encoder_layers": 6, "n_decoder_layers": 6},
+}
+# The largest size that so many pairs can fill; on few pairs larger models are worse, not only slower.
+PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
+PASSES = 8  # over the data, that a time budget must allow, or a smaller size is taken
+RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
+# Muon learns more from each step, but its products take time: a GPU hardly notices, a CPU does.
+OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}
+BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
+DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
+# Pairs made from few words by a rule (each word is there so often, on average) are not learned by heart.
+FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
+MINUTES = 30  # of training, unless the user chooses an end
+WARMUP = 500  # steps; fewer where the whole run is short
+SHARE_OF_RATE = 1 / 3  # of the usual highest rate, with --from: what the model knows should change, not be lost
+OWN_SIZES = "sizes of your own"  # in place of a preset's name
 METRICS = {"loss": min, "bleu": max, "chrf": max, "accuracy": max}  # which way is better
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stop:
-    """When training ends; exactly one is set. `converged` alone means: when it gets no better."""
-
-    steps: int = 0
-    epochs: float = 0
-    seconds: float = 0
-    converged: bool = False
-
-    def __str__(self) -> str:
-        if self.converged:
-            return "when it gets no better"
-        if self.steps:
-            return f"after {self.steps:,} steps"
-        return f"after {self.epochs:g} passes over the data" if self.epochs else f"after {duration(self.seconds)}"
-
-
-def duration(seconds: float) -> str:
-    """A duration to read, as it would be typed: 150 s is not 2 min."""
-    seconds = round(seconds)
-    if seconds < 100:
-        return f"{seconds} s"
-    if seconds < 6000:
-        return f"{seconds // 60} min" + (f" {seconds % 60} s" if seconds % 60 else "")
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+# What the best model may be chosen by, the usual metric first.
+METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +57,7 @@ class Recipe:
     rate: float = 1e-3
     warmup: int = 500
     batch_tokens: int = 8192  # source and target, padding included
-    accumulate: int = 1  # batches to one step
+    accumulate: int = 1  # batches to one step, of each process
     smoothing: float = 0.1  # §5.4
     dropout: float = 0.1
     subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise in another pass
@@ -101,17 +96,8 @@ class Plan:
     """What a run was begun with."""
 
     task: str
-    preset: str  # whose sizes the model has; empty where some are the user's own
     config: ModelConfig
     recipe: Recipe
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Plan":
-        recipe = Recipe(**{**data["recipe"], "stop": Stop(**data["recipe"]["stop"])})
-        return Plan(**{**data, "config": ModelConfig.from_json(data["config"]), "recipe": recipe})
-
-    def to_text(self) -> str:
-        return json_text({**vars(self), "config": self.config.to_json(), "recipe": asdict(self.recipe)}, indent=2)
 
 
 def read_plan(run: Path) -> Plan | None:
@@ -120,85 +106,195 @@ def read_plan(run: Path) -> Plan | None:
     if not path.exists():
         return None
     try:
-        return Plan.from_json(read_json(path, what=f"the plan of the run {run}"))
+        data = read_json(path, what=f"the plan of the run {run}")
+        recipe = Recipe(**{**data["recipe"], "stop": Stop(**data["recipe"]["stop"])})
+        return Plan(task=data["task"], config=ModelConfig.from_json(data["config"]), recipe=recipe)
     except (KeyError, TypeError, AttributeError) as error:
         do = "start a new folder with --to, or go on with the version of vidrio that began it"
         raise RunError(f"{path} is not the plan of a run", found=str(error), do=do) from None
 
 
 def write_plan(run: Path, plan: Plan) -> None:
-    write_atomically(run / "plan.json", f"{plan.to_text()}\n".encode())
+    write_atomically(run / "plan.json", f"{json_text(asdict(plan), indent=2)}\n".encode())
 
 
-# --- what is asked for ------------------------------------------------------------------------------------------------
+def refuse_nonsense(request: Request, before: Plan | None) -> None:
+    """Refuse at once what no data can make right."""
+    start = request.start
+    if before is not None and before.task != request.task:
+        raise cannot_change([f"task {before.task} → {request.task}"])
+    valid = METRICS_OF[request.task]
+    if (metric := request.recipe.get("metric", valid[0])) not in valid:
+        do = f"use --metric {' or '.join(valid)}"
+        raise RunError(f"{metric} does not measure this", found=f"--task {request.task}", do=do)
+    if start and (request.task != "translate" or request.preset or request.sizes):
+        found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
+        raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
+    if request.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(request.device)):
+        what = "PyTorch's Muon computes in bfloat16, which this processor does not multiply in: a step would take long"
+        raise RunError(what, do="use --optimiser adam")
+    if before is None:
+        preset, stop = request.preset or "tiny", request.stop or Stop(steps=1)
+        sized(preset, **with_heads(request.sizes, PRESETS[preset]))
+        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **request.recipe})
 
 
-@dataclass(frozen=True)
-class Start:
-    """A model to learn on from, in place of random numbers: its tokenizer and its sizes are taken as they are."""
-
-    folder: Path
-    config: ModelConfig
-    about: About
-
-    @staticmethod
-    def find(name: str) -> "Start":
-        """A folder, or a packaged model by its name."""
-        folder = models.find(name)
-        config, about = read_config(folder)
-        if config.shape != "encoder-decoder":
-            raise RunError(f"{name} does not translate", found=f"its shape is {config.shape!r}", do="give a translator")
-        return Start(folder, config, about)
-
-    @property
-    def name(self) -> str:
-        return self.about.name or self.folder.name
-
-    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        return read_tokenizers(self.folder, self.config)
-
-    def parameters(self) -> dict[str, np.ndarray[Any, Any]]:
-        return read_parameters(self.folder)
+def continued(before: Plan, request: Request) -> Plan:
+    """The plan of a run that goes on: as before, but for its end. What else was asked for must be as it was."""
+    recipe = replace(before.recipe, stop=request.stop or before.recipe.stop)
+    was = {**before.config.to_json(), **asdict(recipe)}
+    sizes = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was)}
+    asked = {**sizes, **request.recipe}
+    changes = [f"{name} {was.get(name)} → {value}" for name, value in asked.items() if was.get(name) != value]
+    if changes:
+        raise cannot_change(changes)
+    return replace(before, recipe=recipe)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A training, as it was asked for: where, from what to learn, and what to make of it."""
-
-    folder: Path  # the model's
-    names: tuple[str, ...]  # of the files with the pairs
-    dev: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()
-    columns: tuple[str, str] | None = None
-    languages: tuple[str, str] = ("", "")
-    clean: CleaningOptions = field(default_factory=CleaningOptions)
-    vocabulary: int = 0  # 0: by the number of pairs
-    separate: bool = False  # a vocabulary for each side
-    start: Start | None = None  # a model to learn on from
-    task: str = "translate"
-    preset: str = ""
-    sizes: dict[str, Any] = field(default_factory=dict)  # of the model's config
-    recipe: dict[str, Any] = field(default_factory=dict)
-    stop: Stop | None = None
-    device: str = ""
-    command: tuple[str, ...] = ()  # as it was typed, for the model's card
-
-    @property
-    def run(self) -> Path:
-        """Where the training keeps everything that it needs to go on."""
-        return self.folder / "run"
-
-
-@dataclass(frozen=True)
-class Reporter:
-    """Who hears of it meanwhile: lines of text, lines of metrics, and how far long work is."""
-
-    say: Callable[[str], None] = lambda text: None
-    watch: Callable[[dict[str, Any]], None] = lambda record: None
-    progress: Progress = field(default_factory=Progress)
+def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
+    """What is asked for is done; the rest is chosen by the rules."""
+    start, pairs = request.start, task.pairs["train"]
+    precision, stop = choose_precision(device), request.stop or Stop(seconds=60 * MINUTES)
+    if start:
+        config = start.config
+    else:
+        preset = request.preset
+        if not preset:
+            speed = measure_speed(device, getattr(torch, precision))
+            preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
+        config = sized(preset, **{**decided_by(task), **with_heads(request.sizes, PRESETS[preset])})
+    like = nearest_preset(config)
+    recipe = Recipe(
+        stop=stop,
+        optimiser=OPTIMISER_FOR[like] if device.type == "cuda" else "adam",
+        rate=RATE_FOR[like] * (SHARE_OF_RATE if start else 1),
+        warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
+        batch_tokens=batch_for(like, task.tokens),
+        dropout=dropout_for(pairs, task.prepared.repeats if task.kind == "translate" else 0.0),
+        schedule=schedule_for(stop),
+        patience=10 if stop.converged else 0,
+        metric=METRICS_OF[task.kind][0],
+        precision=precision,
+        validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
+    )
+    return Plan(task=task.kind, config=config, recipe=replace(recipe, **request.recipe))
 
 
-def cannot_change(what: Sequence[str]) -> RunError:
-    """What is asked for now would make another run of it."""
-    do = "give the same as before, or start a new folder with --to"
-    return RunError("a run that has begun can change its end only", found="; ".join(what), do=do)
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
+    """The largest size that the pairs can fill and the time can train. `speed`: multiplications a second.
+
+    A rough guess: half of the parameters meet each token, three times (once forward, twice back), at half speed.
+    """
+
+    def seconds_a_pass(preset: str) -> float:
+        return tokens * 3 * count(sized(preset, vocabulary)) / speed
+
+    fitting = [name for name, threshold in PAIRS_FOR.items() if pairs >= threshold]
+    while len(fitting) > 1 and 0 < seconds < PASSES * seconds_a_pass(fitting[-1]):
+        fitting.pop()
+    return fitting[-1]
+
+
+def sized(preset: str, vocabulary: int = 8, **changes: Any) -> ModelConfig:
+    """The config of a preset, for one vocabulary on both sides."""
+    values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "norm": "pre"}
+    return ModelConfig(**{**values, **PRESETS[preset], **changes})
+
+
+def decided_by(task: Task) -> dict[str, Any]:
+    """What the data decides about the model's config."""
+    values: dict[str, Any] = {
+        "source_vocabulary": task.source.size,
+        "target_vocabulary": task.target.size,
+        "special": task.source.special,
+    }
+    if task.kind == "classify":
+        return values | {"target_vocabulary": 0, "shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
+    if task.kind == "generate":
+        return values | {"source_vocabulary": 0, "shape": "decoder"}
+    return values | {"tying": "all" if task.source is task.target else "output"}
+
+
+def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """These sizes, with heads that share the model's width; `others` has the missing sizes."""
+    if "d_model" not in sizes and "n_heads" not in sizes:
+        return sizes
+    wide = {**others, **sizes}
+    return {"d_head": max(1, wide["d_model"] // wide["n_heads"]), **sizes}
+
+
+def preset_of(config: ModelConfig) -> str:
+    """The preset whose sizes these are, or that they are the user's own."""
+    return next((name for name, sizes in PRESETS.items() if sizes.items() <= vars(config).items()), OWN_SIZES)
+
+
+def nearest_preset(config: ModelConfig) -> str:
+    """The preset whose model would have the most similar number of parameters, all else being the same."""
+
+    def times(name: str) -> float:
+        sizes: dict[str, Any] = dict(PRESETS[name])
+        return abs(math.log(count(replace(config, **sizes)) / count(config)))
+
+    return min(PRESETS, key=times)
+
+
+def schedule_for(stop: Stop) -> str:
+    """One that falls to 0 at the end, if the end is known."""
+    return "inverse-sqrt" if stop.converged else "linear"
+
+
+def dropout_for(pairs: int, repeats: float) -> float:
+    """The fewer the pairs, the more; little for a few words that come again and again."""
+    rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
+    return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
+
+
+def batch_for(preset: str, tokens: int) -> int:
+    """The size's own batch, but at least some twenty steps in each pass over small data."""
+    return max(256, min(BATCH_FOR[preset], tokens // 20))
+
+
+# --- what the user reads ----------------------------------------------------------------------------------------------
+
+
+def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]:
+    """What will be done, and what is left out because the model has not so many positions."""
+    c, r, most = plan.config, plan.recipe, plan.config.max_positions
+    vocabulary = max(c.source_vocabulary, c.target_vocabulary)
+    where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
+    why = " (bfloat16 is not faster on this machine)" if choose_precision(device) != "bfloat16" else ""
+    parts = f" in {r.accumulate} parts" if r.accumulate > 1 else ""
+    if (out := int((task.longest > most).sum())) == len(task.longest):
+        found = f"the shortest has {int(task.longest.min()):,} tokens, the model {most:,} positions"
+        raise RunError("every sentence is longer than the model's positions", found=found, do="give --max-positions")
+    left_out = [f"left out {out:,} pairs of more than {most:,} tokens (--max-positions changes that)"] if out else []
+    return [
+        f"model: {preset_of(c)}, {count(c):,} parameters, {c.layers_in_words} layers, {c.d_model} wide, "
+        f"{c.n_heads} heads, vocabulary of {vocabulary:,}",
+        f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens{parts}, "
+        f"{task.pairs['train']:,} pairs, dropout {r.dropout:g}, {r.optimiser.title()} at rate {r.rate:g} "
+        f"({r.schedule})",
+        f"it ends {end_in_words(r.stop)}" + (" (--time changes that)" if r.stop.seconds else ""),
+        *left_out,
+    ]
+
+
+def end_in_words(stop: Stop) -> str:
+    if stop.converged:
+        return "when it gets no better"
+    if stop.steps:
+        return f"after {stop.steps:,} steps"
+    return f"after {stop.epochs:g} passes over the data" if stop.epochs else f"after {duration(stop.seconds)}"
+
+
+def duration(seconds: float) -> str:
+    """A duration to read, as it would be typed: 150 s is not 2 min."""
+    seconds = round(seconds)
+    if seconds < 100:
+        return f"{seconds} s"
+    if seconds < 6000:
+        return f"{seconds // 60} min" + (f" {seconds % 60} s" if seconds % 60 else "")
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"

@@ -1,14 +1,22 @@
-"""A run as it stands: all that it has learned, and how far it is. On disk it survives a kill at any moment.
+"""The state of a run, and its folder, which survives a kill at any moment.
 
-MODEL/run/state.safetensors holds the tensors, and the rest as JSON in the file's metadata. A new state is written
-beside its place and moved there when it is whole.
+    MODEL/run/state.safetensors                                all that is needed to go on; numbers are in its metadata
+    MODEL/run/metrics.jsonl                                    a line every ten steps, and one for each validation
+    MODEL/run/snapshots/step-00000064/model.safetensors        the model at steps 0, 1, 2, 4, 8 …
+
+A model changes the less the longer it has learned, so snapshots are taken at powers of 2; when they become too many,
+step 0 stays and the earliest of the others are removed. Which ones are there depends on the last step alone, so a run
+that was killed and goes on leaves the same ones.
 """
 
 import json
 import os
+import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,24 +24,27 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from vidrio.errors import RunError
+from vidrio.errors import RunError, about_file
 from vidrio.learn.batches import Position
-from vidrio.learn.optimiser import Adam
-from vidrio.learn.parameters import Parameters
-from vidrio.learn.processes import Processes
+from vidrio.learn.parameters import Adam, Parameters
 from vidrio.model.config import ModelConfig
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import write_parameters
 from vidrio.model.json_text import json_text
-from vidrio.model.parameters import count
 
-FILE = "state.safetensors"
+STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
 LAYOUT = 2  # of the vectors: another number is refused
 NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "since_best", "sums")
+SAVE = 300  # seconds between two saved states, besides those at validations
+MOST = 8  # snapshots besides step 0
+ROOM = 1 << 30  # bytes that all snapshots may take; large models keep fewer
+FEWEST = 3
 
 
 @dataclass
 class State:
-    """A run as it stands."""
+    """All that a run has learned, and how far it is."""
 
     parameters: Parameters
     average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
@@ -55,71 +66,115 @@ class State:
         flat = parameters.flat
         return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
 
-    @staticmethod
-    def of_arrays(config: ModelConfig, arrays: Mapping[str, np.ndarray], device: torch.device) -> "State":
-        """A run that begins with these parameters."""
-        return State.start(Parameters.from_arrays(config, arrays, device=str(device)))
-
     def tensors(self) -> dict[str, Tensor]:
         """All that was learned."""
         parts = (self.parameters.flat, self.average, self.best, self.adam.mean, self.adam.square)
         return dict(zip(TENSORS, parts, strict=True))
 
-    def numbers(self) -> str:
-        """All the rest, as JSON."""
-        numbers = {name: getattr(self, name) for name in NUMBERS}
-        return json_text(numbers | {"position": [self.position.epoch, self.position.batch], "layout": LAYOUT})
-
-    @staticmethod
-    def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: str) -> "State":
-        data = json.loads(numbers)
-        if data["layout"] != LAYOUT:
-            raise ValueError(f"layout {data['layout']}, not {LAYOUT}")
-        values = {name: data[name] for name in NUMBERS}
-        for name in ("best_score", "best_loss"):  # JSON has words for what is no number
-            values[name] = None if values[name] is None else float(values[name])
-        adam = Adam(tensors["adam.mean"], tensors["adam.square"], data["step"])
-        parameters, position = Parameters(config, tensors["parameters"]), Position(*data["position"])
-        return State(parameters, tensors["average"], tensors["best"], adam, position=position, **values)
-
-
-def share_state(state: State | None, config: ModelConfig, device: torch.device, processes: Processes) -> State:
-    """The leading process's state, for all; the others have none."""
-    if processes.size == 1:
-        assert state is not None
-        return state
-    numbers = processes.broadcast_text("" if state is None else state.numbers())
-    tensors = {name: torch.empty(count(config)) for name in TENSORS} if state is None else state.tensors()
-    return State.of(config, {name: processes.broadcast(tensor).to(device) for name, tensor in tensors.items()}, numbers)
-
 
 def save_state(run: Path, state: State) -> None:
     """Write the state, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
-    part = run / f".{FILE}.part"
+    numbers = {name: getattr(state, name) for name in NUMBERS}
+    numbers |= {"position": [state.position.epoch, state.position.batch], "layout": LAYOUT}
+    part = run / f".{STATE}.part"
     try:
-        save_file(tensors, part, {"state": state.numbers()})
+        save_file(tensors, part, {"state": json_text(numbers)})
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(part, run / FILE)
+        os.replace(part, run / STATE)
     except (OSError, SafetensorError) as error:
         part.unlink(missing_ok=True)
         raise RunError(
-            f"the run's state cannot be written to {run / FILE}",
+            f"the run's state cannot be written to {run / STATE}",
             found=str(error),
             do="make room (or choose another --to) and start the same command again; it goes on from the last state",
         ) from None
 
 
-def resume(run: Path, config: ModelConfig, device: torch.device) -> State | None:
-    """The saved state; None if there is nothing to go on from."""
-    path = run / FILE
-    if not path.exists():
-        return None
+def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
+    """The saved state."""
+    path = run / STATE
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name).to(device) for name in TENSORS}
-            return State.of(config, tensors, file.metadata()["state"])
+            data = json.loads(file.metadata()["state"])
+        if data["layout"] != LAYOUT:
+            raise ValueError(f"layout {data['layout']}, not {LAYOUT}")
+        values = {name: data[name] for name in NUMBERS}
+        for name in ("best_score", "best_loss"):  # infinity is written as a word
+            values[name] = None if values[name] is None else float(values[name])
+        adam = Adam(tensors["adam.mean"], tensors["adam.square"], data["step"])
+        parameters, position = Parameters(config, tensors["parameters"]), Position(*data["position"])
+        return State(parameters, tensors["average"], tensors["best"], adam, position=position, **values)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         found = f"{path} is damaged, or of another version ({error})"
         raise RunError("the run cannot go on", found=found, do=f"remove {run} to begin again") from None
+
+
+class RunFolder:
+    """Writes a run's state, metrics and snapshots; without a folder, nothing."""
+
+    def __init__(self, run: Path | None, state: State) -> None:
+        self.run, self.saved = run, time.monotonic()
+        if run is not None:
+            run.mkdir(parents=True, exist_ok=True)
+            forget_metrics_after(run, state.step)
+        if state.step == 0:
+            self.snapshot(state)
+
+    def log(self, record: dict[str, Any]) -> dict[str, Any]:
+        """One more line of metrics."""
+        if self.run is not None:
+            path = self.run / METRICS
+            with about_file(path), path.open("a", encoding="utf-8") as file:
+                file.write(json_text(record) + "\n")
+        return record
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self.saved > SAVE
+
+    def save(self, state: State) -> None:
+        if self.run is not None:
+            save_state(self.run, state)
+        self.saved = time.monotonic()
+
+    def snapshot(self, state: State) -> None:
+        if self.run is not None and is_snapshot(state.step):
+            write_snapshot(self.run, state.step, state.parameters.to_arrays())
+
+
+def forget_metrics_after(run: Path, step: int) -> None:
+    """Drop the metrics after the saved state, which will be written again, and a half-written line."""
+    path = run / METRICS
+    if not path.exists():
+        return
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["step"] <= step:
+                lines.append(line + "\n")
+        except (ValueError, KeyError):
+            break
+    write_atomically(path, "".join(lines).encode())
+
+
+def is_snapshot(step: int) -> bool:
+    """Whether a snapshot is taken after this step; 0 is before the first."""
+    return step & (step - 1) == 0
+
+
+def snapshot_steps(step: int, most: int = MOST) -> list[int]:
+    """The steps whose snapshots are there once `step` is done: 0, and the last powers of 2."""
+    powers = [1 << power for power in range(step.bit_length())]
+    return [0, *powers[-most:]]
+
+
+def write_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
+    """Write the parameters as they are after this step, and remove the snapshots that are too many."""
+    size = sum(array.nbytes for array in parameters.values())
+    names = {f"step-{n:08}" for n in snapshot_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))}
+    write_parameters(run / SNAPSHOTS / f"step-{step:08}", parameters)
+    for folder in (run / SNAPSHOTS).iterdir():
+        if folder.name not in names:
+            shutil.rmtree(folder)

@@ -1,38 +1,122 @@
-"""From the user's files to something to learn from: cleaned, held out, split into tokens; each made once.
+"""What is asked of a training, and what it learns from: the user's files, cleaned, held out, split into tokens.
 
     MODEL/run/data/      the pairs, as `data/prepare.py` writes them
     MODEL/run/tokens/    tokenizer.json (target-tokenizer.json), the classes; and encoded pairs in 0/, and with subword
                          dropout, which splits words in several ways, also in 1/ and 2/
 
-Each task is a case of the same: a classifier's translation is the class, a text generator's the text itself.
+Every task is a case of the same: a classifier's translation is the class, a text generator's the text itself.
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vidrio.data.prepare import Prepared, both_sides, checksum, is_made, key_of, once, prepare
+from vidrio.data.prepare import CleaningOptions, Prepared, both_sides, checksum, is_made, key_of, once, prepare
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import Corpus, corpora, texts
-from vidrio.errors import DataError
+from vidrio.errors import DataError, RunError
 from vidrio.learn.batches import Encode, Examples, in_memory, read, write
-from vidrio.learn.plan import Plan, Request, cannot_change
-from vidrio.model.config import SpecialIds
+from vidrio.model import find as models
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.folder import About, read_config
 from vidrio.model.json_text import json_text
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
 ENCODINGS = 3  # with subword dropout: each pass over the data takes the next one
 # The largest vocabulary, and how many pairs it takes.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
+
+# --- what is asked for ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """When training ends; exactly one is set. `converged`: when it gets no better."""
+
+    steps: int = 0
+    epochs: float = 0
+    seconds: float = 0
+    converged: bool = False
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model to learn on from, in place of random numbers: its tokenizer and its sizes are taken as they are."""
+
+    folder: Path
+    config: ModelConfig
+    about: About
+
+    @staticmethod
+    def find(name: str) -> "Start":
+        """A folder, or a packaged model by its name."""
+        folder = models.find(name)
+        config, about = read_config(folder)
+        if config.shape != "encoder-decoder":
+            raise RunError(f"{name} does not translate", found=f"its shape is {config.shape!r}", do="give a translator")
+        return Start(folder, config, about)
+
+    @property
+    def name(self) -> str:
+        return self.about.name or self.folder.name
+
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        return read_tokenizers(self.folder, self.config)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A training as it was asked for: where, from what to learn, and what to make of it."""
+
+    folder: Path  # the model's
+    names: tuple[str, ...]  # of the files with the pairs
+    dev: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    columns: tuple[str, str] | None = None
+    languages: tuple[str, str] = ("", "")
+    clean: CleaningOptions = field(default_factory=CleaningOptions)
+    vocabulary: int = 0  # 0: by the number of pairs
+    separate: bool = False  # a vocabulary for each side
+    start: Start | None = None
+    task: str = "translate"
+    preset: str = ""
+    sizes: dict[str, Any] = field(default_factory=dict)  # of the model's config
+    recipe: dict[str, Any] = field(default_factory=dict)
+    stop: Stop | None = None
+    device: str = ""
+    command: tuple[str, ...] = ()  # as it was typed, for the model card
+
+    @property
+    def run(self) -> Path:
+        """Where the training keeps everything that it needs to go on."""
+        return self.folder / "run"
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Who is told meanwhile: lines of text, lines of metrics, and how far long work is."""
+
+    say: Callable[[str], None] = lambda text: None
+    watch: Callable[[dict[str, Any]], None] = lambda record: None
+    progress: Progress = field(default_factory=Progress)
+
+
+def cannot_change(what: Sequence[str]) -> RunError:
+    """What is asked for now would make another run of it."""
+    do = "give the same as before, or start a new folder with --to"
+    return RunError("a run that has begun can change its end only", found="; ".join(what), do=do)
+
+
+# --- what it learns from ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,27 +167,26 @@ class Task:
         return in_memory(list(zip(*ids, strict=True)))
 
 
-def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
-    """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
-    kind = request.task
+def make_task(request: Request, progress: Progress, *, dropout: float = 0.0, begun: bool = False) -> Task:
+    """What the request asks for, made now or earlier; a run that has begun refuses anything else, untouched."""
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
         request.clean,
         languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
-        apart=(*dev, *test),
+        dev=dev,
+        test=test,
         least=FEWEST,
-        one_sided=kind != "translate",
+        one_sided=request.task != "translate",
     )
-    dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
-    data_key = key_of(files, options, (dev, test))
+    data_key = key_of(files, options)
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
     token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
-    if before and not is_made(request.run / "data", data_key):
+    if begun and not is_made(request.run / "data", data_key):
         raise cannot_change(["the sentence pairs or how they are cleaned"])
-    if before and not is_made(request.run / "tokens", token_key):
+    if begun and not is_made(request.run / "tokens", token_key):
         raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", files, options, progress, (dev, test))
+    prepared = prepare(request.run / "data", files, options, progress)
     for part, use in (("train", "learn from"), ("dev", "validate with"), ("test", "judge with" if test else "")):
         if use and not prepared.pairs[part]:
             found = prepared.tally.summary(prepared.pairs["train"])
@@ -112,19 +195,12 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
     once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
     progress.work = None
     special = request.start.config.special if request.start else SpecialIds()
-    return load_task(request.run, kind, special)
+    return load_task(request.run, request.task, special)
 
 
 def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
     """The task as it was prepared in the run's folder."""
-    folder = run / "tokens"
-    if not (folder / "key").is_file():
-        raise DataError(
-            "this process does not find the data that the leading process has made",
-            found=f"no tokens of this run in {folder}",
-            do="give all machines the same folder with --to: one that they share",
-        )
-    prepared = Prepared.load(run / "data")
+    folder, prepared = run / "tokens", Prepared.load(run / "data")
     source = Tokenizer.load(folder / "tokenizer.json", special)
     separate = folder / "target-tokenizer.json"
     target = Tokenizer.load(separate, special) if separate.exists() else source
@@ -141,11 +217,6 @@ def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
     )
 
 
-def largest_for(table: dict[Any, int], amount: int) -> Any:
-    """The last entry of a table whose threshold the amount reaches."""
-    return [name for name, threshold in table.items() if amount >= threshold][-1]
-
-
 def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
     if not names:
         return ()
@@ -157,21 +228,7 @@ def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
 def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: float, progress: Progress) -> None:
     """Learn the tokenizers (or take those of the model to learn on from), and encode the training pairs."""
     kind, train = request.task, prepared.path("train")
-    size = request.vocabulary or largest_for(VOCABULARY_FOR, prepared.pairs["train"])
-
-    def learn(texts: Iterable[str]) -> Tokenizer:
-        progress.work = Work("learning the tokenizer")
-        return Tokenizer.learn(texts, size)
-
-    sources, targets = (source for source, _ in both_sides(train)), (target for _, target in both_sides(train))
-    if request.start:
-        source, target = request.start.tokenizers()
-    elif kind != "translate":
-        source = target = learn(sources)
-    elif request.separate:
-        source, target = learn(sources), learn(targets)
-    else:  # one language after the other: of very many texts only every second is taken
-        source = target = learn(chain(sources, targets))
+    source, target = request.start.tokenizers() if request.start else _learn_tokenizers(request, prepared, progress)
     source.save(folder / "tokenizer.json")
     if target is not source:
         target.save(folder / "target-tokenizer.json")
@@ -184,6 +241,19 @@ def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: fl
     encode = _encoders(kind, source, target, labels)
     for number in range(count):
         write(folder / str(number), both_sides(train), encode, max(source.size, target.size), encoding)
+
+
+def _learn_tokenizers(request: Request, prepared: Prepared, progress: Progress) -> tuple[Tokenizer, Tokenizer]:
+    """From one reading of the training pairs, evenly thinned out where they are very many."""
+    progress.work = Work("learning the tokenizer")
+    size = request.vocabulary or max(
+        size for size, threshold in VOCABULARY_FOR.items() if prepared.pairs["train"] >= threshold
+    )
+    sources, targets = zip(*thin(both_sides(prepared.path("train")), MOST_TEXTS // 2), strict=True)
+    if request.separate:
+        return Tokenizer.learn(sources, size), Tokenizer.learn(targets, size)
+    one = Tokenizer.learn((*sources, *targets) if request.task == "translate" else sources, size)
+    return one, one
 
 
 def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:

@@ -2,13 +2,12 @@
 and written.
 """
 
-import json
 import os
 import platform
 import shlex
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,22 +17,33 @@ import torch
 
 from vidrio._version import __version__
 from vidrio.data.lock import only_one
-from vidrio.errors import RunError
-from vidrio.learn import choose
+from vidrio.data.progress import Work
+from vidrio.errors import DataError, RunError
+from vidrio.learn import model
 from vidrio.learn.loop import Training, loop
-from vidrio.learn.machine import find_device, give_back_memory
+from vidrio.learn.machine import ALONE, Processes, find_device, join, leave, return_memory
 from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import Plan, Reporter, Request, duration, read_plan, write_plan
-from vidrio.learn.processes import ALONE, Processes, join, leave
-from vidrio.learn.state import State, resume, share_state
-from vidrio.learn.task import Task, load_task, make_task
-from vidrio.learn.validate import Judgement, judge, validation
-from vidrio.model.config import ModelConfig
+from vidrio.learn.plan import (
+    Plan,
+    continued,
+    describe_plan,
+    duration,
+    new_plan,
+    preset_of,
+    read_plan,
+    refuse_nonsense,
+    write_plan,
+)
+from vidrio.learn.state import STATE, State, read_state, save_state
+from vidrio.learn.task import Reporter, Request, Task, load_task, make_task
+from vidrio.learn.validate import validation
 from vidrio.model.files import write_atomically
-from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.model.folder import About, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import count, random_parameters
+from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
+from vidrio.translate.translator import Translator
 
-SWEEP = 100  # steps after which unused memory is given back to the system, which takes up to a fifth of a second
+SWEEP = 100  # steps after which unused memory is returned to the system, which takes up to a fifth of a second
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
@@ -48,13 +58,18 @@ class Learned:
     state: State
 
     @property
-    def config(self) -> ModelConfig:
-        return self.plan.config
-
-    @property
     def parameters(self) -> Parameters:
         """The best ones."""
         return Parameters(self.plan.config, self.state.best)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How good the finished model is on texts that it has never seen, and warnings to print beside the scores."""
+
+    scores: list[Score] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    translations: list[str] = field(default_factory=list)  # of the test sources, as `vidrio translate` translates them
 
 
 def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, Judgement] | None:
@@ -63,7 +78,7 @@ def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, 
     reporter = reporter if reporter and processes.leads else Reporter()
     try:
         learned = learn(request, reporter, processes)
-        return None if learned is None else (learned, finish(learned, reporter))
+        return (learned, finish(learned, reporter)) if processes.leads else None
     except KeyboardInterrupt:
         reporter.say("stopped; the same command goes on from here")
         raise
@@ -71,43 +86,54 @@ def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, 
         leave()
 
 
-def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) -> Learned | None:
+def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) -> Learned:
     """Train in the run's folder from the beginning, or go on where an earlier run was stopped."""
     refuse_other_folders(request.folder)
-    device = find_device(request.device)
-    with only_one(request.run) if processes.leads else nullcontext():
+    device, run = find_device(request.device), request.run
+    with only_one(run) if processes.leads else nullcontext():
         if processes.leads:
-            task, plan = planned(request, device, processes, reporter)
-            state = begin_or_go_on(request, plan, device if processes.size == 1 else torch.device("cpu"), reporter)
-            processes.broadcast_text(plan.to_text())
+            prepare_run(request, device, reporter)
+        processes.wait()
+        plan = read_plan(run)
+        if plan is None:
+            raise DataError(
+                "this process does not find the data that the leading process has made",
+                found=f"no run in {run}",
+                do="give all machines the same folder with --to: one that they share",
+            )
+        task, state = load_task(run, plan.task, plan.config.special), read_state(run, plan.config, device)
+        if state.step:
+            reporter.say(f"going on from step {state.step:,}, {duration(state.seconds)} in")
         else:
-            plan = Plan.from_json(json.loads(processes.broadcast_text("")))
-            task, state = load_task(request.run, plan.task, plan.config.special), None
-        state = share_state(state, plan.config, device, processes)
+            first = f"the parameters of {request.start.name}" if request.start else "random parameters"
+            reporter.say(f"beginning with {first}, seed {plan.recipe.seed}")
         validate = validation(task, task.held_out)
-        for record in loop(Training(task.encodings, plan.recipe, validate, request.run, processes), state):
+        for record in loop(Training(task.encodings, plan.recipe, validate, run, processes), state):
             reporter.watch(record)
             if state.step % SWEEP == 0:
-                give_back_memory()
-    if not processes.leads:
-        return None
+                return_memory()
     passes = f"{state.epoch:.1f} passes over the data"
     reporter.say(f"trained {state.step:,} steps, {passes}, in {duration(state.seconds)}")
-    reporter.say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
+    reporter.say(f"best model: step {state.best_step:,}, by {plan.recipe.metric} on the validation set")
     return Learned(request=request, task=task, plan=plan, state=state)
 
 
-def planned(request: Request, device: torch.device, processes: Processes, reporter: Reporter) -> tuple[Task, Plan]:
-    """The data, prepared now or earlier, and the plan: the run's, or a new one."""
-    before = read_plan(request.run)
-    choose.refuse_nonsense(request, before)
-    plan = None if before is None else choose.continued(before, request, processes.size)
-    task = make_task(request, before, reporter.progress)
+def prepare_run(request: Request, device: torch.device, reporter: Reporter) -> None:
+    """Data, plan and state in the run's folder, made now or earlier."""
+    run, before = request.run, read_plan(request.run)
+    refuse_nonsense(request, before)
+    plan = None if before is None else continued(before, request)
+    dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
+    task = make_task(request, reporter.progress, dropout=dropout, begun=before is not None)
     say(reporter, task.described())
-    plan = plan or choose.new_plan(request, task, device, processes.size)
-    say(reporter, [*choose.describe_plan(plan, device, task), *choose.too_long(plan, task)])
-    write_plan(request.run, plan)
-    return task, plan
+    plan = plan or new_plan(request, task, device)
+    say(reporter, describe_plan(plan, device, task))
+    write_plan(run, plan)
+    if not (run / STATE).exists():
+        generator = np.random.default_rng([plan.recipe.seed, 0])
+        start = request.start
+        arrays = read_parameters(start.folder) if start else random_parameters(plan.config, generator)
+        save_state(run, State.start(Parameters.from_arrays(plan.config, arrays)))
 
 
 def say(reporter: Reporter, lines: Iterable[str]) -> None:
@@ -124,30 +150,18 @@ def refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
 
 
-def begin_or_go_on(request: Request, plan: Plan, device: torch.device, reporter: Reporter) -> State:
-    """The run's state, saved or new."""
-    if (saved := resume(request.run, plan.config, device)) is not None:
-        reporter.say(f"going on from step {saved.step:,}, {duration(saved.seconds)} in")
-        return saved
-    start, seed = request.start, plan.recipe.seed
-    arrays = start.parameters() if start else random_parameters(plan.config, np.random.default_rng([seed, 0]))
-    reporter.say(f"beginning with {f'the parameters of {start.name}' if start else 'random parameters'}, seed {seed}")
-    return State.of_arrays(plan.config, arrays, device)
-
-
 # --- the model's folder -----------------------------------------------------------------------------------------------
 
 
 def finish(learned: Learned, reporter: Reporter) -> Judgement:
-    """Write the model's folder, all of it but the report, and judge the model as it will be used."""
+    """Write the model's folder, all of it but the model card, and judge the model as it will be used."""
     write_model(learned)
-    folder, plan, state = learned.request.folder, learned.plan, learned.state
-    judgement = judge(learned.task, folder, learned.parameters, (plan.recipe.metric, state.best_score), reporter)
+    judgement = judge(learned, reporter)
     say(reporter, [f"{score.metric} {score.value:.2f}   {score.signature}" for score in judgement.scores])
     say(reporter, [f"warning: {warning}" for warning in judgement.warnings])
-    about = describe(learned, judgement)
+    about, folder = describe(learned, judgement), learned.request.folder
     write_atomically(folder / "README.md", card(learned, about, judgement.warnings).encode())
-    write_config(folder, learned.config, about)  # again: now with the scores
+    write_config(folder, learned.plan.config, about)  # again: now with the scores
     return judgement
 
 
@@ -160,7 +174,35 @@ def write_model(learned: Learned) -> None:
     separate.unlink(missing_ok=True)
     if target is not source:
         target.save(separate)
-    write_config(folder, learned.config, describe(learned, Judgement([])))
+    write_config(folder, learned.plan.config, describe(learned, Judgement()))
+
+
+@torch.no_grad()
+def judge(learned: Learned, reporter: Reporter) -> Judgement:
+    """The scores of the model, which is in its folder already, on sentences that it has never seen."""
+    task, plan = learned.task, learned.plan
+    if not task.test:
+        return Judgement([plain_score(plan.recipe.metric, learned.state.best_score or 0.0, "on the validation set")])
+    if task.kind != "translate":
+        scores = validation(task, task.test)(model.build(learned.parameters))
+        metric = "accuracy" if task.kind == "classify" else "loss"
+        return Judgement([plain_score(metric, scores[metric], "on the test set")])
+    sources, references = (list(side) for side in zip(*task.test, strict=True))
+    work = reporter.progress.work = Work("translating the test set", len(sources))
+    translations = []
+    for translation in Translator.load(learned.request.folder).stream(sources):
+        translations.append(translation.text)
+        work.done += 1
+    found, _ = corpus_scores(translations, [references], usual_metrics())
+    chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
+    warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
+    warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
+    return Judgement(found, warnings, translations)
+
+
+def plain_score(metric: str, value: float, signature: str) -> Score:
+    """A figure without an interval."""
+    return Score(metric, value, value, 0.0, signature)
 
 
 def describe(learned: Learned, judgement: Judgement) -> About:
@@ -181,7 +223,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "left out": dict(task.prepared.tally.reasons()),
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.name, "before": trainings(start.about)} if start else {}),
-            "preset": plan.preset or choose.OWN_SIZES,
+            "preset": preset_of(plan.config),
             "recipe": asdict(plan.recipe),
             "steps": state.step,
             "passes": round(state.epoch, 2),
@@ -203,7 +245,7 @@ def trainings(about: About) -> list[dict[str, Any]]:
 
 def card(learned: Learned, about: About, warnings: Iterable[str]) -> str:
     """README.md: what this model is, in a minute's reading."""
-    p, c, task = about.provenance, learned.config, learned.plan.task
+    p, c, task = about.provenance, learned.plan.config, learned.plan.task
     does = {"translate": "translates", "classify": "classifies texts", "generate": "continues texts"}[task]
     languages = " → ".join(filter(None, (about.source_language, about.target_language)))
     translates = task == "translate" and learned.task.test

@@ -1,34 +1,27 @@
-"""How good the model is on held-out sentences: while it learns, a function `net → scores`; and at the end.
+"""How good the model is on held-out sentences while it learns: a function `net → scores`.
 
-While it learns, sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1,
-with all of the batch in every product. At the end they are translated as `vidrio translate` does.
+Sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1, with all of the
+batch in every product.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from vidrio.data.progress import Work
 from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, collate, pad, plan
 from vidrio.learn.loop import Validate
 from vidrio.learn.loss import objective, predict
 from vidrio.learn.model import Network
-from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import Reporter
 from vidrio.learn.task import Task
-from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
-from vidrio.translate.translator import Translator
+from vidrio.score.metrics import quick_scores
 
 JUDGED = 300  # held-out sentences that are translated at every validation
 ROOM = 8192  # tokens at a time
 SEARCHED = 3000  # source tokens at a time
-SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words
-CERTAIN = 1.96  # standard deviations to either side hold 95 %
+SHOWN = 3  # sample translations
 
 
 def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
@@ -45,8 +38,8 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
         sources, references = zip(*(pairs[i] for i in some), strict=True)
         ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some])
         translations = task.target.decode_batch(ids)
-        read = [pair for pair in zip(sources, translations, strict=True) if len(pair[0].split()) >= LEAST_SHOWN]
-        return loss | quick_scores(translations, references) | {"samples": read[:SHOWN]}
+        samples = list(zip(sources, translations, strict=True))[:SHOWN]
+        return loss | quick_scores(translations, references) | {"samples": samples}
 
     return scores
 
@@ -138,50 +131,3 @@ def _search(net: Network, sources: list[np.ndarray]) -> list[list[int]]:
         end = ids.index(special.end) if special.end in ids else limit
         translations.append(ids[: min(end, limit)])
     return translations
-
-
-# --- the judgement of the finished model ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """How good the finished model is on texts that it has never seen, and warnings to print beside the scores."""
-
-    scores: list[Score]
-    warnings: list[str] = field(default_factory=list)
-    translations: list[str] = field(default_factory=list)  # of the test sources, as `vidrio translate` translates them
-
-
-@torch.no_grad()
-def judge(
-    task: Task, folder: Path, parameters: Parameters, best: tuple[str, float | None], reporter: Reporter
-) -> Judgement:
-    """The scores of the model, which is in its folder already, on sentences that it has never seen. Without a test set
-    they are the best of the validations: a metric and its value."""
-    if not task.test:
-        metric, value = best[0], best[1] or 0.0
-        return Judgement([Score(metric, value, value, 0.0, "on the validation set")])
-    if task.kind != "translate":
-        scores = validation(task, task.test)(model.build(parameters))
-        if "accuracy" not in scores:
-            return Judgement([Score("loss", scores["loss"], scores["loss"], 0.0, "on the test set")])
-        middle = interval(scores["accuracy"], len(task.test))
-        return Judgement([Score("accuracy", scores["accuracy"], *middle, "on the test set")])
-    sources, references = (list(side) for side in zip(*task.test, strict=True))
-    work = reporter.progress.work = Work("translating the test set", len(sources))
-    translations = []
-    for translation in Translator.load(folder).stream(sources):
-        translations.append(translation.text)
-        work.done += 1
-    found, _ = corpus_scores(translations, [references], usual_metrics())
-    chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
-    warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
-    warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
-    return Judgement(found, warnings, translations)
-
-
-def interval(percent: float, count: int) -> tuple[float, float]:
-    """The 95 % confidence interval of a percentage of so many texts (Wilson 1927): its middle and half width."""
-    share, spread = percent / 100, CERTAIN**2 / count
-    half = (spread * share * (1 - share) + spread**2 / 4) ** 0.5
-    return 100 * (share + spread / 2) / (1 + spread), 100 * half / (1 + spread)

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ConfigError, nearest
-from vidrio.glass.comparison import Comparison, compare
-from vidrio.glass.whatif import Change, WhatIf, parse
+from vidrio.glass.whatif import Change, Comparison, WhatIf, compare, parse
 from vidrio.hypothesis import Options, Sampling
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, note, number, table

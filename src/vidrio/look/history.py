@@ -1,6 +1,6 @@
 """How a model learned, as the page shows it: its run's curves, a sentence at every age, what the right answer costs.
 
-The ages are the snapshots that a training run kept (`learn/run_files.py`). The glass runs each of them like any model,
+The ages are the snapshots that a training run kept (`learn/state.py`). The glass runs each of them like any model,
 so PyTorch is not needed.
 """
 
@@ -16,7 +16,6 @@ import numpy as np
 from vidrio.errors import InputError
 from vidrio.glass.machine import build
 from vidrio.hypothesis import default_options
-from vidrio.learn.run_files import snapshots
 from vidrio.look.measures import likeliest, mean_of_heads
 from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.model.folder import read_parameters
@@ -86,6 +85,12 @@ def when(steps: Sequence[Record]) -> list[tuple[float, float]]:
 
 
 # --- a sentence at every age ------------------------------------------------------------------------------------------
+
+
+def snapshots(run: Path) -> list[tuple[int, Path]]:
+    """The steps of which there is a snapshot, each with the folder that holds its parameters, in order."""
+    files = (run / "snapshots").glob("step-[0-9]*/model.safetensors")
+    return sorted((int(path.parent.name.removeprefix("step-")), path.parent) for path in files)
 
 
 def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:

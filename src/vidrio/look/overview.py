@@ -5,10 +5,9 @@ from itertools import groupby
 
 import numpy as np
 
-from vidrio.glass.comparison import first
 from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.whatif import first
 from vidrio.glass.words import without_head
-from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look
 from vidrio.look.translated import COPIED
@@ -16,6 +15,7 @@ from vidrio.look.writing import (
     NO_BREAK,
     PRECISION,
     WIDTH,
+    CommandLine,
     apart,
     cut,
     left,

@@ -20,9 +20,8 @@ from vidrio.glass.words import without_head
 from vidrio.hypothesis import Sampling
 from vidrio.look import run_data
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.command_line import CommandLine
 from vidrio.look.run import Look, look
-from vidrio.look.writing import visible
+from vidrio.look.writing import CommandLine, visible
 from vidrio.model.json_text import json_text
 from vidrio.search import Tree
 

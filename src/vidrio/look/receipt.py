@@ -1,22 +1,27 @@
-"""A receipt as a view, as JSON and for the page; the way down from a number to the parameters and ids it is made of."""
+"""A receipt as a view and as JSON, down to the bytes of a parameter; and what came of recomputing a whole run."""
 
 import math
-import struct
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from vidrio.errors import InputError
+import numpy as np
+
+from vidrio.errors import InputError, ModelError
+from vidrio.glass.checking import Checked
 from vidrio.glass.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
 from vidrio.glass.notations import COPIES
 from vidrio.glass.receipts import Compared, Receipt, locate, receipt
-from vidrio.glass.stored import stored
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.words import without_head
+from vidrio.look.changed import BeforeAfter
 from vidrio.look.run import Look
 from vidrio.look.writing import NO_BREAK, PRECISION, note, number, visible
+from vidrio.model.header import Stored, read_header
+from vidrio.model.quantised import SCALE
 
+EXCEPTIONS = 8  # that `vidrio check` names
 INPUTS = 8  # shown of those a number is made from
 LISTED = 1100  # inputs on the page, and terms of a sum; a vocabulary's softmax has thousands
 
@@ -135,16 +140,31 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
     if file is None or bill.stage.kind != "parameter" or not file.is_file():
         return None
     name, head = without_head(bill.at.name)
-    tensor = next(tensor for tensor in stored(file) if tensor.name == name)
     place = (int(head.removeprefix(".h")), *bill.at.place) if head else bill.at.place
-    offset, raw = tensor.at(place)
-    found = {"file": file.name, "tensor": name, "dtype": tensor.dtype, "offset": offset, "bytes": raw.hex(" ")}
-    found |= {"value": float(tensor.array[place]), "integer": None, "scale": None}
-    if tensor.scale:
-        offset, worth = tensor.scale.at(place)
-        found["integer"] = int.from_bytes(raw, signed=True)
-        found["scale"] = {"offset": offset, "bytes": worth.hex(" "), "value": struct.unpack("<f", worth)[0]}
+    try:
+        header = read_header(file)
+        offset, raw, value = _stored_number(file, header[name], place)
+        found: dict[str, Any] = {"file": file.name, "tensor": name, "dtype": header[name].dtype}
+        found |= {"offset": offset, "bytes": raw.hex(" "), "value": value.item(), "integer": None, "scale": None}
+        if name + SCALE in header:
+            offset, raw, scale = _stored_number(file, header[name + SCALE], place)
+            found |= {"value": (value * scale).item(), "integer": value.item()}
+            found["scale"] = {"offset": offset, "bytes": raw.hex(" "), "value": scale.item()}
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{file} cannot be read", found=str(error), do="copy the model again") from None
     return found
+
+
+def _stored_number(file: Path, array: Stored, place: tuple[int, ...]) -> tuple[int, bytes, Any]:
+    """Where in the file a number begins, its bytes, and the number. An axis of length 1 has one for all places."""
+    kind = np.dtype({"F64": "<f8", "F32": "<f4", "F16": "<f2", "I8": "<i1"}[array.dtype])
+    where = tuple(min(i, n - 1) for i, n in zip(place, array.shape, strict=True))
+    with file.open("rb") as data:
+        first = 8 + int.from_bytes(data.read(8), "little") + array.data_offsets[0]
+        offset = first + int(np.ravel_multi_index(where, array.shape)) * kind.itemsize
+        data.seek(offset)
+        raw = data.read(kind.itemsize)
+    return offset, raw, np.frombuffer(raw, kind)[0]
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
@@ -157,6 +177,36 @@ def copied(trace: Trace, address: str, kind: str) -> str:
 def compared_data(result: Compared) -> dict[str, float]:
     """Model and recomputation side by side."""
     return {name: getattr(result, name) for name in ("model", "recomputed", "difference", "tolerance")}
+
+
+# --- a whole run, recomputed ------------------------------------------------------------------------------------------
+
+
+def check_view(tried: BeforeAfter, checked: Checked) -> Iterator[str]:
+    """What was checked and what came of it, the verdict last."""
+    seen, changes = tried.after, tried.whatif.changes
+    yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
+    if changes:
+        yield note(f"what if: {' '.join(change.asked for change in changes)}", hang=2)
+    yield ""
+    if seen.empty:
+        why = "Translating copies this text" if seen.copied else "The text is empty"
+        yield f"{why}: nothing was computed, so there is nothing to recompute."
+        return
+    quantities = f"{checked.quantities:,} {'quantity' if checked.quantities == 1 else 'quantities'}"
+    yield note(f"Recomputed  {checked.count:,} numbers in {quantities}, each from its inputs", hang=12)
+    if checked.share_at is not None:
+        share = f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}"
+        yield note(f"differences: {share}", indent=12)
+    if checked.edited:
+        yield note(f"{checked.edited:,} of them had another number put in their place by the what-if", indent=12)
+    if checked.wrong:
+        yield f"\n{checked.wrong:,} numbers do not follow from their inputs. The worst:"
+        for at, result in checked.worst(EXCEPTIONS):
+            yield f"  {at}"
+            yield f"    model {result.model!r}, recomputed {result.recomputed!r}"
+            yield f"    difference {result.difference:.2e}, rounding explains up to {result.tolerance:.1e}"
+    yield f"\n{'NOT everything agrees.' if checked.wrong else 'Everything agrees.'}"
 
 
 # --- as data: for the page, and `vidrio why --json` -------------------------------------------------------------------

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Options
-from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
+from vidrio.look.writing import CommandLine
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 

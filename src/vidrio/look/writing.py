@@ -4,8 +4,10 @@ It reads in a log, in a pipe and by a screen reader. Nothing in it can move a te
 """
 
 import math
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -178,3 +180,29 @@ def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: 
         blocks[-1].append(column)
         used += more
     return ["\n".join("  ".join(line).rstrip() for line in zip(*block, strict=True)) for block in blocks]
+
+
+# --- command lines that lead on from a view, written so that they can be copied -------------------------------------
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The same text and model, asked something else."""
+
+    text: str
+    options: tuple[str, ...] = ()  # those that must be told again: --model, what was changed
+
+    def look(self, *arguments: str) -> str:
+        return " ".join(["vidrio look", quoted(self.text), *map(quoted, (*self.options, *arguments))])
+
+    def why(self, address: str) -> str:
+        return " ".join(["vidrio why", quoted(address), quoted(self.text), *map(quoted, self.options)])
+
+
+def quoted(argument: str) -> str:
+    """A shell argument, in double quotes where that is safe, since people read those more easily. What would move a
+    cursor is written out."""
+    argument = visible(argument)
+    if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
+        return argument
+    return f'"{argument}"' if not set(argument) & set('"$`\\!') else shlex.quote(argument)

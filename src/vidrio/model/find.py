@@ -43,18 +43,7 @@ def find(name: str | Path | None = None) -> Path:
         found = "no config.json in it" if folder.is_dir() else "a file, not a folder"
     else:
         found = "no such folder"
-    raise ModelError(
-        f"{name} is not a model", found=found, do=f"give a model folder, or one of: {', '.join(nearby(ready))}"
-    )
-
-
-def nearby(ready: dict[str, Path]) -> list[str]:
-    """What a user could have meant: the packaged models, and the model folders here."""
-    try:
-        here = sorted(f"./{folder.name}" for folder in Path.cwd().iterdir() if is_model(folder))
-    except OSError:
-        here = []
-    return [*ready, *here[:20]]
+    raise ModelError(f"{name} is not a model", found=found, do=f"give a model folder, or one of: {', '.join(ready)}")
 
 
 def is_model(folder: Path) -> bool:

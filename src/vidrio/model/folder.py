@@ -54,10 +54,10 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
     if "model" not in data:
         raise ModelError(f"{path} has no part 'model'", do="use an undamaged folder")
     try:
-        told = data.get("about", {})
-        if isinstance(told, dict):
-            told.pop("translated", None)  # a list that models of 0.1.0 had, and nothing needs any more
-        about = record(About, told)
+        entries = data.get("about", {})
+        if isinstance(entries, dict):
+            entries.pop("translated", None)  # a list that models of 0.1.0 had, and nothing needs any more
+        about = record(About, entries)
     except TypeError as error:
         raise ModelError(f"{path} has an unknown entry in its part 'about'", found=str(error)) from None
     config = ModelConfig.from_json(data["model"])

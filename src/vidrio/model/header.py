@@ -24,7 +24,7 @@ BYTES = {"F64": 8, "F32": 4, "F16": 2, "I8": 1}  # of one number of each type th
 
 @dataclass(frozen=True)
 class Stored:
-    """How one array stands in the file."""
+    """One array of the file."""
 
     dtype: str
     shape: list[int]
@@ -51,7 +51,7 @@ def read_header(path: Path, types: Mapping[str, int] = BYTES) -> dict[str, Store
     stored = {name: _stored(name, tensor, types) for name, tensor in data.items() if name != "__metadata__"}
     needed = sum(tensor.data_offsets[1] - tensor.data_offsets[0] for tensor in stored.values())
     if needed != size - 8 - length:
-        raise ValueError(f"{size - 8 - length:,} bytes of numbers where its header tells of {needed:,}")
+        raise ValueError(f"{size - 8 - length:,} bytes of numbers where its header has {needed:,}")
     return stored
 
 
@@ -59,14 +59,14 @@ def _stored(name: str, data: object, types: Mapping[str, int]) -> Stored:
     try:
         tensor = record(Stored, data)
     except TypeError as error:
-        raise ValueError(f"of {shown(name)} its header tells {error}") from None
+        raise ValueError(f"{shown(name)} in its header: {error}") from None
     if tensor.dtype not in types:
         raise ValueError(f"{shown(name)} is stored as {shown(tensor.dtype)}, not as one of {', '.join(types)}")
     begin, end = tensor.data_offsets if len(tensor.data_offsets) == 2 else (0, -1)
     sound = len(tensor.shape) <= 3 and min([begin, *tensor.shape]) >= 0
     if not sound or end - begin != math.prod(tensor.shape) * types[tensor.dtype]:
         raise ValueError(
-            f"{shown(name)} has the shape {shown(tensor.shape)} and stands at {shown(tensor.data_offsets)}"
+            f"{shown(name)} has the shape {shown(tensor.shape)} and the place {shown(tensor.data_offsets)}"
         )
     return tensor
 

@@ -26,7 +26,7 @@ SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DV": 0, "DC": 0}
 
 
 class WholeNumbers(NamedTuple):
-    """Numbers as whole ones: each stands for whole · scale."""
+    """Numbers as whole ones: each is whole · scale."""
 
     whole: "np.ndarray"
     scale: "np.ndarray"  # one for each row (or column) that shares it

@@ -1,45 +1,47 @@
-"""The server, put together: the page and what it asks for (`views.py`), and LibreTranslate's interface (`libre.py`).
+"""The server, put together and run: the page and what it asks for (`views.py`), and LibreTranslate's interface
+(`libre.py`).
 
 It has no state but API keys and translated files; every request holds all that its answer depends on.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from uvicorn.config import LOGGING_CONFIG
 
-from vidrio.documents.terms import read_terms
-from vidrio.errors import VidrioError
+from vidrio.errors import ConfigError, VidrioError
 from vidrio.serve import views
-from vidrio.serve.detect import Detector
-from vidrio.serve.files import files_router
 from vidrio.serve.guards import guarded, limited, problem
 from vidrio.serve.keys import Keys, RequestLimits
-from vidrio.serve.libre import Parts, libre_router
+from vidrio.serve.languages import Detector
+from vidrio.serve.libre import Parts, files_router, libre_router
 from vidrio.serve.looking import Looking
-from vidrio.serve.metrics import Metrics
-from vidrio.serve.models import Models, folders_of
-from vidrio.serve.queue import Queue
-from vidrio.serve.refusal import log, refusal_of
-from vidrio.serve.service import Service
+from vidrio.serve.requests import log, refusal_of
+from vidrio.serve.service import Metrics, Models, Queue, Service, folders_of
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
+GRACE = 30  # seconds in which requests at work may end
 
 
 def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
     """The app for a model (and the packaged ones)."""
     metrics = Metrics()
-    models = Models(folders_of((model, *settings.models) if model else settings.models), Translator.load)
+    models = Models(folders_of((model, *settings.models) if model else settings.models))
     queue = Queue(threads=settings.threads, most=settings.queue)
     service = Service(models, queue, metrics)
     parts = Parts(
@@ -48,7 +50,6 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
         detector=Detector(list(service.languages)),
         keys=Keys(settings.keys) if settings.keys else None,
         limits=RequestLimits(),
-        terms=read_terms(settings.glossary) if settings.glossary else (),
     )
 
     @asynccontextmanager
@@ -101,3 +102,38 @@ def _handle_errors(app: FastAPI) -> None:
     def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))
         return JSONResponse({"what": "this request cannot be read", "found": where, "do": ""}, 422)
+
+
+def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
+    """Listen, call `ready` with the address when the server can answer, and answer until Ctrl-C or SIGTERM; requests at
+    work are finished first."""
+    everywhere = host in ("0.0.0.0", "::")
+    name = f"[{host}]" if ":" in host else host
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else damaged forms fill stderr
+    with listening(host, port) as listener:
+        app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
+        handlers = LOGGING_CONFIG["handlers"]
+        to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
+        config = uvicorn.Config(
+            app,
+            log_config={**LOGGING_CONFIG, "handlers": {**handlers, "access": to_stderr}},
+            log_level="info" if settings.log else "error",
+            access_log=settings.log,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+        ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, UnicodeError) as error:
+        do = "take another: --port 5001, or --port 0 for any free one" if port else "take another --host"
+        raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
+    # Every connection inherits it. Without, the end of an answer waits 40 ms for the client to confirm its beginning.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vidrio.model.json_text import json_text
-from vidrio.serve.metrics import Metrics
-from vidrio.serve.refusal import Refusal
+from vidrio.serve.requests import Refusal
+from vidrio.serve.service import Metrics
 from vidrio.serve.settings import Settings
 
 LEFT = "the client has left"  # which nobody reads

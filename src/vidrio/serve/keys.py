@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vidrio.errors import ConfigError
-from vidrio.serve.refusal import busy
+from vidrio.serve.requests import busy
 
 WINDOW = 60  # seconds
 

@@ -1,8 +1,10 @@
-"""Which languages a server translates between, directly or through others."""
+"""Which languages a server translates between, directly or through others, and which of them a text is in."""
 
+import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 NAMES = {
     **{"ar": "Arabic", "az": "Azerbaijani", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech"},
@@ -16,6 +18,7 @@ NAMES = {
     **{"vi": "Vietnamese", "zh-Hans": "Chinese", "zh-Hant": "Chinese (traditional)"},
 }
 ALIASES = {"zh": "zh-Hans", "zt": "zh-Hant", "pb": "pt-BR"}
+ENOUGH = 2_000  # characters by which the language of a text is detected
 
 Pair = tuple[str, str]
 
@@ -56,3 +59,35 @@ def languages(pairs: Sequence[Pair]) -> list[Language]:
         Language(code, NAMES.get(code, code), tuple(sorted(t for t in codes if route(code, t, pairs) is not None)))
         for code in codes
     ]
+
+
+class Detected(NamedTuple):
+    language: str
+    confidence: float  # 0 to 100
+
+
+class Detector:
+    """Tells languages apart, by py3langid; those that it does not know come last. Threads may share one."""
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        self._all, self._lock = list(codes), threading.Lock()
+        self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # pt-BR is pt to the library
+
+    def ranked(self, text: str) -> list[Detected]:
+        """All languages, the likeliest first. A text without letters is in none: its confidence is 0."""
+        found: dict[str, float] = {}
+        if any(map(str.isalpha, text[:ENOUGH])) and self._identifier is not None:
+            found = {self._codes[name]: round(100 * float(p), 1) for name, p in self._identifier.rank(text[:ENOUGH])}
+        return [Detected(code, found.get(code, 0.0)) for code in (*found, *(c for c in self._all if c not in found))]
+
+    @cached_property
+    def _identifier(self) -> Any:
+        """Loaded when first asked for; it takes most of a second."""
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        with self._lock:
+            identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+            known = [short for short in self._codes if short in identifier.labels]
+            if known:
+                identifier.set_languages(known)
+            return identifier if known else None

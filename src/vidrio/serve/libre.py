@@ -1,36 +1,55 @@
 """LibreTranslate's interface, so that the clients that people have work unchanged.
 
 Written from its description; what a field means, how it is refused and in which words is what its clients rely on.
+Translated files lie in a folder until they are old: FILES/<job>.
 """
 
 import asyncio
 import hmac
-from collections.abc import Sequence
+import re
+import time
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePath
+from secrets import token_hex
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.datastructures import UploadFile
 
-from vidrio.documents.formats import SUFFIXES
+from vidrio.documents.aligned import as_source
+from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
-from vidrio.documents.polish import as_source
-from vidrio.documents.terms import Terms
-from vidrio.model.files import is_plain_file
+from vidrio.errors import VidrioError
+from vidrio.model.files import is_plain_file, write_atomically
 from vidrio.model.json_text import json_text
-from vidrio.serve.detect import Detected, Detector
 from vidrio.serve.guards import as_json, while_connected
 from vidrio.serve.keys import Key, Keys, RequestLimits
-from vidrio.serve.languages import Pair
-from vidrio.serve.metrics import TYPE
-from vidrio.serve.refusal import Refusal
-from vidrio.serve.requests import Asked, Detect, Suggest, Translate, check_length, described, read
+from vidrio.serve.languages import Detected, Detector
+from vidrio.serve.requests import (
+    Asked,
+    Detect,
+    Refusal,
+    Suggest,
+    Translate,
+    TranslateFile,
+    bad,
+    check_length,
+    described,
+    form_of,
+    of_fields,
+    read,
+)
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
 PLANS = {"html": lambda text, target: plan_html(text), "markdown": lambda text, target: plan_markdown(text)}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
+JOB = re.compile(r"[0-9a-f]{32}")
+SIGNS = re.compile(r"[^\w.() -]+")
 
 
 @dataclass(frozen=True)
@@ -42,11 +61,6 @@ class Parts:
     detector: Detector
     keys: Keys | None
     limits: RequestLimits
-    terms: Terms = ()  # of the operator, from the first model's language to its other
-
-    def terms_for(self, way: Sequence[Pair], glossary: Terms) -> Terms:
-        """The client's terms, and the operator's where they hold."""
-        return (*glossary, *(self.terms if way == self.service.pairs[:1] else ()))
 
     def admit(self, request: Request, asked: Asked, requests: int = 1) -> int:
         """How many characters whoever asks may send: a key, or an address. Refused if the key is none, or if it has
@@ -131,7 +145,7 @@ def libre_router(parts: Parts) -> APIRouter:
             if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
                 raise Refusal(401, "Unauthorized")
             service.metrics.waiting.set(service.queue.waiting)
-            return Response(service.metrics.text(), media_type=TYPE)
+            return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return router
 
@@ -160,10 +174,86 @@ async def _reply(parts: Parts, ask: Translate, text: str, source: str) -> Reply:
     way = parts.service.way(source, ask.target)
     if not way:
         return Reply(text)
-    terms = parts.terms_for(way, ask.terms)
     if ask.format in PLANS:
-        return Reply(await parts.service.document(way, text, PLANS[ask.format], terms))
-    reply = await parts.service.translate(way, text, ask.alternatives, terms)
+        return Reply(await parts.service.document(way, text, PLANS[ask.format], ask.terms))
+    reply = await parts.service.translate(way, text, ask.alternatives, ask.terms)
     alternatives = (as_source(text, other) for other in reply.alternatives)
     best = as_source(text, reply.text)
     return Reply(best, tuple(other for other in dict.fromkeys(alternatives) if other != best))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def files_router(parts: Parts) -> APIRouter:
+    """The routes; without a folder for files they refuse."""
+    router, folder, service = APIRouter(), parts.settings.files, parts.service
+    at_once = asyncio.Semaphore(2)
+
+    def there() -> Path:
+        if folder is None:
+            raise Refusal(403, "Files translation are disabled on this server.")
+        return folder
+
+    @router.post(
+        "/translate_file", summary="Translate a file", openapi_extra=described(TranslateFile, "multipart/form-data")
+    )
+    async def translate_file(request: Request) -> Any:
+        place = there()
+        form = await form_of(request)
+        try:
+            upload = form.get("file")
+            if not isinstance(upload, UploadFile):
+                raise bad("missing file parameter")
+            if not upload.filename:
+                raise bad("empty file")
+            asked, name = of_fields(TranslateFile, form), clean_name(upload.filename)
+            most = parts.admit(request, asked)
+            if suffix_of(name) not in SUFFIXES:
+                raise bad("file format not supported")
+            data = await upload.read()
+        finally:
+            await form.close()
+        texts = (await asyncio.to_thread(_plan, name, data, "")).texts
+        check_length(sum(map(len, texts)), most)
+        source = asked.source
+        if source == "auto":
+            source = (await asyncio.to_thread(parts.detector.ranked, " ".join(texts[:50])))[0].language
+        way = service.way(source, asked.target)
+        if not way:
+            raise bad("source and target are the same language")
+        async with at_once:
+            data = await while_connected(request, service.document(way, data, partial(_plan, name), asked.terms))
+        job = token_hex(16)
+        forget_old(place, 60 * parts.settings.file_minutes)
+        await asyncio.to_thread(write_atomically, place / job, data)
+        return {"translatedFileUrl": f"{request.base_url}download_file/{job}.{quote(name)}"}
+
+    @router.get("/download_file/{name}", summary="A file that was translated")
+    def download_file(name: str) -> Response:
+        job, _, shown = name.partition(".")
+        if not JOB.fullmatch(job) or not (there() / job).is_file():
+            raise Refusal(404, "File not found")
+        return FileResponse(there() / job, media_type="application/octet-stream", filename=clean_name(shown))
+
+    return router
+
+
+def _plan(name: str, data: bytes, target: str) -> Any:
+    try:
+        return plan_file(name, data, target)
+    except VidrioError as error:
+        raise bad(f"{error.what}, {error.found}".rstrip(", ")) from None
+
+
+def forget_old(folder: Path, seconds: float) -> None:
+    """Delete what was translated long ago."""
+    for path in folder.glob("*"):
+        if JOB.fullmatch(path.name) and time.time() - path.stat().st_mtime > seconds:
+            path.unlink(missing_ok=True)
+
+
+def clean_name(name: str) -> str:
+    """The last part of an upload's name, in signs that mean nothing to a shell, a path or a header."""
+    plain = PurePath(name.replace("\\", "/")).name
+    return SIGNS.sub("_", plain).strip(". ")[-100:] or "file"

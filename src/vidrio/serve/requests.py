@@ -1,9 +1,11 @@
-"""What requests hold, described once: for the API's description, and for reading them, from JSON or from a form.
+"""What requests hold, described once: for the API's description, and for reading them, from JSON or from a form. And
+how they are refused.
 
 A field that is missing or wrong is refused in LibreTranslate's words, which its clients know by heart.
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -13,16 +15,44 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
-from vidrio.serve.refusal import Refusal, bad
+from vidrio.errors import ConfigError, ModelError, VidrioError
 from vidrio.serve.settings import Settings
 
 MOST_FIELDS, MOST_TERMS = 100, 1_000
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 KINDS = ("application/json", *FORMS)
 
+log = logging.getLogger("vidrio.serve")
+
+
+class Refusal(HTTPException):
+    """A request that is not served."""
+
+    def __init__(self, status: int, error: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, error, headers)
+
+
+def busy(status: int, error: str, seconds: float) -> Refusal:
+    """Come again after so many seconds."""
+    return Refusal(status, error, {"Retry-After": str(max(1, round(seconds)))})
+
+
+def bad(error: str) -> Refusal:
+    return Refusal(400, f"Invalid request: {error}")
+
+
+def refusal_of(error: VidrioError) -> Refusal:
+    """What a client reads: why a text cannot be translated; of the operator's own faults little, since the rest, with
+    its paths, is for the log."""
+    if not isinstance(error, ModelError | ConfigError):
+        return bad(error.what)
+    log.error("%s", error)
+    of_model = isinstance(error, ModelError)
+    return Refusal(500, "The model cannot be loaded" if of_model else "The server is not set up as it should be")
+
 
 def _from_json(value: Any) -> Any:
-    """A form holds objects and lists as JSON."""
+    """A form holds an object as JSON."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -31,7 +61,6 @@ def _from_json(value: Any) -> Any:
 
 Term = Annotated[str, Field(min_length=1, max_length=200)]
 Glossary = Annotated[dict[Term, Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
-Keep = Annotated[list[Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
 
 
 class Asked(BaseModel):
@@ -55,12 +84,10 @@ class Languages(Asked):
     source: Annotated[str, Field(description='The language of the text, or "auto"', examples=["en"])]
     target: Annotated[str, Field(description="The language to translate into", examples=["es"])]
     glossary: Annotated[Glossary, Field(description="Terms, each with its translation")] = {}
-    keep: Annotated[Keep, Field(description="Terms that stay as they are")] = []
 
     @property
     def terms(self) -> tuple[tuple[str, str], ...]:
-        """Terms with what stands for them."""
-        return (*self.glossary.items(), *((term, term) for term in self.keep))
+        return tuple(self.glossary.items())
 
 
 class TranslateFile(Languages):
@@ -125,8 +152,8 @@ def _in_words(error: ValidationError) -> str:
     if field == "alternatives":
         wrong = "must be a positive number" if problem["type"] == "greater_than_equal" else "is not a number"
         return f"alternatives parameter {wrong}"
-    if field in ("glossary", "keep"):
-        return f"glossary is an object of terms, keep a list of terms, of 1 to 200 characters, at most {MOST_TERMS}"
+    if field == "glossary":
+        return f"glossary is an object of terms and their translations, of 1 to 200 characters, at most {MOST_TERMS}"
     texts = "a string or a list of strings" if field == "q" and error.title == "Translate" else "a string"
     return f"{field} parameter is not {texts}"
 

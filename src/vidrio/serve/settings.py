@@ -28,8 +28,6 @@ class Settings:
     files: Path | None = None  # where translated files lie; None: no files
     file_limit: int = 20 << 20  # bytes of an upload
     file_minutes: float = 60  # after which a translated file is deleted
-    # Terms
-    glossary: Path | None = None
     # What is reported
     log: bool = False  # a line for each request, without its texts
     metrics: bool = False

@@ -7,16 +7,15 @@ would have (tests/test_site.py compares the runs bit for bit).
 from pathlib import Path
 from typing import Any
 
-import js
 import numpy as np
 
-from vidrio.engine.browser import instance
+from vidrio.engine.browser import Browser
 
 WASM = Path(__file__).parents[1] / "engine" / "built" / "glass.wasm"
 TALL, WIDE = 4, 8  # rows and columns at once
 HELD = 64 << 20  # bytes of matrices that are kept ready
 
-_exports = instance(WASM.read_bytes())
+_glass = Browser(WASM.read_bytes())
 _rooms: dict[str, tuple[int, int]] = {}  # for what → where, and how many bytes
 _held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # by where it lies in NumPy's memory: it stays there
 
@@ -43,8 +42,8 @@ def _called(name: str, x: int, w: int, shape: tuple[int, ...], columns: int) -> 
     rows, depth = shape
     wide = _up(columns, WIDE)
     out = _place("out", 4 * rows * wide)
-    _exports[name](x, w, rows, depth, wide, out)
-    return np.frombuffer(_view(out, 4 * rows * wide).to_bytes(), np.float32).reshape(rows, wide)
+    _glass.call(name, x, w, rows, depth, wide, out)
+    return np.frombuffer(_glass.read(out, 4 * rows * wide), np.float32).reshape(rows, wide)
 
 
 def _ready(b: np.ndarray) -> int:
@@ -53,11 +52,11 @@ def _ready(b: np.ndarray) -> int:
     if key not in _held:
         depth, columns = _up(b.shape[0], 2), _up(b.shape[1], WIDE)
         while _held and sum(size for *_, size in _held.values()) > HELD:
-            _exports["free"](_held.pop(next(iter(_held)))[1])
+            _glass.call("free", _held.pop(next(iter(_held)))[1])
         pairs = _filled(b, (depth, columns), np.int8).reshape(depth // 2, 2, columns)
         packed = np.ascontiguousarray(pairs.transpose(0, 2, 1))
-        place = _exports["malloc"](packed.nbytes) & 0xFFFFFFFF
-        _view(place, packed.nbytes).assign(packed.data.cast("B"))
+        place = _glass.call("malloc", packed.nbytes)
+        _glass.write(place, packed.data.cast("B"))
         _held[key] = (b, place, packed.nbytes)
     return _held[key][1]
 
@@ -71,22 +70,17 @@ def _filled(a: np.ndarray, shape: tuple[int, int], dtype: Any) -> np.ndarray:
 
 def _room(name: str, array: np.ndarray) -> int:
     place = _place(name, array.nbytes)
-    if array.nbytes:
-        _view(place, array.nbytes).assign(array.data.cast("B"))
+    _glass.write(place, array.data.cast("B") if array.nbytes else b"")
     return place
 
 
 def _place(name: str, size: int) -> int:
     place, room = _rooms.get(name, (0, 0))
     if size > room:
-        _exports["free"](place)
-        place = _exports["malloc"](size) & 0xFFFFFFFF
+        _glass.call("free", place)
+        place = _glass.call("malloc", size)
         _rooms[name] = (place, size)
     return place
-
-
-def _view(place: int, size: int) -> Any:
-    return js.Uint8Array.new(_exports["memory"].buffer, place, size)
 
 
 def _up(n: int, step: int) -> int:

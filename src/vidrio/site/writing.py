@@ -169,7 +169,7 @@ def _write_page(to: Path) -> dict[str, str]:
 
 def _app() -> dict[str, bytes]:
     """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
-    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py", "vidrio/learn/run_files.py"}
+    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py"}
     for room in ROOMS:
         paths = (PACKAGE / room).rglob("*.py") if (PACKAGE / room).is_dir() else [PACKAGE / room]
         found |= {path.relative_to(PACKAGE.parent).as_posix() for path in paths}

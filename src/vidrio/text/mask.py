@@ -1,16 +1,17 @@
 """What a model is given for a sentence: symbols for addresses, placeholders, code and rare names, which it copies where
-it would misspell them.
+it would misspell them, and plain characters for those that its vocabulary lacks.
 
 A model that has learned that ①②③… stand for names and addresses on both sides of its training pairs (`About.symbols`)
 reads "Click ① to go on." for "Click {next_button} to go on.", and only has to put ① in its place. Where a symbol is not
 exactly once in the translation, `Masked.restore` gives None.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from vidrio.text.chars import MARKS_AS_LETTERS, plain, similar_in
 from vidrio.text.pattern import pattern
 from vidrio.text.protect import Protected, Span, is_free, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -76,10 +77,9 @@ class Masker:
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "") -> None:
         self.symbols = symbols
-        self._similar = similar_in(tokenizer)
 
         def count(word: str) -> int:
-            given = plain(word, self._similar)
+            given = plain(word)
             return tokenizer.count(given) if tokenizer.spells(given) else UNSPELLABLE
 
         self._tokens = lru_cache(REMEMBERED)(count)
@@ -92,14 +92,14 @@ class Masker:
             shown += source.text[at : place.start] + symbol
             at = place.end
         shown += source.text[at:]
-        return Masked(source, plain(shown, self._similar), self.symbols[: len(places)], tuple(places))
+        return Masked(source, plain(shown), self.symbols[: len(places)], tuple(places))
 
     def unspellable(self, source: Protected) -> list[Span]:
         """Words that cannot be spelled, with strange letters or one letter again and again; neighbours are one."""
         text, places = source.text, list[Span]()
         if text.isascii() and not DRAWN_OUT.search(text):
             return places
-        for match in WORD.finditer(text.translate(MARKS_AS_LETTERS)):
+        for match in WORD.finditer("".join("x" if is_mark(sign) else sign for sign in text)):
             start, end = match.span()
             word = text[start:end]
             strange = not word.isascii() and self._fewest(word) >= UNSPELLABLE
@@ -163,3 +163,73 @@ def joined(places: Iterable[Span]) -> list[Span]:
             place = merged.pop()._replace(end=place.end)
         merged.append(place)
     return merged
+
+
+# --- characters -------------------------------------------------------------------------------------------------------
+#
+# What the vocabulary lacks would be spelled byte by byte, and spoil the words around it. Some characters are read as
+# plainer ones, what is invisible is left out, and the rest is copied.
+
+HYPHENS = "\u2010\u2011"
+BLANKS = "\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# Compatibility forms of ASCII: ligatures, full-width and mathematical letters. Not №, ½, x², which mean more, nor ＜
+# and ＃, which are copied like < and #.
+FOLDED = (
+    "\u0132\u0133\u017f\u01c7-\u01cc\u01f1-\u01f3\ufb00-\ufb06"
+    "\uff01\uff02\uff04-\uff09\uff0c-\uff1b\uff1f\uff21-\uff3b\uff3d\uff40-\uff5a"
+    "\U0001d400-\U0001d454\U0001d456-\U0001d49c\U0001d49e\U0001d49f\U0001d4a2\U0001d4a5\U0001d4a6\U0001d4a9-\U0001d4ac"
+    "\U0001d4ae-\U0001d4b9\U0001d4bb\U0001d4bd-\U0001d4c3\U0001d4c5-\U0001d505\U0001d507-\U0001d50a\U0001d50d-\U0001d514"
+    "\U0001d516-\U0001d51c\U0001d51e-\U0001d539\U0001d53b-\U0001d53e\U0001d540-\U0001d544\U0001d546\U0001d54a-\U0001d550"
+    "\U0001d552-\U0001d6a3\U0001d7ce-\U0001d7ff"
+)
+# Control characters, and what Unicode calls default ignorable: soft hyphens, variation selectors, tags …
+INVISIBLE = (
+    "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_ROW = rf" *[{BLANKS}][ {BLANKS}]*"  # of blanks
+_OTHER_BLANKS = rf"{_ROW}(?![\d {BLANKS}])|(?<![\d {BLANKS}]){_ROW}"  # between the digits of a number they stay
+_MISPLACED = r" +[,.?!](?=\s|\Z)|(?<=[^\W\d_])[,;?!](?=[^\W\d_])"  # yes , no; yes,no
+_UNUSUAL = pattern(
+    rf"\s*[\r\n]\s*|{_OTHER_BLANKS}|{_MISPLACED}| {{2,}}|[{HYPHENS}]|(?P<folded>[{FOLDED}]+)|[{INVISIBLE}]+"
+)
+_READ_OTHERWISE = pattern(f"[{HYPHENS}{FOLDED}{INVISIBLE}]")
+# Quotation marks and dashes that few vocabularies hold are read as others.
+_SIMILAR = str.maketrans("‛‚‹›′„‟″‒―", "'''''\"\"\"––")
+
+
+def plain(text: str) -> str:
+    """The text on one line, in usual characters and spacing."""
+    return _UNUSUAL.sub(_usual, text).translate(_SIMILAR)
+
+
+def _usual(match: re.Match[str]) -> str:
+    found = match[0]
+    if found.isspace():
+        return " "
+    if found in HYPHENS:
+        return "-"
+    if match["folded"]:
+        return unicodedata.normalize("NFKC", found)
+    if found[-1] in ",.;?!":
+        return f"{found} " if len(found) == 1 else found[-1]
+    return ""
+
+
+def knows(sign: str, tokenizer: Tokenizer) -> bool:
+    """Whether the vocabulary holds a character, by itself or with a space before it; a capital letter may be a small
+    one after a token for capitals."""
+    if tokenizer.has_case_tokens and len(small := sign.lower()) == 1:
+        sign = small
+    return tokenizer.id(sign) is not None or tokenizer.id(f"▁{sign}") is not None
+
+
+def is_copied(sign: str, tokenizer: Tokenizer) -> bool:
+    """Whether a character is part of no word and would be read byte by byte."""
+    of_words = sign.isalnum() or sign.isspace() or unicodedata.category(sign)[0] == "M"
+    return not (of_words or ord(sign) in _SIMILAR or _READ_OTHERWISE.match(sign) or knows(sign, tokenizer))
+
+
+def is_mark(sign: str) -> bool:
+    """Whether it is a combining mark, which belongs to the letter before it."""
+    return unicodedata.category(sign)[0] == "M" and not _READ_OTHERWISE.match(sign)

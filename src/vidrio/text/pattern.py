@@ -1,5 +1,4 @@
-"""What rules on text are written with: sets of words, and regular expressions that are compiled when they are first
-used, since it takes a while, and few texts need them all."""
+"""Regular expressions that are compiled when they are first used: it takes a while, and few texts need them all."""
 
 import re
 from typing import Any, cast
@@ -20,8 +19,3 @@ class _Pattern:
 def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
     """A regular expression."""
     return cast("re.Pattern[str]", _Pattern(expression, flags))
-
-
-def word_set(words: str) -> frozenset[str]:
-    """Words with blanks between, as a set."""
-    return frozenset(words.split())

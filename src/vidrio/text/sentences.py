@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
 from vidrio.text import protect
-from vidrio.text.chars import INVISIBLE, is_copied
-from vidrio.text.pattern import pattern, word_set
+from vidrio.text.mask import INVISIBLE, is_copied
+from vidrio.text.pattern import pattern
 from vidrio.text.protect import Protected, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
@@ -26,8 +26,12 @@ _LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
 _WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Abbreviations, without their last full stop, in lower case. A name or more words follow these:
-_BEFORE_WORDS = word_set(
+_BEFORE_WORDS = _words(
     """
     mr mrs ms messrs dr drs prof rev fr sr st hon gen brig col maj capt cmdr lt sgt gov sen rep pres supt mt ft
     vs cf viz approx e.g i.e
@@ -36,14 +40,14 @@ _BEFORE_WORDS = word_set(
     """
 )
 # A number follows these; with anything else they are words, or the sentence is over.
-_BEFORE_NUMBERS = word_set(
+_BEFORE_NUMBERS = _words(
     """
     no nos vol vols fig figs p pp ch chap sec art arts eq c ca núm núms nº n.º pág págs máx mín tel tfno
     jan feb mar apr jun jul aug sept sep oct nov dec ene abr ago dic
     """
 )
 # These may also end a sentence: they do when the next word usually begins one.
-_MAY_END = word_set(
+_MAY_END = _words(
     """
     etc a.m p.m am pm u.s u.s.a u.k u.n e.u d.c inc ltd co corp llc bros jr sr ph.d m.d b.a m.a b.c a.d al ed eds
     ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
@@ -51,7 +55,7 @@ _MAY_END = word_set(
 )
 _ABBREVIATIONS = (_BEFORE_WORDS | _BEFORE_NUMBERS | _MAY_END) - {"no"}
 # Words that begin a sentence far more often than they are a name after an abbreviation.
-_STARTERS = word_set(
+_STARTERS = _words(
     """
     a an the this that these those there here he she it we you they i his her its our your their my who what when where
     why how if in on at by for from with as after before while when since although because but and or so yet however
@@ -316,13 +320,3 @@ def cut_place(window: str, tokenizer: Tokenizer, longest: int) -> int:
     spaces = [place for place in places if window[place : place + 1].isspace() or window[place - 1].isspace()]
     clauses = [place for place in spaces if window[:place].rstrip()[-1:] in CLOSING]
     return (clauses or spaces or places)[-1] or len(window)
-
-
-def in_halves(text: str) -> list[Place]:
-    """The two halves of a text, cut at the white space nearest to the middle, without those that have no words; none if
-    there is no white space."""
-    spaces = [i for i, character in enumerate(text) if character.isspace()]
-    if not spaces:
-        return []
-    place = min(spaces, key=lambda i: abs(i - len(text) / 2))
-    return [*clause(text, 0, place), *clause(text, place, len(text))]

@@ -213,14 +213,6 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
     return "".join((*written, text[at:])), tuple(placed)
 
 
-def fit_in(part: str, pieces: Pieces) -> Pieces:
-    """What a part of a sentence became, without what only a whole one has."""
-    if len(pieces) != 1:  # parts of it had to be translated by themselves, and fit already
-        return pieces
-    texts = tuple(fitted(part, text) for text in pieces[0].alternatives)
-    return (pieces[0]._replace(alternatives=texts),)
-
-
 def fitted(part: str, translation: str) -> str:
     """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
     capital letter that only a whole one has. María is Mary: a name is told by how it begins."""

@@ -6,8 +6,7 @@
         …
 
 The rounds: as usual; then, where something was lost, with names as they stand; then in parts, the words around what
-must come through whole, which is copied. A translation that repeats itself is searched once more, one that does not
-come to an end is made of its halves.
+must come through whole, which is copied. A translation that repeats itself is searched for once more.
 
 Whatever stands between sentences (spaces, line ends, tabs) comes back byte for byte; an empty text is an empty
 translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
@@ -16,15 +15,14 @@ translation; a sentence that is too long for the model is translated in parts. N
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, overload
 
-from vidrio.engine.engine import Engine
-from vidrio.engine.workers import Stopped
+from vidrio.engine.engine import Engine, Stopped
 from vidrio.errors import InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model.config import ModelConfig
@@ -33,16 +31,14 @@ from vidrio.model.folder import About, read_config
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.pattern import pattern
 from vidrio.text.protect import Protected, came_through, protected
-from vidrio.text.sentences import Splitter, around, in_halves, split
+from vidrio.text.sentences import Splitter, around, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.text.words import Place
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
-from vidrio.translate.translation import Details, Link, Pieces, Sentence, Translation, fit_in, put_back
+from vidrio.translate.translation import Details, Link, Pieces, Sentence, Translation, fitted, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
 AGAIN = pattern(r"(.{1,8}?)\1{3}", re.DOTALL)  # a few tokens four times, one after the other; a character is a token
-GARBLED = "\ufffd"  # what bytes that make no character are decoded to
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
 
@@ -214,16 +210,14 @@ class Rounds:
     options: Options
     stopped: Stopped = None  # nobody wants the result any more
 
-    def translate(self, sentences: Sequence[Protected], *, hide_names: bool = True) -> list[Pieces]:
+    def translate(self, sentences: Sequence[Protected]) -> list[Pieces]:
         """What becomes of each sentence."""
         done: dict[Protected, Pieces] = {}
-        lost = self._round(dict.fromkeys(sentences), done, hide_names=hide_names)
+        lost = self._round(dict.fromkeys(sentences), done, hide_names=True)
         if named := [masked.source for masked in lost if masked.named]:
             lost = [masked for masked in lost if not masked.named] + self._round(named, done, hide_names=False)
         if lost:
             done |= self._in_parts([masked.source for masked in lost])
-        if cut := [source for source, pieces in done.items() if len(pieces) == 1 and not pieces[0].hypotheses[0].ended]:
-            done |= self._in_halves(cut)
         return [done[source] for source in sentences]
 
     def _round(
@@ -234,42 +228,38 @@ class Rounds:
         lost = []
         for masked, sentence in zip(read, self._attempt(read), strict=True):
             source = masked.source
-            if sentence and (not source.spans or came_through(source, sentence.alternatives[0])):
+            if sentence and (not source.spans or came_through(source, sentence.text)):
                 done[source] = (sentence,)
             else:
                 lost.append(masked)
         return lost
 
-    def _in_parts(self, sentences: Iterable[Protected]) -> dict[Protected, Pieces]:
-        """The words around all that must come through whole; what stands between is copied."""
-        parts_of: dict[Protected, list[Place]] = {}
+    def _in_parts(self, sentences: Sequence[Protected]) -> dict[Protected, Pieces]:
+        """The words around all that must come through whole are translated; what stands between is copied."""
+        places, parts = list[tuple[Protected, int]](), list[Masked]()
         for source in sentences:
             taken = sorted((*source.spans, *self.masker.unspellable(source)))
-            parts_of[source] = list(around(source.text, 0, len(source.text), taken))
-
-        def translate(parts: Sequence[Protected]) -> list[Pieces]:
-            read = [self.masker.mask(part, hide_names=False) for part in parts]
-            return [(found,) if found else () for found in self._attempt(read)]
-
-        return _joined(parts_of, translate)
-
-    def _in_halves(self, sentences: Iterable[Protected]) -> dict[Protected, Pieces]:
-        """Sentences whose translations did not come to an end."""
-        halves_of = {source: halves for source in sentences if (halves := in_halves(source.text))}
-        return _joined(halves_of, self.translate)
+            for start, end in around(source.text, 0, len(source.text), taken):
+                places.append((source, start))
+                parts.append(self.masker.mask(source.part(start, end), hide_names=False))
+        found: dict[Protected, list[tuple[int, Pieces]]] = {source: [] for source in sentences}
+        for (source, start), sentence in zip(places, self._attempt(parts), strict=True):
+            if sentence:
+                texts = tuple(fitted(sentence.source, text) for text in sentence.alternatives)
+                found[source].append((start, (sentence._replace(alternatives=texts),)))
+        return {source: put_back(source.text, pieces)[1] for source, pieces in found.items()}
 
     def _attempt(self, read: Sequence[Masked]) -> list[Sentence | None]:
-        """What the search finds, a second one for what repeats itself, or is no text at all; None for a sentence of
-        which a symbol was lost."""
+        """What the search finds, a second one where a translation repeats itself; None for a sentence of which a symbol
+        was lost."""
         if self.stopped and self.stopped():
             raise CancelledError
         if not read:
             return []
         found = self._search(read, self.options)
-        bad = [n for n, (ids, hypotheses, texts) in enumerate(found) if self._is_bad(ids, hypotheses[0].ids, texts[0])]
+        bad = [n for n, (ids, hypotheses, _) in enumerate(found) if repeats(ids, hypotheses[0].ids)]
         if bad and not self.options.no_repeat_ngram:
-            suppressed = (*self.options.suppressed, *self.target.byte_ids)
-            stricter = replace(self.options, no_repeat_ngram=NO_REPEAT, suppressed=suppressed)
+            stricter = replace(self.options, no_repeat_ngram=NO_REPEAT)
             for n, better in zip(bad, self._search([read[n] for n in bad], stricter), strict=True):
                 found[n] = better
         return [self._sentence(*one) for one in zip(read, found, strict=True)]
@@ -281,15 +271,11 @@ class Rounds:
         decoded = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
         return [SearchResult(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
 
-    def _is_bad(self, source: Ids, target: Ids, text: str) -> bool:
-        """Whether a translation repeats itself, or has bytes that make no character."""
-        return repeats(source, target) or (GARBLED in text and not self.target.byte_ids.isdisjoint(target))
-
     def _sentence(self, masked: Masked, found: SearchResult) -> Sentence | None:
         """The sentence with its translations; None, if the best one has lost a symbol."""
         distinct: dict[str, Hypothesis] = {}
         for hypothesis, written in zip(found.hypotheses, found.texts, strict=True):
-            text = masked.restore(written)
+            text = masked.restore(written) if masked.symbols else written
             if text is not None:
                 distinct.setdefault(text, hypothesis)
             elif not distinct:
@@ -301,17 +287,6 @@ class Rounds:
         return Sentence(
             masked.source.text, (*distinct,), (*distinct.values(),), found.source, masked, self.options, unknown
         )
-
-
-def _joined(
-    parts_of: dict[Protected, list[Place]], translate: Callable[[list[Protected]], list[Pieces]]
-) -> dict[Protected, Pieces]:
-    """Sentences made of the translations of their parts."""
-    parts = [(source, start, source.part(start, end)) for source, spans in parts_of.items() for start, end in spans]
-    fitting: dict[Protected, list[tuple[int, Pieces]]] = {source: [] for source in parts_of}
-    for (source, start, part), pieces in zip(parts, translate([part for _, _, part in parts]), strict=True):
-        fitting[source].append((start, fit_in(part.text, pieces)))
-    return {source: put_back(source.text, of_it)[1] for source, of_it in fitting.items()}
 
 
 def repeats(source: Ids, target: Ids) -> bool:

@@ -14,11 +14,10 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from vidrio.data.lock import only_one
-from vidrio.documents.suffixes import DOCUMENTS, OTHERS
+from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import DataError
 from vidrio.wide.cluster import Failed, cluster, results, share_out
-from vidrio.wide.parts import File, Part, cut_lines, join_lines, lines_of
-from vidrio.wide.places import Place, matching
+from vidrio.wide.parts import File, Part, Place, cut_lines, join_lines, lines_of, matching
 
 MOST_LISTED = 20  # failed parts
 NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # would be garbled line by line

@@ -15,8 +15,8 @@ typedef struct Model {
   struct Piece { struct Piece *next; } *memory;
 } Model;
 
-static const char *problem = "";
-const char *model_problem(void) { return problem; } // why the last model_load returned NULL
+static _Thread_local const char *problem = "";
+const char *model_problem(void) { return problem; } // why this thread's last model_load returned NULL
 
 // --- memory -----------------------------------------------------------------------------------------------------------
 

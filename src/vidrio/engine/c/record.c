@@ -32,9 +32,7 @@ static void tap(Record *record, const char *name, const char *aspect, int32_t he
 // For the host: how many quantities there are; of each its address, its shape (0 columns: a vector) and its numbers.
 Record *record_new(void) { return need(sizeof(Record)); }
 int32_t record_count(const Record *r) { return r->count; }
-const char *record_address(const Record *r, int32_t n) { return r->quantities[n].address; }
-int32_t record_rows(const Record *r, int32_t n) { return r->quantities[n].rows; }
-int32_t record_columns(const Record *r, int32_t n) { return r->quantities[n].columns; }
+const Quantity *record_quantity(const Record *r, int32_t n) { return &r->quantities[n]; }
 const float *record_values(const Record *r, int32_t n) { return r->quantities[n].values; }
 void record_free(Record *r) {
   for (int32_t n = 0; n < r->count; n++) let_go(r->quantities[n].values);

@@ -373,13 +373,6 @@ int32_t sentence_count(const Sentence *s) {
 // Tokens of a hypothesis, the end token included if it ended.
 int32_t sentence_length(const Sentence *s, int32_t nth) { return nth >= 0 && nth < sentence_count(s) ? s->finished[nth].length : -1; }
 
-// While it is unfinished: the leader so far.
-int32_t sentence_written(const Sentence *s, int32_t *ids, int32_t room) {
-  if (!s->n_alive) return -1;
-  for (int32_t t = 0; t < room && t < s->alive[0].length; t++) ids[t] = s->alive[0].tokens[t].id;
-  return s->alive[0].length;
-}
-
 // ids[length], log_probs[length], attention[length * n_source] (each may be NULL); total[2]: log p and score. 1: it ended,
 // 0: it was cut at max_length.
 int32_t sentence_read(const Sentence *s, int32_t nth, int32_t *ids, float *log_probs, float *attention, double *total) {

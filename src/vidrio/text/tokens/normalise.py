@@ -27,7 +27,7 @@ from vidrio.text.tokens import case
 
 SPACE = "▁"  # U+2581, as SentencePiece writes a space
 ESCAPE = "\ufdd0"
-MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and what escapes one that stands in a text
+MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and what escapes one in a text
 
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 

@@ -4,7 +4,7 @@ The library itself splits, normalises and joins, so that it is as it was in trai
 has, another list tells (`vocab.json`, `vocab.yml`): the model and the list were made apart. A piece is looked up by its
 text, so one that this model does not know may be in the list all the same, from the other language's model.
 
-In place of a `tokenizers` file stands an object of ours:
+In place of a `tokenizers` file there is an object of ours:
 
     {"sentencepiece": the model in base64, "vocabulary": [pieces in the order of their ids], "unknown": its id,
      "opening": a token put before every text, such as >>spa<<; "" for none}

@@ -1,6 +1,6 @@
 """How a text was split, step by step, for people to read.
 
-The final pieces are `encode`'s own. What is told of the way there is recomputed here and must end at the same pieces,
+The final pieces are `encode`'s own. The steps on the way are recomputed here and must end at the same pieces,
 or an AssertionError says so: an explanation that drifts from the code that it explains is worse than none.
 """
 

@@ -28,7 +28,7 @@ from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePiec
 from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames
 
-REMEMBERED = 20_000  # words whose number of tokens is kept
+REMEMBERED = 20_000  # words whose number of tokens is cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Tokenizer:
             engine.no_truncation()
         self._engine = engine
         self.sentence_pieces = engine if isinstance(engine, SentencePieces) else None  # what splits, if it is that
-        # What stands before every text: >>spa<<, where a model translates into several languages.
+        # What comes before every text: >>spa<<, where a model translates into several languages.
         self.opening: tuple[str, ...] = self.sentence_pieces.openings if self.sentence_pieces else ()
         self._specials = {i for i in (special.pad, special.unk, special.start, special.end) if i != NONE}
         self._hidden = self._specials - {special.unk}
@@ -140,17 +140,14 @@ class Tokenizer:
 
     @cached_property
     def kind(self) -> str:
-        """word, char, bpe or unigram."""
-        if self.of_whole_words:
-            return "word"
+        """word, bpe or unigram."""
         if isinstance(self._engine.model, models.Unigram):
             return "unigram"
-        return "bpe" if self.model["merges"] else "char"
+        return "bpe" if isinstance(self._engine.model, models.BPE) else "word"
 
-    @cached_property
+    @property
     def of_whole_words(self) -> bool:
-        """Whether it is of the kind word; `kind` takes longer to tell, for a large vocabulary."""
-        return not isinstance(self._engine.model, models.BPE | models.Unigram)
+        return self.kind == "word"
 
     @cached_property
     def has_case_tokens(self) -> bool:
@@ -161,11 +158,6 @@ class Tokenizer:
     def byte_ids(self) -> frozenset[int]:
         """The tokens that stand for one byte each."""
         return frozenset(i for token in BYTES if (i := self.id(token)) is not None)
-
-    @cached_property
-    def within_words(self) -> frozenset[int]:
-        """The tokens that go on with a word; without one of them, all words are tokens."""
-        return frozenset(i for i, token in enumerate(self.vocabulary()) if token[:1].isalpha())
 
     @cached_property
     def ranks(self) -> dict[tuple[str, str], int]:
@@ -232,16 +224,17 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        tokens, marks = encoding.tokens, MARKS if self.has_case_tokens else ()
+        tokens, offsets = encoding.tokens, encoding.offsets  # each is made anew when it is asked for
+        marks = MARKS if self.has_case_tokens else ()
         shown = [i for i, token in enumerate(tokens) if token not in marks]
-        spans = exact_spans(text, [tokens[i] for i in shown], [encoding.offsets[i] for i in shown])
+        spans = exact_spans(text, [tokens[i] for i in shown], [offsets[i] for i in shown])
         if spans and tokens[shown[0]] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
         for i in (i for i, token in enumerate(tokens) if token in marks):
             spans.insert(i, (spans[i][0], spans[i][0]))  # nothing of the text, right before what it marks
         return [
             Piece(i, token, start, end, i == self.special.unk)
-            for i, token, (start, end) in zip(encoding.ids, encoding.tokens, spans, strict=True)
+            for i, token, (start, end) in zip(encoding.ids, tokens, spans, strict=True)
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -293,11 +286,11 @@ class Tokenizer:
         return hashlib.sha256(self.file_text().encode()).hexdigest()
 
     def _shown(self, ids: Iterable[int]) -> list[int]:
-        kept = [int(i) for i in ids]
-        wrong = [i for i in kept if not 0 <= i < self.size]
+        given = [int(i) for i in ids]
+        wrong = [i for i in given if not 0 <= i < self.size]
         if wrong:
             raise TokenizerError(f"there is no token {wrong[0]}", found=f"a vocabulary of {self.size} tokens")
-        return [i for i in kept if i not in self._hidden]
+        return [i for i in given if i not in self._hidden]
 
     def _encode(self, text: str) -> tokenizers.Encoding | Encoding:
         try:
@@ -323,7 +316,7 @@ class Tokenizer:
     def _check(self) -> None:
         problems = []
         if not 0 < self.size <= LARGEST_VOCABULARY:
-            problems.append(f"{self.size:,} tokens, not between 1 and {LARGEST_VOCABULARY:,}")
+            problems.append(f"{self.size:,} tokens, not from 1 to {LARGEST_VOCABULARY:,}")
         elif set(self._engine.get_vocab().values()) != set(range(self.size)):
             problems.append(f"the ids of its {self.size} tokens are not 0 to {self.size - 1}")
         problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]

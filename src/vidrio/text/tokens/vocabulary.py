@@ -9,7 +9,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import tokenizers
 from tokenizers import Regex, models, normalizers
@@ -18,6 +18,8 @@ from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.text.tokens import case
 from vidrio.text.tokens.normalise import MARKS, SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
+
+T = TypeVar("T")
 
 NONE = -1  # the id of a special token that a vocabulary does not have
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
@@ -51,7 +53,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
     """A tokenizer of at most `size` tokens; fewer where the texts do not hold so many."""
     if not size <= LARGEST_VOCABULARY:
         raise TokenizerError(f"a vocabulary of {size:,} tokens is too large", do=f"at most {LARGEST_VOCABULARY:,}")
-    sample, names = thin(texts, MOST_TEXTS), SpecialNames()
+    sample, names = thin(map(valid, texts), MOST_TEXTS), SpecialNames()
     if not any(text.strip() for text in sample):
         raise TokenizerError("there is no text to learn a tokenizer from", found=f"{len(sample)} texts")
     counts = occurrences(sample)
@@ -123,17 +125,16 @@ def finish(
     return engine
 
 
-def thin(texts: Iterable[str], most: int) -> list[str]:
-    """At most `most` texts, evenly spread over all of them: every one, or every second, or every fourth …"""
-    kept: list[str] = []
+def thin(items: Iterable[T], most: int) -> list[T]:
+    """At most `most` of them, evenly spread: every one, or every second, or every fourth …"""
+    some: list[T] = []
     step = 1
-    for i, text in enumerate(texts):
-        if i % step:
-            continue
-        kept.append(valid(text))
-        if len(kept) == most:
-            kept, step = kept[::2], step * 2
-    return kept
+    for i, item in enumerate(items):
+        if i % step == 0:
+            some.append(item)
+        if len(some) == most:
+            some, step = some[::2], step * 2
+    return some
 
 
 def occurrences(texts: list[str]) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""A path or a name → a model folder, whatever program the model was made by."""
+"""Another program's model → a model folder, and back: all of it or nothing, with its card and licence."""
 
 import re
 import tempfile
@@ -8,7 +8,12 @@ from pathlib import Path
 
 from vidrio.errors import ModelError
 from vidrio.interop import huggingface, release
-from vidrio.interop.foreign import Foreign, make_folder, opening_of
+from vidrio.interop.foreign import CARD, Foreign, make_folder, opening_of
+from vidrio.interop.to_argos import export_argos
+from vidrio.interop.to_ctranslate2 import export_ctranslate2
+from vidrio.interop.to_huggingface import export_huggingface
+from vidrio.model import find as models
+from vidrio.model.files import write_atomically
 from vidrio.model.folder import About
 
 NAME = re.compile(r"[\w.-]+/[\w.-]+")  # Helsinki-NLP/opus-mt-en-es
@@ -35,6 +40,20 @@ def import_model(
         own, into = foreign.languages
         languages = languages or (own, target or into)
         return make_folder(foreign, made, source, opening=opening_of(foreign, target), languages=languages)
+
+
+def export_model(name: str, program: str, to: Path) -> None:
+    """Write what `program` loads into the new folder `to` (or, for Argos, the package `to`)."""
+    folder = models.find(name)
+    if program == "argos":
+        export_argos(folder, to)
+        return
+    with new_folder(to) as (made, _):
+        files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
+        if (folder / CARD).is_file():
+            files[CARD] = (folder / CARD).read_bytes()
+        for file, data in files.items():
+            write_atomically(made / file, data)
 
 
 def fetched(name: str, to: Path) -> Path:
