@@ -138,7 +138,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
     if recipe.optimiser == "adam":
         state.adam.update(parameters.flat, gradient, rate)
     else:
-        update_by_muon(state.adam, parameters, gradient, rate)
+        update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
     # In the first steps the mean is of those steps only, not of where they started.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.step, state.seconds = number, seconds
