@@ -10,7 +10,8 @@ from vidrio.look.measures import projection
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import choosing_data
 from vidrio.search import Tree
-from vidrio.serve.looking import Asked, Looking
+from vidrio.serve.looking import Looking
+from vidrio.serve.translating import Asked
 
 
 @pytest.fixture(scope="module")

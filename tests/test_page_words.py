@@ -64,7 +64,7 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
     write_model(tmp_path / "encoder", shape="encoder", n_classes=3, target_vocabulary=0, tying="none")
     write_model(tmp_path / "pre", norm="pre", positions="learned", attention_bias=True, activation="swish")
     looking = Looking("lesson")
-    machines = [looking.loaded(name, numbers).glass.machine for name in looking.models for numbers in ("", "float64")]
+    machines = [looking.loaded(name, numbers).machine for name in looking.models for numbers in ("", "float64")]
     machines += [open_model(tmp_path / name).machine for name in ("encoder", "pre")]
     stages = [stage for machine in machines for stage in stages_of(machine).values()]
     assert not untold((stage.says for stage in stages), patterns)

@@ -16,8 +16,9 @@ from chromium import violations
 from site_texts import texts
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import find
-from vidrio.serve.looking import Asked, Looking, Run
-from vidrio.serve.questions import ANSWERS, MOST_TENSORS, Question
+from vidrio.serve.looking import Looking, Run
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.translating import MOST_TENSORS, Asked, Question
 from vidrio.site.browser.safetensors.numpy import save
 from vidrio.site.writing import RUNTIME, write_site
 
@@ -187,6 +188,9 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page) ->
     )
     assert refused[0] == "there is no 'nothing' in this run"
 
+    app = page.evaluate("fetch('site.json').then(answer => answer.json()).then(site => site.app)")
+    kept = f"caches.open('vidrio-unpacked').then(store => store.match('{app}?compiled')).then(Boolean)"
+    page.wait_for_function(kept, timeout=NOW)  # the byte code of what Python imported
     page.wait_for_function("navigator.serviceWorker.ready.then(({ active }) => active?.state === 'activated')")
     page.context.set_offline(True)
     try:

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { colourOf, inkOn, mostlyBelow } from "../src/lib/colour";
-import { inFull, isRight, percent, written } from "../src/lib/format";
+import { inFull, isRight, percent, textOf, written } from "../src/lib/format";
 import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
 import { catalogues } from "../src/lib/messages";
 import { blockOf, headOf, neighboursOf, partsOf, symbolOf, towers } from "../src/lib/plan";
@@ -20,6 +20,14 @@ describe("numbers", () => {
     expect(inFull(-11.985615051649924)).toBe("−11.985615051649924");
     expect(percent(0.8238)).toBe("82.4 %");
     expect(percent(0.00001)).toBe("< 0.1 %");
+  });
+});
+
+describe("tokens", () => {
+  it("become text as Python writes it", () => {
+    expect(textOf(["⇧", "▁el", "▁jard", "ín", "▁de", "⇪", "▁nasa", "."])).toBe("El jardín de NASA.");
+    expect(textOf(["▁de", "⇧", "▁mc", "⇧", "donald"])).toBe("de McDonald");
+    expect(textOf(["<s>", "⇧", "▁hola", "⇧"])).toBe("<s> Hola");
   });
 });
 

@@ -56,3 +56,15 @@ export const beginsWord = (token: string): boolean => token.startsWith("▁");
 export const shown = (token: string): string => tokenText(token) || "␣";
 /** Not a byte, which is written <0x…> too. */
 export const isSpecial = (token: string): boolean => /^<(?!0x).+>$/.test(token);
+
+const MARKED = /⇧( ?)([^⇧⇪])|⇪( ?)((?:\p{L}|['’])+)|[⇧⇪]/gsu;
+const restored = (_: string, before = "", letter = "", space = "", word = "") =>
+  before + letter.toUpperCase() + space + word.toUpperCase();
+/** What tokens say as text: words with their spaces and capitals (text/tokens/case.py tells what ⇧ and ⇪ stand for). */
+export const textOf = (tokens: readonly string[]): string =>
+  tokens
+    .map((token) => (isSpecial(token) ? `${token} ` : token.replaceAll("▁", " ")))
+    .join("")
+    .replace(MARKED, restored)
+    .replaceAll("  ", " ")
+    .trim();

@@ -11,7 +11,7 @@ import type { Tensor } from "./tensors";
 import type { Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
-const TYPED = 60; // milliseconds without a key press before the text is asked for
+const TYPED = 60; // milliseconds without a key press before the server is asked; Python in the browser drops what is no longer wanted
 const EXAMPLE = "I bought a new car yesterday.";
 
 export class Refusal {
@@ -110,7 +110,8 @@ class Page {
     this.view.text = text;
     this.view.sentence = 0;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.refresh(), TYPED);
+    if (onSite) this.refresh();
+    else this.#timer = setTimeout(() => this.refresh(), TYPED);
   }
 
   change(changes: Change[]): void {

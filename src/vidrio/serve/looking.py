@@ -4,67 +4,24 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 `look`'s, a number the trace's, a term a part of the receipt's own expression.
 """
 
-import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
-from vidrio.errors import ConfigError, InputError, ModelError
+from vidrio.errors import ConfigError, InputError
 from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
 from vidrio.look.changed import BeforeAfter, with_changes
 from vidrio.look.run import LoadedModel, Look, Printed, look, open_model
 from vidrio.model import find as models
 from vidrio.search import Tree
-from vidrio.translate.translation import Sentence, Translation
-from vidrio.translate.translator import Translator
+from vidrio.serve.translating import Asked, Translating, remembered
+from vidrio.translate.translation import Sentence
 
 RUNS = 6  # kept, the last ones asked for; a long sentence of the packaged model has 100 MB of numbers
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-def remembered(size: int, make: Callable[[K], V]) -> Callable[[K], V]:
-    """`make`, whose last results are kept; what several ask for at the same time is worked out once."""
-    lock, cached = threading.RLock(), lru_cache(size)(make)
-
-    def get(key: K) -> V:
-        with lock:
-            return cached(key)
-
-    return get
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request, whole: the same words give the same numbers, today and after a restart."""
-
-    text: str
-    model: str
-    sentence: int = 0
-    changes: tuple[tuple[str, str], ...] = ()
-    beam: int | None = None
-    numbers: str = ""  # what to compute in; empty: as translating does
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A model in the glass, and its translator where it translates."""
-
-    name: str
-    glass: LoadedModel
-    translator: Translator | None
-
-    @property
-    def engine(self) -> str:
-        return "glass" if self.translator is None else "Vidrio"
 
 
 @dataclass(frozen=True)
@@ -95,61 +52,44 @@ def _folders(default: str | None) -> dict[str, Path]:
 class Looking:
     """The models that may be looked into, and the runs of late."""
 
-    def __init__(self, default: str | None = None, folders: Mapping[str, Path] | None = None, runs: int = RUNS) -> None:
-        """The folders are looked into when they are first asked for; without, they are the default's and the packaged
-        ones."""
-        self.folders = dict(folders) if folders is not None else _folders(default)
-        self.default = default if folders is not None and default else next(iter(self.folders))
-        self.models = list(self.folders)
+    def __init__(self, default: str | None = None, translating: Translating | None = None, runs: int = RUNS) -> None:
+        """The default model and the packaged ones, unless others are given."""
+        self.translating = translating or Translating(_folders(default))
+        self.default, self.models = self.translating.default, self.translating.models
         self._load = remembered(2 * len(self.models), self._loaded)
-        self._translate = lru_cache(64)(self._translated)
         self._search = remembered(runs, self._searched)
         self.run = remembered(runs, self._run)
 
-    def loaded(self, name: str, numbers: str = "") -> Loaded:
-        if name not in self.models:
-            raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
+    def loaded(self, name: str, numbers: str = "") -> LoadedModel:
+        """The model in the glass."""
+        self.translating.translator(name)  # refuses an unknown name
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
         return self._load((name, numbers))
 
-    def _loaded(self, key: tuple[str, str]) -> Loaded:
+    def _loaded(self, key: tuple[str, str]) -> LoadedModel:
         name, numbers = key
-        glass = open_model(self.folders[name], NUMBERS[numbers])
-        translates = glass.config.shape == "encoder-decoder" and name not in models.WORKED_EXAMPLES
-        return Loaded(name, glass, Translator.load(self.folders[name]) if translates else None)
+        return open_model(self.translating.folders[name], NUMBERS[numbers])
 
     def learned(self, name: str) -> LoadedModel:
         """As it is trained: in floating point."""
-        return self.loaded(name).glass.in_floating_point()
-
-    def translated(self, asked: Asked) -> Translation | None:
-        """By the engine; nothing for a model that does not translate."""
-        if self.loaded(asked.model).translator is None:
-            return None
-        return self._translate(Asked(asked.text, asked.model, beam=asked.beam))
-
-    def _translated(self, asked: Asked) -> Translation:
-        translator: Any = self.loaded(asked.model).translator
-        options = replace(translator.options, beam=asked.beam or translator.options.beam)
-        found: Translation = translator.translate(asked.text, options)
-        return found
+        return self.loaded(name).in_floating_point()
 
     def searched(self, asked: Asked) -> Look:
         """A search by the glass, with every hypothesis that it considered."""
         return self._search(replace(asked, changes=()))
 
     def _searched(self, asked: Asked) -> Look:
-        loaded, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
-        return look(loaded.glass, given, options=options, tree=Tree())
+        glass, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
+        return look(glass, given, options=options, tree=Tree())
 
     def _given(self, asked: Asked) -> tuple[str, Options, Sentence | None]:
         """What the model reads of the text, and how it searches: one sentence, as the translator gave and searched it;
         as is asked, where nothing was translated."""
-        translation = self.translated(asked)
+        translation = self.translating.translated(asked)
         sentences = translation.sentences if translation else ()
         if not sentences:
-            options = default_options(self.loaded(asked.model, asked.numbers).glass.config)
+            options = default_options(self.loaded(asked.model, asked.numbers).config)
             return asked.text, replace(options, beam=asked.beam or options.beam), None
         if asked.sentence >= len(sentences):
             raise InputError(f"the text has no sentence {asked.sentence}", found=f"{len(sentences)} sentences")
@@ -157,16 +97,16 @@ class Looking:
         return sentence.given, sentence.options, sentence
 
     def _run(self, asked: Asked) -> Run:
-        loaded, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
-        translation = self.translated(asked)
+        glass, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
+        translation = self.translating.translated(asked)
         given, options, sentence = self._given(asked)
         between = time.perf_counter()
         if asked.changes:
             before = self.run(replace(asked, changes=())).look
-            tried = with_changes(before, loaded.glass, asked.changes, tree=Tree())
+            tried = with_changes(before, glass, asked.changes, tree=Tree())
         else:
             printed = Printed(sentence.best, sentence.options) if sentence is not None else None
-            tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=printed))
+            tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed))
         done = time.perf_counter()
         return Run(
             translation.text if translation else tried.after.translation,

@@ -10,7 +10,8 @@ from vidrio.lessons.html import contents, section_html
 from vidrio.lessons.run import Language, chosen
 from vidrio.serve.guards import as_json
 from vidrio.serve.looking import Looking
-from vidrio.serve.questions import ANSWERS, Question
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.translating import Question
 
 
 def router(looking: Looking) -> APIRouter:

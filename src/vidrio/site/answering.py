@@ -2,33 +2,30 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from vidrio.errors import VidrioError
-from vidrio.glass import engine
 from vidrio.model import find
 from vidrio.model.json_text import json_text
-from vidrio.serve.looking import Looking
-from vidrio.serve.questions import ANSWERS, Question
-from vidrio.site import sums
+from vidrio.serve.translating import Question, Translating
 
 RUNS = 2  # kept: a phone has less memory than a server
 
 
-def answering(default: str, names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
+def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
     """`answer(name, body) → status, answer`: ok and the answer, or refused and why. A model's files may come later."""
-    engine.whole_product, engine.in_order = sums.whole_product, sums.in_order
     (find.PACKAGE / "models").mkdir(exist_ok=True)  # the files of a large model come when it is first asked about
     lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
-    models = {name: lessons.get(name, find.PACKAGE / "models" / name) for name in names}
-    looking = Looking(default, models, RUNS)
+    translating = Translating({name: lessons.get(name, find.PACKAGE / "models" / name) for name in names})
 
     def answer(name: str, body: str) -> tuple[str, Any]:
         given = json.loads(body)
         given["changes"] = tuple(map(tuple, given.get("changes", ())))
         given["addresses"] = tuple(given.get("addresses", ()))
         try:
-            found = ANSWERS[name](looking, Question(**given))
+            question = Question(**given)
+            found = translating.answer(question) if name == "translate" else looking(translating)(name, question)
         except VidrioError as error:
             return "refused", json_text({"what": error.what, "found": error.found, "do": error.do})
         except ValueError as error:
@@ -36,3 +33,16 @@ def answering(default: str, names: list[str]) -> Callable[[str, str], tuple[str,
         return "ok", found if isinstance(found, bytes | str) else json_text(found)
 
     return answer
+
+
+@cache
+def looking(translating: Translating) -> Callable[[str, Question], Any]:
+    """What answers all other questions: the glass, with NumPy, which a first translation need not wait for."""
+    from vidrio.glass import engine
+    from vidrio.serve.looking import Looking
+    from vidrio.serve.questions import ANSWERS
+    from vidrio.site import sums
+
+    engine.whole_product, engine.in_order = sums.whole_product, sums.in_order
+    seen = Looking(translating=translating, runs=RUNS)
+    return lambda name, question: ANSWERS[name](seen, question)

@@ -13,11 +13,11 @@ addEventListener("activate", (event) => {
   const tidied = async () => {
     const old = (await caches.keys()).filter((name) => /^vidrio-[0-9a-f]+$/.test(name) && name !== store);
     await Promise.all(old.map((name) => caches.delete(name)));
-    const held = await caches.open("vidrio-files");
+    const held = await caches.open("vidrio-unpacked");
     const wanted = new Set(files.map((path) => new URL(path, registration.scope).href));
     for (const request of await held.keys()) {
       const ours = request.url.startsWith(registration.scope);
-      if (ours && !wanted.has(request.url)) await held.delete(request);
+      if (ours && !wanted.has(request.url.replace(/\?.*/, ""))) await held.delete(request);
     }
     await clients.claim();
   };

@@ -7,7 +7,6 @@ listed in `service.js`, which lets it open without a network. See docs/site.md.
 import gzip
 import os
 import shutil
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +21,7 @@ from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
 from vidrio.site.browser import tokenizers
 from vidrio.site.classes import classes
+from vidrio.site.packing import pack
 from vidrio.text.sentences import OWN
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
@@ -118,7 +118,8 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     sizes: dict[str, int] = {}
 
     def store(name: str, packed: bytes) -> str:
-        """A packed file under a name that changes with it. No server takes .bin for something to unpack by itself."""
+        """A compressed file under a name that changes with it. No server takes .bin for something to unpack by
+        itself."""
         path = f"files/{name}.{sha256(packed).hexdigest()[:12]}.bin"
         (to / path).write_bytes(packed)
         sizes[path] = len(packed)
@@ -126,12 +127,12 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
 
     note("Python")
     runtime = {what: store(what, (RUNTIME / name).read_bytes()) for what, name in LOADED.items()}
-    app = store("app", pack(_app()))
+    app = store("app", _compressed(_app()))
     models = {}
     for name, folder in folders.items():
         if name not in find.LESSONS:
             note(name)
-            models[name] = store(name, pack(_files(folder, OF_MODEL)))
+            models[name] = store(name, _compressed(_files(folder, OF_MODEL)))
     note("page")
     shell = _write_page(to)
     first = next(iter(folders))
@@ -195,11 +196,5 @@ def _under(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {f"{folder}/{name}": data for name, data in files.items()}
 
 
-def pack(files: Mapping[str, bytes]) -> bytes:
-    """Files one after the other behind a header that says where each lies, compressed."""
-    header, at = {}, 0
-    for name, data in files.items():
-        header[name] = (at, len(data))
-        at += len(data)
-    told = json_text(header).encode()
-    return gzip.compress(struct.pack("<I", len(told)) + told + b"".join(files.values()), 9, mtime=0)
+def _compressed(files: Mapping[str, bytes]) -> bytes:
+    return gzip.compress(pack(files), 9, mtime=0)

@@ -1,0 +1,124 @@
+"""What the page asks first: the translation. It needs the engine alone; NumPy and the glass are for whoever looks into
+it (looking.py), and a browser starts without them."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from vidrio.errors import ModelError
+from vidrio.model import find as models
+from vidrio.translate.translation import Translation
+from vidrio.translate.translator import NoTranslator, Translator
+
+LONGEST_TEXT = 4_000  # characters
+MOST_TENSORS = 512  # in one question
+MOST_CHANGES = 64
+SHORT = 300  # characters of an address or a change
+TRANSLATIONS = 64  # remembered
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, whole: the same words give the same numbers, today and after a restart."""
+
+    text: str
+    model: str
+    sentence: int = 0
+    changes: tuple[tuple[str, str], ...] = ()
+    beam: int | None = None
+    numbers: str = ""  # what to compute in; empty: as translating does
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which run (the text, the model, what is changed in it), and what of it is asked for."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    text: str = ""
+    model: str = ""
+    sentence: int = 0
+    changes: tuple[tuple[str, str], ...] = ()
+    beam: int | None = None
+    numbers: str = ""
+    # A decoding step, and by which probabilities its token would be drawn
+    step: int = 0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    # A number, and as what it is copied; quantities, and whether to leave out what this run has not
+    address: str = ""
+    kind: str = ""
+    addresses: tuple[str, ...] = ()
+    if_there: bool = False
+    answer: str = ""  # the right one
+
+    def __post_init__(self) -> None:
+        short = [self.model, self.numbers, self.address, self.kind, *self.addresses, *sum(self.changes, ())]
+        within = (
+            max(len(self.text), len(self.answer)) <= LONGEST_TEXT
+            and max(map(len, short)) <= SHORT
+            and len(self.changes) <= MOST_CHANGES
+            and len(self.addresses) <= MOST_TENSORS
+            and min(self.sentence, self.step) >= 0
+            and 1 <= (self.beam or 1) <= 16
+        )
+        if not within:
+            raise ValueError(f"a text has at most {LONGEST_TEXT} characters, an address {SHORT}")
+
+    def asked(self, default: str) -> Asked:
+        return Asked(self.text, self.model or default, self.sentence, self.changes, self.beam, self.numbers)
+
+
+def remembered(size: int, make: Callable[[K], V]) -> Callable[[K], V]:
+    """`make`, whose last results are kept; what several ask for at the same time is worked out once."""
+    lock, cached = threading.RLock(), lru_cache(size)(make)
+
+    def get(key: K) -> V:
+        with lock:
+            return cached(key)
+
+    return get
+
+
+class Translating:
+    """Models by name, the default one first, each opened when it is first asked for."""
+
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        self.folders = dict(folders)
+        self.models = list(self.folders)
+        self.default = self.models[0]
+        self.translator = remembered(len(self.models), self._opened)
+        self._translate = lru_cache(TRANSLATIONS)(self._translated)
+
+    def _opened(self, name: str) -> Translator | None:
+        """None for a model that does not translate."""
+        if name not in self.models:
+            raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
+        if name in models.WORKED_EXAMPLES:
+            return None
+        try:
+            return Translator.load(self.folders[name])
+        except NoTranslator:
+            return None
+
+    def translated(self, asked: Asked) -> Translation | None:
+        """By the engine; None where the model does not translate."""
+        translator = self.translator(asked.model)
+        return self._translate(asked.text, translator, asked.beam) if translator else None
+
+    @staticmethod
+    def _translated(text: str, translator: Translator, beam: int | None) -> Translation:
+        options = replace(translator.options, beam=beam or translator.options.beam)
+        return translator.translate(text, options)
+
+    def answer(self, q: Question) -> Any:
+        """Only the translation, at once."""
+        translation = self.translated(q.asked(self.default))
+        return {"translation": translation.text if translation else None}
