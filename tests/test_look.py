@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from small_models import write_model
-from vidrio.errors import AddressError, ConfigError, InputError, ModelError
+from vidrio.errors import AddressError, ConfigError, ModelError
 from vidrio.glass import changes
 from vidrio.glass.declaration import stages_of
 from vidrio.glass.positions import TABLES, WAVELENGTHS
-from vidrio.glass.trace import parse_address
 from vidrio.glass.walk import translate_forced
 from vidrio.hypothesis import Options, Sampling, default_options
 from vidrio.look.measures import cosines, likeliest, neighbours
@@ -33,13 +32,6 @@ def nonsense(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def opened(folder: Path, **changes: object) -> LoadedModel:
     write_model(folder, **changes)  # type: ignore[arg-type]
     return open_model(folder)
-
-
-def test_the_lesson_says_hello() -> None:
-    seen = look(open_model("lesson"), "Hello world")
-    assert seen.translation == "hola mundo"
-    assert seen.trace.chosen_tokens[:2] == ["hola", "mundo"]
-    assert seen.trace.number(parse_address("out.prob[0,hola]")) > 0.5
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -95,26 +87,6 @@ def test_a_decoder_alone_goes_on_from_a_prompt(tmp_path: Path) -> None:
     from_nothing = look(model, "")
     assert from_nothing.translation
     assert not from_nothing.empty
-
-
-def test_an_empty_text_is_an_empty_translation(nonsense: LoadedModel) -> None:
-    for text in ("", "   ", "\n"):
-        seen = look(nonsense, text)
-        assert (seen.translation, seen.result, seen.empty) == ("", None, True)
-
-
-def test_unknown_words_are_told(nonsense: LoadedModel) -> None:
-    seen = look(nonsense, "bala xyzzy core Xyzzy xyzzy")
-    assert seen.unknown == ["xyzzy", "Xyzzy"]
-    assert seen.trace.source_tokens[1] == "<unk>"
-    assert look(nonsense, "bala").unknown == []
-
-
-def test_a_text_that_is_too_long_is_refused_with_the_limit(nonsense: LoadedModel) -> None:
-    room = nonsense.config.max_positions - 1  # and the end token
-    assert look(nonsense, "bala " * room).source_ids
-    with pytest.raises(InputError, match=rf"{room + 2} tokens; the model holds {room + 1}"):
-        look(nonsense, "bala " * (room + 1))
 
 
 def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedModel) -> None:

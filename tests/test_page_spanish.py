@@ -20,7 +20,7 @@ VIEWS = [
 ]
 # All that can be read: texts, and what a screen reader says; but not code, formulas, and the text that is translated.
 READ = """() => {
-const not = "code, script, style, .katex, .symbol, textarea, [lang=en], .language";
+const not = "code, script, style, .katex, .symbol, textarea, .language";
 const said = [...document.querySelectorAll("[aria-label], [title], [placeholder], [aria-valuetext]")];
 const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 const texts = [];

@@ -106,20 +106,6 @@ def test_a_forced_prefix_is_kept_and_costs_nothing(seed, prefix):
         assert found.log_prob == pytest.approx(sum(free), abs=1e-5)
 
 
-def test_the_step_function_is_asked_once_a_step_for_the_whole_beam():
-    asked = []
-    model = random_model(3)
-
-    def step(prefixes):
-        asked.append(list(prefixes))
-        return model(prefixes)
-
-    search(step, START, END, Options(beam=3, max_length=5, min_length=5))
-    assert [len(prefixes) for prefixes in asked] == [1, 3, 3, 3, 3]
-    for earlier, later in itertools.pairwise(asked):
-        assert {prefix[:-1] for prefix in later} <= set(earlier)  # what a key/value cache relies on
-
-
 def test_equals_go_to_the_lower_id_and_the_earlier_hypothesis():
     def step(prefixes):
         return np.full((len(prefixes), V), -np.log(V))

@@ -199,7 +199,7 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page) ->
         page.locator("#text").fill("Hello world")
         expect(page.locator("#translation")).to_have_text("Hola mundo")
         page.get_by_role("button", name="Lessons").click()
-        expect(page.locator("section[lang=en] article p").first).to_be_visible()
+        expect(page.get_by_role("region", name="Lesson").locator("article p").first).to_be_visible()
     finally:
         page.context.set_offline(False)
 

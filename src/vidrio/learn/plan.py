@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn.machine import choose_precision, find_device, measure_speed, multiplies_bfloat16
+from vidrio.learn.machine import choose_precision, measure_speed
 from vidrio.learn.parameters import OPTIMISERS, SCHEDULES
 from vidrio.learn.task import Request, Stop, Task, cannot_change
 from vidrio.model.config import ModelConfig
@@ -130,9 +130,6 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
     if start and (request.task != "translate" or request.preset or request.sizes):
         found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
         raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
-    if request.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(request.device)):
-        what = "PyTorch's Muon computes in bfloat16, which this processor does not multiply in: a step would take long"
-        raise RunError(what, do="use --optimiser adam")
     if before is None:
         preset, stop = request.preset or "tiny", request.stop or Stop(steps=1)
         sized(preset, **with_heads(request.sizes, PRESETS[preset]))
