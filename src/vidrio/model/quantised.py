@@ -61,7 +61,7 @@ def in_whole_numbers(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) ->
     out and made anew (models of vidrio 0.1 went to ±127)."""
     import numpy as np
 
-    values, found = dequantise(arrays), {}
+    found = {}
     for name, spec in parameter_specs(config).items():
         axis = SUMMED.get(spec.axes)
         if axis is None:
@@ -71,7 +71,8 @@ def in_whole_numbers(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) ->
             scale = np.squeeze(arrays[name + SCALE], axis).astype(np.float32)
             found[name] = WholeNumbers(stored.astype(np.float32), scale)
         else:
-            found[name] = whole_numbers(np.asarray(values[name], np.float32), axis)
+            value = stored * arrays[name + SCALE] if stored.dtype == np.int8 else stored
+            found[name] = whole_numbers(np.asarray(value, np.float32), axis)
     return found
 
 
