@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from vidrio.data.lock import LOCK, locked, only_one
+from vidrio.data.lock import LOCK, only_one
 from vidrio.errors import RunError
 
 HOLD = """
@@ -37,15 +36,3 @@ def test_a_second_command_is_refused_until_the_first_is_killed(tmp_path: Path) -
     with only_one(home):
         pass
     assert not (home / LOCK).exists()
-
-
-def test_two_commands_do_not_write_the_same_file(
-    run_vidrio: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
-    (tmp_path / "pairs.tsv").write_text("one\tuno\ntwo\tdos\n")
-    with locked(tmp_path / "clean.tsv.lock", "there"):
-        done = run_vidrio("data", "clean", "pairs.tsv", "--to", "clean.tsv")
-    assert done.returncode == 1
-    assert "another command is at work on clean.tsv" in done.stderr
-    assert run_vidrio("data", "clean", "pairs.tsv", "--to", "clean.tsv").returncode == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"pairs.tsv", "clean.tsv"}

@@ -82,10 +82,14 @@ def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
     """To work in: beside the file that will be written, so that the result can be moved there."""
     from tempfile import TemporaryDirectory
 
+    from vidrio.errors import DataError
     from vidrio.model.files import is_plain_file, real_place
 
     place = real_place(to).parent if to is not None and is_plain_file(to) else None
-    return TemporaryDirectory(dir=place, prefix=".vidrio-")
+    try:
+        return TemporaryDirectory(dir=place, prefix=".vidrio-")
+    except OSError as error:
+        raise DataError(f"{to} cannot be written", found=str(error.strerror), do="write elsewhere") from None
 
 
 def _move(source: Path, to: Path) -> None:
