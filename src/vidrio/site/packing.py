@@ -15,8 +15,8 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     for name, data in files.items():
         header[name] = (at, len(data))
         at += len(data)
-    told = json_text(header).encode()
-    return struct.pack("<I", len(told)) + told + b"".join(files.values())
+    index = json_text(header).encode()
+    return struct.pack("<I", len(index)) + index + b"".join(files.values())
 
 
 def compiled(folder: str) -> bytes:
