@@ -16,7 +16,7 @@ SPANISH = re.compile(r"(?<![\d.,])(?<!\d )(\d[\d.]*(?:,\d\d)?) (?:euros|dólares
 
 def price(chance: random.Random) -> Pair:
     sign = chance.choice("€€€$$£¥")
-    amount = chance.randrange(10 ** chance.randint(1, 6)) + 1
+    amount = chance.randrange(10 ** chance.randint(1, 7)) + 1
     cents = f"{chance.choice((50, 99, 95, 25, 75, chance.randrange(100))):02}"
     if sign == "¥" or amount >= 10_000 or chance.random() < 0.5:
         cents = ""

@@ -234,6 +234,8 @@ def _key(text: str, kind: str) -> str:
     if kind != "number":
         return " ".join(groups) if len(set(signs)) < 2 and not (len(groups) > 2 and "," in signs) else text
     *first, last = groups
+    if len(signs) < len(first):  # 1.200 $.000
+        return text
     if (alike and len(signs) > 1 and len(last) != 3) or len(set(signs[:-1])) > 1:
         return text  # 1.250.00 is no number, nor is 1,25.0.00
     thousands = not first or (len(last) == 3 and alike)
