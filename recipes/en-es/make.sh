@@ -19,13 +19,12 @@ if [ ! -d "$WORK/train" ]; then
   "$PYTHON" "$HERE/corpora.py" sources "$DATA" "$WORK/sources"
   # The held-out pairs are drawn from the corpora that the first models had: they stay what they were.
   (cd "$WORK/sources" && cat dictionary.tsv general.tsv light.tsv more.tsv tatoeba.tsv tech.tsv) > "$WORK/all.tsv"
-  set -- --languages en,es --apart "$WORK/newstest2012.tsv" --apart "$WORK/flores200-dev.tsv" \
-    --apart "$WORK/tatoeba-test-v2020-07-28.tsv"
-  "$PYTHON" -m vidrio data clean "$WORK/all.tsv" --to "$WORK/all-clean.tsv" --held-out 3000 --held-out-to "$WORK/dev.tsv" "$@"
+  "$PYTHON" -m vidrio data clean "$WORK/all.tsv" --to "$WORK/all-clean.tsv" --held-out 3000 \
+    --held-out-to "$WORK/dev.tsv" $APART
   for corpus in tatoeba general light tech more dictionary books stories talk help terms senses voices written; do
-    "$PYTHON" -m vidrio data clean "$WORK/sources/$corpus.tsv" --to "$WORK/clean/$corpus.tsv" --apart "$WORK/dev.tsv" "$@"
+    "$PYTHON" -m vidrio data clean "$WORK/sources/$corpus.tsv" --to "$WORK/clean/$corpus.tsv" --apart "$WORK/dev.tsv" $APART
   done
-  "$PYTHON" -m vidrio data clean "$HERE/phrases.tsv" --to "$WORK/clean/phrases.tsv" --apart "$WORK/dev.tsv" "$@"
+  "$PYTHON" -m vidrio data clean "$HERE/phrases.tsv" --to "$WORK/clean/phrases.tsv" --apart "$WORK/dev.tsv" $APART
   "$PYTHON" "$HERE/corpora.py" vary "$WORK/clean" "$WORK/varied"
   for made in lexicon frames; do
     "$PYTHON" "$HERE/$made.py" "$WORK/clean" "$WORK/varied" "$WORK/dev.tsv" "$WORK/newstest2012.tsv" \
@@ -36,32 +35,25 @@ if [ ! -d "$WORK/train" ]; then
   mv "$WORK/varied" "$WORK/train"
 fi
 
-# tagged PAIRS: genuine sentences in the target language, and before what a program made of them a tag.
-tagged() {
-  "$PYTHON" -m vidrio data clean "$1" --to "$1.clean.tsv" --apart "$WORK/dev.tsv" $APART
-  case $SOURCE in
-  en) awk -F '\t' '{ print "⟲ " $1 "\t" $2 }' "$1.clean.tsv" ;;
-  es) awk -F '\t' '{ print $1 "\t⟲ " $2 }' "$1.clean.tsv" ;;
-  esac
-}
-
-# The target language alone, translated back by the packaged model of the other direction; sentences with rare words by
-# Apertium, where it is installed (Debian: apertium-eng-spa).
-if [ ! -f "$WORK/train/back-$TARGET.tsv" ]; then
-  ALONE=$WORK/alone/$TARGET
-  "$PYTHON" -m vidrio translate --model "$TARGET-$SOURCE" --beam 1 --resume --input "$ALONE.txt" --output "$ALONE.out"
-  case $SOURCE in en) paste "$ALONE.out" "$ALONE.txt" ;; es) paste "$ALONE.txt" "$ALONE.out" ;; esac > "$ALONE.tsv"
-  tagged "$ALONE.tsv" > "$ALONE.tagged.tsv"
-  if command -v apertium > /dev/null; then
-    "$PYTHON" "$HERE/rare.py" select "$WORK/clean" "$DATA" "$TARGET" "$ALONE.rare.tsv"
-    case $SOURCE in en) PAIR=spa-eng ;; es) PAIR=eng-spa ;; esac
-    cut -f 1 "$ALONE.rare.tsv" | apertium "$PAIR" > "$ALONE.rare.out"
-    "$PYTHON" "$HERE/rare.py" pairs "$ALONE.rare.tsv" "$ALONE.rare.out" "$ALONE.apertium.tsv" "$TARGET"
-    [ ! -s "$ALONE.apertium.tsv" ] || tagged "$ALONE.apertium.tsv" >> "$ALONE.tagged.tsv"
+# Sentences of one language alone, translated by the packaged models: what the other direction learns to write, with a tag
+# before what a model made; and the best translations, which this direction learns to write at once.
+for FIRST in en es; do
+  case $FIRST in en) SECOND=es ;; es) SECOND=en ;; esac
+  ALONE=$WORK/alone/$FIRST
+  if [ ! -f "$WORK/train/back-$FIRST.tsv" ]; then
+    "$PYTHON" -m vidrio translate --model "$FIRST-$SECOND" --resume --input "$ALONE.txt" --output "$ALONE.out"
+    case $FIRST in en) paste "$ALONE.txt" "$ALONE.out" ;; es) paste "$ALONE.out" "$ALONE.txt" ;; esac > "$ALONE.tsv"
+    "$PYTHON" "$HERE/forward.py" "$ALONE.txt" "$ALONE.out" "$SECOND-$FIRST" "$ALONE.best.tsv"
+    "$PYTHON" -m vidrio data clean "$ALONE.tsv" --to "$ALONE.clean.tsv" --apart "$WORK/dev.tsv" $APART
+    "$PYTHON" -m vidrio data clean "$ALONE.best.tsv" --to "$WORK/train/forward-$FIRST.tsv" --apart "$WORK/dev.tsv" $APART
+    case $FIRST in
+    en) awk -F '\t' '{ print $1 "\t⟲ " $2 }' "$ALONE.clean.tsv" ;;
+    es) awk -F '\t' '{ print "⟲ " $1 "\t" $2 }' "$ALONE.clean.tsv" ;;
+    esac > "$ALONE.tagged.tsv"
+    mv "$ALONE.tagged.tsv" "$WORK/train/back-$FIRST.tsv"
   fi
-  mv "$ALONE.tagged.tsv" "$WORK/train/back-$TARGET.tsv"
-  "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
-fi
+done
+"$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
 
 # A model without case tokens grows into the tokenizer that has them.
 FOLDER=$("$PYTHON" -c 'import sys, vidrio.model.find as f; print(f.find(sys.argv[1]).absolute())' "$FROM")
@@ -74,13 +66,14 @@ fi
 
 case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
 [ -f "$WORK/$DIRECTION/config.json" ] || (
-  cd "$WORK/train" && "$PYTHON" -m vidrio train tatoeba.tsv@2 written.tsv@6 general.tsv@1.5 voices.tsv@2 more.tsv@0.7 \
+  cd "$WORK/train" && "$PYTHON" -m vidrio train tatoeba.tsv@2 written.tsv@5 general.tsv@1.5 voices.tsv@2 more.tsv@0.7 \
     light.tsv@0.4 tech.tsv@0.1 books.tsv@0.5 stories.tsv@0.6 talk.tsv@2 help.tsv@0.2 dictionary.tsv@0.7 terms.tsv@0.7 \
     senses.tsv@0.1 words.tsv@0.4 lists.tsv@0.2 swapped.tsv@0.3 renamed.tsv@0.7 said.tsv unchanged.tsv@0.7 \
-    phrases.tsv@1.5 counted.tsv framed.tsv@1.5 priced.tsv named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv" \
-    --keep-identical --keep-duplicates --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv \
-    --test ../tatoeba-test-v2020-07-28.tsv --from "$FOLDER" --batch-tokens 8192 --rate 8e-4 --warmup 200 \
-    --schedule linear --dropout 0.05 --average 0.998 --metric loss --validations 8 --time "$TIME" --to "../$DIRECTION"
+    phrases.tsv@1.5 counted.tsv framed.tsv@1.5 priced.tsv named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv@2" \
+    "forward-$SOURCE.tsv@2.5" --keep-identical --keep-duplicates --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv \
+    --test ../tatoeba-test-v2020-07-28.tsv --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 8e-4 \
+    --warmup 200 --schedule linear --dropout 0.05 --average 0.998 --metric loss --validations 8 --time "$TIME" \
+    --to "../$DIRECTION"
 )
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

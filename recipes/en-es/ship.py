@@ -25,15 +25,15 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
-BACK = {
-    "es-en": """| back-en | Common Voice | CC0 |
+ALONE = {  # where the sentences of one language alone come from
+    "en": """| Common Voice | CC0 |
 | | UD treebanks, schema-guided dialogues; topical-chat, CallHome | CC BY-SA; CDLA-Sharing 1.0 |
 | | Taskmaster; textbooks of OpenStax; Pratham's stories; Global Voices | CC BY 4.0; CC BY 3.0 |
 | | United Nations General Debate, Standard Ebooks, CIA World Factbook, ELTeC | CC0, public domain |
 | | committees of Canada and Wales (QMSum) | open parliament licences |
 | | Wikipedia (WikiNEuRal) | CC BY-SA |
 """,
-    "en-es": """| back-es | Common Voice | CC0 |
+    "es": """| Common Voice | CC0 |
 | | UD treebanks | CC BY-SA |
 | | speeches of the presidencies of Mexico and Argentina; laws of Uruguay and Argentina | official texts |
 | | Congreso de los Diputados; OpenStax; gazettes and news of Valencia and Catalonia (PILAR) | CC BY 4.0, CC0 |
@@ -104,7 +104,8 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             symbols=about.symbols,
             train=told["pairs"]["train"],
             held_out=held_out,
-            back=BACK[direction],
+            alone=f"| back-{direction[-2:]} {ALONE[direction[-2:]]}| forward-{direction[:2]} {ALONE[direction[:2]]}",
+            source_code=direction[:2],
             target_code=direction[-2:],
             times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")[len(done) - 1],
             where=", the first two from English to Spanish" if direction == "es-en" else "",

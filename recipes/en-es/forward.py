@@ -1,0 +1,35 @@
+"""The best of what a model wrote, to learn from again: greedy search then finds by itself what took a beam.
+
+    python forward.py SENTENCES TRANSLATIONS MODEL TO    # MODEL: the other direction's, en-es or es-en
+
+The other direction's model judges: a translation is as good as the sentence is likely, given that translation.
+Omissions, loops and invented words make it unlikely.
+"""
+
+import sys
+from itertools import islice
+from pathlib import Path
+
+from vidrio.translate.translator import Translator
+
+MOST, BEST = 75_000, 0.6  # sentences that are judged; the share that is learned from
+AT_ONCE = 4_000
+
+
+def forward(sentences: Path, translations: Path, model: str, to: Path) -> None:
+    judge = Translator.load(model)
+    with sentences.open(encoding="utf-8") as sources, translations.open(encoding="utf-8") as targets:
+        lines = ((source.strip(), target.strip()) for source, target in zip(sources, targets, strict=True))
+        pairs = [pair for pair in islice(lines, MOST) if judge.fits(pair[1], pair[0])]
+    costs: list[float] = []
+    for start in range(0, len(pairs), AT_ONCE):
+        swapped = [(target, source) for source, target in pairs[start : start + AT_ONCE]]
+        costs += [-sum(log_probs) / len(log_probs) for log_probs in judge.score(swapped)]
+    best = sorted(range(len(pairs)), key=costs.__getitem__)[: int(BEST * len(pairs))]
+    with to.open("w", encoding="utf-8") as out:
+        for n in sorted(best):
+            print(*(pairs[n] if model == "es-en" else reversed(pairs[n])), sep="\t", file=out)
+
+
+if __name__ == "__main__":
+    forward(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))
