@@ -297,6 +297,15 @@ def test_axe_finds_nothing(open_page: Open, view: dict[str, str]) -> None:
     assert not violations(page, "color-contrast")
 
 
+def test_the_text_before_stays_readable_while_an_answer_is_on_its_way(open_page: Open) -> None:
+    page = open_page()
+    page.route("**/api/run", lambda route: None)  # never answered
+    page.locator("#text").fill("Hello world")
+    expect(page.locator("#translation")).to_have_text("Hola mundo")
+    expect(page.locator(".busy .tokens li")).to_have_count(9)
+    assert not violations(page, "color-contrast")
+
+
 def test_a_phone_shows_one_tower_at_a_time(open_page: Open) -> None:
     page = open_page(width=360, height=740, context={"is_mobile": True, "has_touch": True})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

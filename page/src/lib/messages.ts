@@ -239,9 +239,6 @@ const en = {
   wavesSays:
     "The first {rows} rows of the table, all {columns} columns; below, one column as a wave. The dots are this text’s tokens.",
   wavelength: "comes back after {wave} positions",
-  projectionTitle: "Their rows, laid flat",
-  projectionSays:
-    "The rows and their nearest neighbours along the two directions in which they differ most (PCA): {first} and {second} of their differences. What lies apart here is apart; what lies together may still differ in the other directions.",
   aloneWhy: "This page is one file without the model: to type another text or change something, run vidrio serve.",
   notInFile: "The model’s parameters are not in this file; vidrio serve shows them all.",
   whyHere: "Worked out term by term, and recomputed:",
@@ -534,9 +531,6 @@ const es: Messages = {
   wavesSays:
     "Las primeras {rows} filas de la tabla, con sus {columns} columnas; debajo, una columna como onda. Los puntos son los tokens de este texto.",
   wavelength: "vuelve tras {wave} posiciones",
-  projectionTitle: "Sus filas, en un plano",
-  projectionSays:
-    "Las filas y sus vecinas más próximas según las dos direcciones en que más se diferencian (PCA): {first} y {second} de sus diferencias. Lo que aquí está lejos lo está; lo que está junto puede diferir en las demás direcciones.",
   aloneWhy: "Esta página es un archivo sin el modelo: para escribir otro texto o cambiar algo, usa vidrio serve.",
   notInFile: "Los parámetros del modelo no están en este archivo; vidrio serve los muestra todos.",
   whyHere: "Calculado término a término, y recalculado:",

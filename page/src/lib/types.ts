@@ -199,12 +199,6 @@ export interface Merge {
   symbols: string[];
 }
 
-/** Rows laid flat: along the two directions in which they differ most. */
-export interface Projection {
-  explained: [number, number];
-  points: { token: string; x: number; y: number; of: number | null }[]; // of: the point whose neighbour it is
-}
-
 export interface Tokenising {
   text: string;
   prepared: string;
@@ -213,7 +207,6 @@ export interface Tokenising {
     table: string;
     tokens: string[];
     cosines: number[][];
-    projection: Projection | null;
     nearest: { token: string; near: { token: string; cosine: number }[] }[];
   } | null;
   words: { text: string; symbols: string[]; merges: Merge[]; scores: (number | null)[]; pieces: Token[] }[];
