@@ -67,7 +67,7 @@ LIBRARIES = {
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "tokenizers": ("text.tokens", "site.classes"),
-    "js": ("engine.browser", "site.sums"),  # the browser around Python
+    "js": ("engine.browser",),  # the browser around Python
     "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
     "huggingface_hub": ("interop",),
@@ -100,7 +100,7 @@ MOST_PARAMETERS = 6
 
 # In the browser these take the place of libraries, and do what those do.
 STAND_INS = {"site.browser.tokenizers", "site.browser.safetensors.numpy"}
-IN_THE_BROWSER = {"vidrio.engine.browser", "vidrio.site.sums", "vidrio.site.answering"}
+IN_THE_BROWSER = {"vidrio.engine.browser", "vidrio.glass.browser", "vidrio.site.answering"}
 
 # JSON is written by one function, which knows what to do with NaN.
 JSON_WRITERS = {"model.json_text", *STAND_INS}

@@ -16,6 +16,7 @@ Everything else is float32, each operation rounded by itself. Sums have one orde
 vectors: scores and mixtures term by term, sums over a row in 16 lanes (model/exact.py). exp and log are our own.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -52,6 +53,18 @@ def in_order(a: Array, b: Array) -> Array:
     for k in range(a.shape[1]):
         total += a[:, k, None] * b[k]
     return total
+
+
+def whole_product(a: Array, b: Array) -> Array:
+    """a b of whole numbers, exact in whatever order: as long as every sum stays below 2²⁴, float32 holds each of them,
+    and float64 does far beyond."""
+    if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
+        return a @ b
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
+
+
+if sys.platform == "emscripten":  # the same in C
+    from vidrio.glass.browser import in_order, whole_product
 
 
 def softmax(x: Array) -> Array:
@@ -108,14 +121,6 @@ def scale_of_rows(x: Array) -> Array:
     """What 1 is worth in each row; a row of next to nothing has the scale 1: all of it becomes 0."""
     largest = np.abs(x).max(axis=-1)
     return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
-
-
-def whole_product(a: Array, b: Array) -> Array:
-    """Exact, in whatever order: as long as every sum stays below 2²⁴, float32 holds each whole number, and float64 does
-    far beyond."""
-    if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
-        return a @ b
-    return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
 
 
 WHOLE = "departs: the paper has no whole numbers"

@@ -38,11 +38,8 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
     """What answers all other questions: the glass and NumPy, for which a first translation need not wait."""
-    from vidrio.glass import engine
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
-    from vidrio.site import sums
 
-    engine.whole_product, engine.in_order = sums.whole_product, sums.in_order
     seen = Looking(translating=translating, runs=RUNS)
     return lambda name, question: ANSWERS[name](seen, question)

@@ -1,7 +1,7 @@
-"""In the browser: the glass's sums, by the engine's glass.wasm, since NumPy has no BLAS there.
+"""In the browser: the sums of engine.py by the engine's glass.wasm, since NumPy has no BLAS there.
 
 The products of whole numbers are exact in any order, and the others keep theirs, so every number is the one that NumPy
-would have (tests/test_site.py compares the runs bit for bit).
+would have (tests/test_site.py compares changed runs bit for bit).
 """
 
 from pathlib import Path
