@@ -5,8 +5,9 @@ WebAssembly. All of them give the same bits. `VIDRIO_ENGINE` names one, for test
 import ctypes
 import os
 import platform
+import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,18 +44,21 @@ class Library(Protocol):
     """The engine, loaded. An address is meaningful to the library that it came from, and to no other."""
 
     shares_models: bool  # whether any number of threads may use one model; else each thread needs a library of its own
+    quantity: struct.Struct  # as in record.c: its address, its rows and columns, where its numbers are
 
     @property
     def functions(self) -> Any: ...  # of engine.h, by their names; pointers are addresses, ctypes arrays or bytes
     def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int: ...  # a model's address, or 0
     def free(self, name: str, *addresses: int) -> None: ...  # a model or a search
     def read(self, address: int, size: int = -1) -> bytes: ...  # so many bytes, or as many as come before a zero
+    def read_all(self, places: Sequence[tuple[int, int]]) -> list[bytes]: ...  # several: an address and a size each
 
 
 class Native:
     """The engine as machine code in this process: a shared library. Calls leave other Python threads running."""
 
     shares_models = True
+    quantity = struct.Struct("<64s2iQ")
 
     def __init__(self, path: Path) -> None:
         self.functions = ctypes.CDLL(str(path))
@@ -74,6 +78,9 @@ class Native:
     def read(self, address: int, size: int = -1) -> bytes:
         return ctypes.string_at(address, size)
 
+    def read_all(self, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        return [self.read(*place) for place in places]
+
 
 class Instance(Protocol):
     """An instance of the WebAssembly module, as wasmtime (wasm.py) or a browser (browser.py) runs it."""
@@ -88,6 +95,8 @@ class Instance(Protocol):
 class Wasm:
     """The engine as WebAssembly: on any processor, and shut in. Whatever a model file holds, the module reaches its own
     memory and nothing else; it imports no function. So arguments are copied into its memory, and results out of it."""
+
+    quantity = struct.Struct("<64s2iI")
 
     def __init__(self, instance: Instance) -> None:
         self._instance, self.shares_models, self.read = instance, instance.shares_models, instance.read
@@ -132,6 +141,12 @@ class Wasm:
         model = self._call("model_load", sizes, tensors, len(tensors) // 3, place, len(data))
         self._instance.call("free", place)
         return model
+
+    def read_all(self, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        """All that lies between the first and the last is read at once: a thousand calls would take longer."""
+        first, end = min(at for at, _ in places), max(at + size for at, size in places)
+        memory = self.read(first, end - first)
+        return [memory[at - first : at - first + size] for at, size in places]
 
     def free(self, name: str, *addresses: int) -> None:
         if self.shares_models:  # else the instance goes with its one model, and another thread may be in it now

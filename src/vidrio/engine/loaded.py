@@ -1,7 +1,6 @@
 """A model in a library's memory, and what it computes of given ids in one pass. How it searches is in engine.py."""
 
 import ctypes
-import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,6 @@ from vidrio.engine.library import Library
 from vidrio.engine.weights import read_weights
 from vidrio.errors import InputError, ModelError
 from vidrio.model.config import ModelConfig
-
-QUANTITY = struct.Struct("<64s2i")  # as in record.c: its address, its rows and columns
 
 
 @dataclass(frozen=True)
@@ -92,10 +89,10 @@ def quantities(
             forced(source, target, model, record)
         else:
             classify(source, config.n_classes, model, record)
-        for nth in range(functions.record_count(record)):
-            raw = library.read(functions.record_quantity(record, nth), QUANTITY.size)
-            address, rows, columns = QUANTITY.unpack(raw)
-            values = library.read(functions.record_values(record, nth), 4 * rows * (columns or 1))
+        size = functions.record_count(record) * library.quantity.size
+        told = list(library.quantity.iter_unpack(library.read(functions.record_quantity(record, 0), size)))
+        places = [(place, 4 * rows * (columns or 1)) for _, rows, columns, place in told]
+        for (address, rows, columns, _), values in zip(told, library.read_all(places), strict=True):
             shape = (rows, columns) if columns else (rows,)
             found[address.partition(b"\0")[0].decode()] = matrix(memoryview(values), shape)
     finally:

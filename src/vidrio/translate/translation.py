@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.mask import Masked
 from vidrio.text.sentences import CLOSING
@@ -88,6 +89,7 @@ class Annotator(Protocol):
     """The translator, as its translations know it."""
 
     folder: Path
+    engine: Engine
 
     def details(self, sentence: Sentence) -> Details: ...
 
