@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from vidrio import cli
@@ -37,6 +38,28 @@ def test_the_tokens_shown_are_those_that_were_printed(text: str, beam: int, mode
     end = model.config.special.end
     assert seen.chosen_ids == [*sentence.best.ids, *([end] if sentence.best.ended else [])]
     assert seen.hypotheses == [sentence.best]
+
+
+@pytest.mark.parametrize("text", SENTENCES[:2])
+def test_the_engine_s_pass_is_the_walk_s_bit_for_bit(text: str, model: LoadedModel) -> None:
+    translation = Translator.load(model.path).translate(text)
+    by_engine = look_at(model, translation)
+    walked = look(model, by_engine.text, target=by_engine.chosen_ids)
+    assert list(by_engine.trace.values) == list(walked.trace.values), "in the order of the way"
+    assert by_engine.trace.sizes == walked.trace.sizes
+    for name, value in walked.trace.values.items():
+        found = by_engine.trace.values[name]
+        assert (found.dtype, found.shape, found.tobytes()) == (value.dtype, value.shape, value.tobytes()), name
+
+
+def test_the_glass_walks_where_the_engine_computes_otherwise() -> None:
+    translation = Translator.load("lesson").translate("hello world")
+    for dtype, whole in ((None, False), (np.int8, True), (np.float32, False)):
+        glass = open_model("lesson", dtype)
+        seen = look_at(glass, translation)
+        assert seen.translation == "hola mundo"
+        assert ("enc.0.self.x.whole" in seen.trace.values) is whole
+        assert seen.trace.values["memory"].dtype == glass.dtype
 
 
 def saying(words: str) -> Callable[..., object]:
@@ -107,5 +130,5 @@ def test_a_translation_is_looked_into_sentence_by_sentence(model: LoadedModel) -
     assert (copied.copied, copied.translation, copied.empty) == (True, "{name}", True)
     alone = Translator.load(model.path).translate("Good morning.")
     [sentence] = alone.sentences
-    assert reading(model, alone).printed == Printed(sentence.best, sentence.options)
+    assert reading(model, alone).printed == Printed(sentence.best, sentence.options, alone.translator.engine)
     assert look_at(model, alone).notes == []

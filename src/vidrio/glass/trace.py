@@ -25,6 +25,8 @@ from vidrio.glass.maths import Array, Tap
 from vidrio.glass.operations import Operation
 from vidrio.glass.walk import take
 
+TAKEN = ("out.choice", "out.score")  # what the search took
+
 
 @dataclass(frozen=True)
 class Address:
@@ -94,6 +96,17 @@ class Trace:
         """Keep the tokens that the search took, and their log-probabilities."""
         with np.errstate(divide="ignore"):  # a forced token may have the probability 0
             take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
+
+    def keep(self, found: Mapping[str, "memoryview[float]"]) -> bool:
+        """Keep the numbers of a pass that the engine computed, in the order of the way: but for what the search took,
+        it has every quantity, bit for bit. False if it computes otherwise than this machine."""
+        names = [name for name, stage in self.stages.items() if not stage.of_the_model and name not in TAKEN]
+        if found.keys() != set(names):
+            return False
+        self.values |= {name: np.asarray(found[name]) for name in names}
+        for name in ("src.ids", "tgt.ids"):
+            self.tap(name, self.values[name].astype(np.int64))
+        return True
 
     def tap_through(self, change: Tap) -> Tap:
         """A tap that lets `change` alter the value first, then keeps what it became."""

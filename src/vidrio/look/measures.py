@@ -94,7 +94,6 @@ class Candidate(NamedTuple):
     id: int
     token: str
     p: float  # the model's own probability
-    forbidden: bool  # the search may not take it
     taken: bool
 
 
@@ -106,17 +105,8 @@ def listed(seen: Look, step: int, count: int) -> list[int]:
 
 def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
     """The most probable next tokens at a decoding step, and the one that was taken even if it is not among them."""
-    prob_V, allowed_V, taken = seen.trace.values["out.prob"][step], seen.allowed(step), seen.chosen_ids[step]
-    return [
-        Candidate(
-            i,
-            seen.trace.vocabulary[i],
-            float(prob_V[i]),
-            not seen.forced and bool(np.isneginf(allowed_V[i])),
-            i == taken,
-        )
-        for i in listed(seen, step, count)
-    ]
+    prob_V, taken, tokens = seen.trace.values["out.prob"][step], seen.chosen_ids[step], seen.trace.vocabulary
+    return [Candidate(i, tokens[i], float(prob_V[i]), i == taken) for i in listed(seen, step, count)]
 
 
 def classes(seen: Look) -> list[tuple[str, int, float]]:

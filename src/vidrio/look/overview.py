@@ -8,7 +8,7 @@ import numpy as np
 from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.whatif import first
 from vidrio.glass.words import without_head
-from vidrio.look.measures import Candidate, classes, likeliest
+from vidrio.look.measures import classes, likeliest
 from vidrio.look.run import Look
 from vidrio.look.translated import COPIED
 from vidrio.look.writing import (
@@ -196,14 +196,16 @@ def _words_out(seen: Look, precision: int) -> Iterator[str]:
     ]
     for t, head in enumerate(table(rows, align="rlll").splitlines()):
         yield f"  {head}"
-        yield _likely(likeliest(seen, t, TOP), precision)
+        yield _likely(seen, t, precision)
     yield ""
     yield _how_found(seen, precision)
 
 
-def _likely(candidates: Iterable[Candidate], precision: int) -> str:
+def _likely(seen: Look, step: int, precision: int) -> str:
     """`hola 0.9951 · mundo 0.0020 · …`."""
-    parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * c.forbidden for c in candidates)
+    forbidden = set() if seen.forced else set(np.flatnonzero(np.isneginf(seen.allowed(step))))
+    candidates = likeliest(seen, step, TOP)
+    parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * (c.id in forbidden) for c in candidates)
     return wrap(" · ".join(part.replace(" ", NO_BREAK) for part in parts), indent="     ")
 
 

@@ -6,8 +6,9 @@
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
 Where translating has printed something, the tokens that it printed are traced: one pass over all of them. Thanks to the
-causal mask its row t is what the decoder computed at step t. Else the glass searches, step by step, with a key–value
-cache. A machine without that mask is shown as it was at the last step.
+causal mask its row t is what the decoder computed at step t. The engine gives that pass out of its memory, where it
+computes as the glass does. Else the glass walks, and where there is nothing to trace yet it searches, step by step,
+with a key–value cache. A machine without that mask is shown as it was at the last step.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vidrio.engine.engine import Engine
 from vidrio.errors import ConfigError
 from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
@@ -81,10 +83,11 @@ def open_model(name_or_path: str | Path | None = None, dtype: type | None = None
 
 
 class Printed(NamedTuple):
-    """What translating printed, and how it searched."""
+    """What translating printed, how it searched, and the engine that did."""
 
     hypothesis: Hypothesis
     options: Options
+    engine: Engine
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +126,8 @@ class Look:
     @property
     def chosen_ids(self) -> list[int]:
         """The token taken after each row of the decoder."""
-        return [int(i) for i in self.trace.values.get("out.choice", ())]
+        taken = self.trace.values.get("out.choice")
+        return [] if taken is None else taken.tolist()
 
     def allowed(self, step: int, options: Options | None = None) -> Array:
         """The log-probabilities from which the search took its token at a step: −∞ for what it may not take."""
@@ -173,7 +177,7 @@ def look(
     if target is None:
         return _searched(seen)
     if isinstance(target, Printed):
-        return _concluded(_traced(seen, _taken(target.hypothesis, config)), [target.hypothesis])
+        return _concluded(_traced(seen, _taken(target.hypothesis, config), target.engine), [target.hypothesis])
     return _forced(seen, tuple(target))
 
 
@@ -231,20 +235,22 @@ def _stopped(seen: Look, prefix: Ids) -> Look:
     return replace(_passed(seen, prefix[1:], prefix), stopped=True, translation=said)
 
 
-def _traced(seen: Look, taken: Ids) -> Look:
+def _traced(seen: Look, taken: Ids, engine: Engine | None = None) -> Look:
     """One pass over the tokens taken."""
-    seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]))
+    seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]), engine)
     seen.trace.take(taken)
     return seen
 
 
-def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
-    """One pass, which keeps every number."""
+def _passed(seen: Look, taken: Ids, target_ids: Ids, engine: Engine | None = None) -> Look:
+    """One pass, which keeps every number: by the engine, where that computes the same, else a walk."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
     trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
-    translate_forced(_tapped(seen), seen.source_ids, target_ids)
+    kept = engine and seen.model.machine.whole and trace.keep(engine.quantities(seen.source_ids, target_ids[1:]))
+    if not kept:
+        translate_forced(_tapped(seen), seen.source_ids, target_ids)
     return replace(seen, target_ids=target_ids)
 
 

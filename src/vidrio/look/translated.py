@@ -51,7 +51,7 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
         notes.append(f"{how_read(sentence)}{around}")
     elif sentence.text != model.target_tokenizer.decode(sentence.best.ids):
         notes.append(f"its translation is written “{sentence.text}”")
-    printed = Printed(sentence.best, sentence.options)
+    printed = Printed(sentence.best, sentence.options, translation.translator.engine)
     return Reading(sentence.given, printed, notes=notes)
 
 

@@ -105,7 +105,8 @@ class Looking:
             before = self.run(replace(asked, changes=())).look
             tried = with_changes(before, glass, asked.changes, tree=Tree())
         else:
-            printed = Printed(sentence.best, sentence.options) if sentence is not None else None
+            translator = self.translating.translator(asked.model)
+            printed = Printed(sentence.best, sentence.options, translator.engine) if translator and sentence else None
             tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed))
         done = time.perf_counter()
         return Run(
