@@ -5,7 +5,6 @@ from itertools import groupby
 
 import numpy as np
 
-from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.whatif import first
 from vidrio.glass.words import without_head
 from vidrio.look.measures import classes, likeliest
@@ -90,7 +89,7 @@ def _described(seen: Look) -> str:
     sizes = ", ".join(
         f"{a}{NO_BREAK}{n}" for a, n in zip("DHKF", (c.d_model, c.n_heads, c.d_head, c.d_ff), strict=True)
     )
-    numbers = "int8 and float32" if seen.model.machine.arithmetic is WHOLE_NUMBERS else str(seen.model.dtype)
+    numbers = "int8 and float32" if seen.model.machine.whole else str(seen.model.dtype)
     return (
         f"{seen.model.name}: {c.shape.replace('-', '–')}, {layers} layers, {sizes}, {c.activation}, "
         f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {numbers}"

@@ -10,13 +10,11 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 
-import numpy as np
 from safetensors.numpy import save
 
 from vidrio._version import __version__
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
-from vidrio.glass.words import without_head
 from vidrio.hypothesis import Sampling
 from vidrio.look import run_data
 from vidrio.look.changed import BeforeAfter
@@ -58,19 +56,8 @@ def _numbers(trace: Trace) -> dict[str, Array]:
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
-    means = {name: run_data.array_at(trace, name) for name in run_data.heads_together(trace)}
-    return means | {
-        name: np.ascontiguousarray(_narrow(name, trace.array(name))) for name in [*parameters, *trace.values]
-    }
-
-
-def _narrow(name: str, array: Array) -> Array:
-    """Whole numbers in as few bytes as hold them; nothing is lost."""
-    if without_head(name)[0].endswith(".whole"):
-        return array.astype(np.int8)
-    if array.dtype.kind == "i":
-        return array.astype(np.int32)
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+    names = [*run_data.heads_together(trace), *parameters, *trace.values]
+    return {name: run_data.array_at(trace, name) for name in names}
 
 
 def _searched(seen: Look) -> Look:

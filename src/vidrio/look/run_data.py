@@ -8,7 +8,6 @@ import numpy as np
 
 from vidrio.errors import AddressError
 from vidrio.glass.declaration import stages_of
-from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array
 from vidrio.glass.positions import TABLES, WAVELENGTHS
@@ -41,7 +40,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
         "parameters": count(config),
         "engine": engine,
         "dtype": str(glass.dtype),
-        "whole_numbers": glass.machine.arithmetic is WHOLE_NUMBERS,
+        "whole_numbers": glass.machine.whole,
         "norm": config.norm,
         "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
         "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
@@ -208,11 +207,10 @@ def heads_together(trace: Trace) -> list[str]:
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, in its own precision, as it lies in memory; of weights without a head, the mean over heads."""
+    """A whole quantity, as numbers that JavaScript has too; of weights without a head, the mean over heads."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
-    if where.name in heads_together(trace):
-        return mean_of_heads(trace, where.name)
-    array = np.ascontiguousarray(trace.array(where.name))
-    return array.astype(np.int32) if array.dtype.kind == "i" else array
+    together = where.name in heads_together(trace)
+    array = mean_of_heads(trace, where.name) if together else trace.array(where.name)
+    return np.ascontiguousarray(array, {"int64": np.int32, "float16": np.float32}.get(array.dtype.name))

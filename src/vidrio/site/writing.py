@@ -5,11 +5,11 @@ listed in `service.js`, which lets it open without a network. See docs/site.md.
 """
 
 import gzip
-import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, get_args
 
 from vidrio._version import __version__
@@ -27,7 +27,10 @@ from vidrio.text.sentences import OWN
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
 # What answers a question of the page; the rest (training, documents, commands) needs a computer.
-ROOMS = ("engine", "glass", "look", "model", "search.py", "serve", "text", "translate", "site")
+ROOMS = (
+    *("_version.py", "engine", "errors.py", "glass", "hypothesis.py", "look", "model", "search.py", "serve", "text"),
+    *("translate", "site"),
+)
 OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 LOADED = {  # by Python's start in the browser
     "wasm": "pyodide.asm.wasm.gz",
@@ -68,16 +71,13 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> W
     except (FileExistsError, NotADirectoryError) as error:
         found = f"{error.filename} is a file"
         raise ConfigError(f"{to} cannot be written", found=found, do="name a place in a folder") from None
-    building = to.parent / f".{to.name}.{os.urandom(4).hex()}.part"
-    try:
-        with about_file(to):
-            (building / "files").mkdir(parents=True)
-            written = _write(building, folders, note)
-            if to.exists():
-                to.rmdir()
-            building.rename(to)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    with about_file(to), TemporaryDirectory(prefix=f".{to.name}.", dir=to.parent) as place:
+        building = Path(place) / "site"
+        (building / "files").mkdir(parents=True)
+        written = _write(building, folders, note)
+        if to.exists():
+            to.rmdir()
+        building.rename(to)
     return written
 
 
@@ -170,30 +170,23 @@ def _write_page(to: Path) -> dict[str, str]:
 
 def _app() -> dict[str, bytes]:
     """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
-    found = {"vidrio/errors.py", "vidrio/hypothesis.py", "vidrio/_version.py"}
-    for room in ROOMS:
-        paths = (PACKAGE / room).rglob("*.py") if (PACKAGE / room).is_dir() else [PACKAGE / room]
-        found |= {path.relative_to(PACKAGE.parent).as_posix() for path in paths}
-    files = {name: (PACKAGE.parent / name).read_bytes() for name in sorted(found)}
-    files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in sorted(SHIMS.rglob("*.py"))}
+    ours = [path for room in ROOMS for path in _all(PACKAGE / room, "*.py")]
+    ours += _all(PACKAGE / "engine" / "built", "*.wasm")
+    ours += [path for folder in find.LESSONS.values() for path in _all(PACKAGE / "lessons" / folder, "*")]
+    files = {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in ours}
+    files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in _all(SHIMS, "*.py")}
     files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
     files["classes.json"] = json_text(classes()).encode()
-    files |= _under(
-        "vidrio/engine/built", _files(PACKAGE / "engine" / "built", ("engine.wasm", "engine-core.wasm", "glass.wasm"))
-    )
-    for folder in find.LESSONS.values():
-        at = PACKAGE / "lessons" / folder
-        every = [path.relative_to(at).as_posix() for path in sorted(at.rglob("*")) if path.is_file()]
-        files |= _under(f"vidrio/lessons/{folder}", _files(at, every))
     return files
+
+
+def _all(place: Path, pattern: str) -> list[Path]:
+    """A file, or those in a folder."""
+    return sorted(path for path in (place, *place.rglob(pattern)) if path.is_file())
 
 
 def _files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
-
-
-def _under(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {f"{folder}/{name}": data for name, data in files.items()}
 
 
 def _compressed(files: Mapping[str, bytes]) -> bytes:
