@@ -1,6 +1,5 @@
 """`vidrio look TEXT`: every step from text to text, with its numbers."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +44,11 @@ def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, h
     if addresses:
         refuse_copied(tried.after)
     lead_on = request.command_line()
-    run = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
+    run = tried.after
     if html is not None:
         from vidrio.look.page import run_page
 
-        write(html, run_page(replace(tried, after=run), lead_on))
+        write(html, run_page(tried, lead_on))
     if as_json and addresses:
         names = dict.fromkeys(n for a in addresses for n in quantities.under(run.trace, parse_address(a).name))
         print_json([run_data.quantity_data(run.trace, name) for name in names])

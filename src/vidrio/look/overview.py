@@ -7,7 +7,7 @@ import numpy as np
 
 from vidrio.glass.whatif import first
 from vidrio.glass.words import without_head
-from vidrio.look.measures import classes, likeliest
+from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look
 from vidrio.look.translated import COPIED
 from vidrio.look.writing import (
@@ -67,17 +67,11 @@ def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[
 
 
 def _headline(seen: Look) -> Iterator[str]:
-    """What went in and came out, what must be known before any number is read, and which machine it was."""
+    """What went in and came out, and which machine it was."""
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
         yield note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
-    for change in seen.changes:
-        yield note(f"! Changed: {change}", hang=2)
-    if not seen.model.machine.causal and seen.target_ids:
-        yield note(
-            "! Without the mask earlier rows see later words; the decoder's numbers are those of the last step.", hang=2
-        )
     yield ""
     yield note(f"The machine  {_described(seen)}", hang=13)
 
@@ -195,16 +189,14 @@ def _words_out(seen: Look, precision: int) -> Iterator[str]:
     ]
     for t, head in enumerate(table(rows, align="rlll").splitlines()):
         yield f"  {head}"
-        yield _likely(seen, t, precision)
+        yield _likely(likeliest(seen, t, TOP), precision)
     yield ""
     yield _how_found(seen, precision)
 
 
-def _likely(seen: Look, step: int, precision: int) -> str:
+def _likely(candidates: Iterable[Candidate], precision: int) -> str:
     """`hola 0.9951 · mundo 0.0020 · …`."""
-    forbidden = set() if seen.forced else set(np.flatnonzero(np.isneginf(seen.allowed(step))))
-    candidates = likeliest(seen, step, TOP)
-    parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * (c.id in forbidden) for c in candidates)
+    parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" for c in candidates)
     return wrap(" · ".join(part.replace(" ", NO_BREAK) for part in parts), indent="     ")
 
 

@@ -104,7 +104,6 @@ class Look:
     trace: Trace
     options: Options
     tree: Tree | None = None
-    changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
     forced: bool = False  # the target was given, not searched for
     notes: Sequence[str] = ()  # which sentence of a text this is, and how it was read
     stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
@@ -129,10 +128,10 @@ class Look:
         taken = self.trace.values.get("out.choice")
         return [] if taken is None else taken.tolist()
 
-    def allowed(self, step: int, options: Options | None = None) -> Array:
-        """The log-probabilities from which the search took its token at a step: −∞ for what it may not take."""
+    def allowed(self, step: int, options: Options) -> Array:
+        """The log-probabilities from which a search takes its token at a step: −∞ for what it may not take."""
         logits_V, before = self.trace.values["out.logits"][step], tuple(self.chosen_ids[:step])
-        return restrict(logits_V, before, self.model.config.special.end, options or self.options)
+        return restrict(logits_V, before, self.model.config.special.end, options)
 
     @cached_property
     def unknown(self) -> list[str]:
