@@ -6,7 +6,7 @@ place, and the addresses of what it is made from. The walk writes it (walk.py), 
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -150,30 +150,47 @@ def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
     if row.run is None:
         return ""
     short = iter(variables([one for one in inputs if type(one) is str]))
-    shown = tuple(_shown(one, short) for one in inputs)
-    return line(row.run, variable(address), shown)
+    return line(row.run, variable(address), tuple(_shown(one, short) for one in inputs))
 
 
-def _shown(argument: Any, names: Any) -> Any:
+def _shown(argument: Any, names: Iterator[str]) -> str:
+    """An input by its name, a number as it is."""
     if type(argument) is str:
-        return Name(next(names))
-    return argument.name if isinstance(argument, np.dtype) else argument
+        return next(names)
+    return repr(argument.name) if isinstance(argument, np.dtype) else str(argument)
 
 
 # --- the line of NumPy: read from the function that runs, so it cannot say anything else ------------------------------
 
 
 @lru_cache(maxsize=4096)
-def line(run: Callable[..., Any], made: str, arguments: tuple[Any, ...]) -> str:
+def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
     """`scaled = scores / math.sqrt(32)`, for a `run` with the body `scores / math.sqrt(d_head)`."""
-    function = _definition(run)
+    function = deepcopy(_definition(run))
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
     statements = [part for part in body if not isinstance(part, ast.Expr)]  # but for the docstring
     if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # a loop: shown by its name
-        return f"{made} = {run.__name__}({', '.join(map(str, arguments))})"
-    shown = _Shown(run, function.args, arguments)
-    texts = [ast.unparse(shown.visit(deepcopy(part))) for part in statements]
+        return f"{made} = {run.__name__}({', '.join(arguments)})"
+    given = _given(run, function.args, arguments)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            node.id = given.get(node.id, node.id)
+    texts = [ast.unparse(part) for part in statements]
+    match statements[-1]:
+        case ast.Return(ast.IfExp(ast.Compare(b, [ast.Is()]), without, with_bias)):  # only the case at hand
+            texts[-1] = f"return {ast.unparse(without if ast.unparse(b) == 'None' else with_bias)}"
     return "; ".join([*texts[:-1], texts[-1].replace("return", f"{made} =", 1)])
+
+
+def _given(run: Callable[..., Any], parameters: ast.arguments, arguments: tuple[str, ...]) -> dict[str, str]:
+    """What stands in the place of each parameter, and of what the function was made with."""
+    names = [parameter.arg for parameter in parameters.args]
+    given = {name: repr(value) for name, value in inspect.getclosurevars(run).nonlocals.items()}
+    given |= dict.fromkeys(names, "None")  # a bias that is not there
+    given |= zip(names, arguments, strict=False)
+    if parameters.vararg:
+        given[parameters.vararg.arg] = f"[{', '.join(arguments[len(names) :])}]"
+    return given
 
 
 def variable(address: str) -> str:
@@ -205,27 +222,3 @@ def _definition(run: Callable[..., Any]) -> ast.Lambda | ast.FunctionDef:
         if node.lineno == code.co_firstlineno and tuple(args) == parameters:
             return node
     raise LookupError(f"{module.__name__}, line {code.co_firstlineno}, has no function of {parameters}")
-
-
-class _Shown(ast.NodeTransformer):
-    """Puts the arguments in the place of the parameters."""
-
-    def __init__(self, run: Callable[..., Any], parameters: ast.arguments, arguments: Sequence[Any]) -> None:
-        given = [ast.Name(str(a), ast.Load()) if isinstance(a, Name) else ast.Constant(a) for a in arguments]
-        names = [parameter.arg for parameter in parameters.args]
-        made_with = inspect.getclosurevars(run).nonlocals
-        self.given: dict[str, ast.expr] = {name: ast.Constant(value) for name, value in made_with.items()}
-        self.given |= dict.fromkeys(names, ast.Constant(None))  # a bias that is not there
-        self.given |= zip(names, given, strict=False)
-        if parameters.vararg:
-            self.given[parameters.vararg.arg] = ast.List([*given[len(names) :]], ast.Load())
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.given.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """`… if b is None else …`: only the case at hand."""
-        match self.generic_visit(node):
-            case ast.IfExp(ast.Compare(left, [ast.Is()], [ast.Constant(None)])):
-                return node.body if isinstance(left, ast.Constant) else node.orelse
-        return node
