@@ -6,7 +6,6 @@ import pytest
 from vidrio.errors import VidrioError
 from vidrio.hypothesis import Sampling
 from vidrio.look.changed import look_changed
-from vidrio.look.measures import projection
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import choosing_data
 from vidrio.search import Tree
@@ -82,17 +81,3 @@ def test_the_worked_example_computes_what_it_prints() -> None:
     right = looking.run(Asked("hello world", "worked-example")).trace
     first = [1.7120025012, -0.5249792500, -0.3826422867, -0.8043809645]
     assert right.array("enc.0.self.norm.out")[0] == pytest.approx(first, abs=5.1e-11)
-
-
-def test_rows_laid_flat_keep_what_they_can(lesson: LoadedModel) -> None:
-    """Against the definition: eigenvectors of the covariance; and distances never grow."""
-    rows = np.random.default_rng(3).normal(size=(7, 4))
-    found = projection(rows)
-    assert found is not None
-    flat, explained = found
-    values, vectors = np.linalg.eigh(np.cov(rows.T))
-    assert explained == pytest.approx(tuple(values[::-1][:2] / values.sum()))
-    expected = (rows - rows.mean(0)) @ vectors[:, ::-1][:, :2]
-    assert np.abs(flat) == pytest.approx(np.abs(expected))
-    assert projection(rows[:2]) is None
-    assert projection(np.ones((5, 4))) is None

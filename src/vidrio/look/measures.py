@@ -39,50 +39,24 @@ def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, li
 
 
 def alike(trace: Trace, side: str) -> dict[str, Any]:
-    """Of the tokens of one side, `src` or `tgt`: how alike their learned rows are, what stands near each in the table,
-    and all of these as points of a plane. A neighbour of several tokens belongs to the first."""
+    """Of the tokens of one side, `src` or `tgt`: how alike their learned rows are, and what stands near each in the
+    table."""
     config = trace.machine.config
     table, words = source_table(config), trace.source_vocabulary
     if side == "tgt":
         table, words = target_table(config), trace.vocabulary
     ids, rows_LD = trace.array(f"{side}.ids").tolist(), trace.array(f"{side}.embedding")
     near = neighbours(trace.array(table), list(dict.fromkeys(ids)), NEAR)
-    of: dict[int, int | None] = dict.fromkeys(near)
-    for place, others in enumerate(near.values()):
-        for other, _ in others:
-            of.setdefault(other, place)
-    flat = projection(trace.array(table)[list(of)])
-    points = [] if flat is None else zip(of, flat[0].tolist(), strict=True)
     return {
         "quantity": f"{side}.embedding",
         "table": table,
         "tokens": [words[i] for i in ids],
         "cosines": cosines(rows_LD, rows_LD).tolist(),
-        "projection": flat
-        and {
-            "explained": flat[1],
-            "points": [{"token": words[i], "x": x, "y": y, "of": of[i]} for i, (x, y) in points],
-        },
         "nearest": [
             {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
             for i, found in near.items()
         ],
     }
-
-
-def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
-    """Rows along the two directions in which they differ most (principal components), and the share of their squared
-    distances from the mean that each direction holds. None where there is no such thing: fewer than three rows."""
-    if len(rows_LD) < 3 or not np.isfinite(rows_LD).all():
-        return None
-    centred_LD = rows_LD.astype(np.float64) - rows_LD.mean(axis=0, dtype=np.float64)
-    squares_L, u_LL = np.linalg.eigh(centred_LD @ centred_LD.T)  # smallest first
-    if squares_L[-2] <= 0:
-        return None
-    u_L2, squares_2 = u_LL[:, :-3:-1], squares_L[:-3:-1]
-    signs_2 = np.sign(u_L2[np.abs(u_L2).argmax(axis=0), [0, 1]])  # either sign is right: take one
-    shares = squares_2 / np.trace(centred_LD @ centred_LD.T)
-    return u_L2 * signs_2 * np.sqrt(squares_2), (float(shares[0]), float(shares[1]))
 
 
 # --- likely tokens ----------------------------------------------------------------------------------------------------
