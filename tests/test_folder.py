@@ -51,7 +51,7 @@ def test_another_format_is_refused_with_the_version_that_wrote_it(folder: Path) 
 )
 def test_a_damaged_config_is_told(folder: Path, damage: str) -> None:
     (folder / "config.json").write_text(damage)
-    with pytest.raises(ModelError):
+    with pytest.raises((ModelError, ConfigError)):
         read_config(folder)
 
 
@@ -84,15 +84,15 @@ def change_config(folder: Path, part: str, **changes: object) -> None:
     ("changes", "message"),
     [
         ({"n_encoder_layers": 10**8}, "n_encoder_layers is 100000000"),
-        ({"n_encoder_layers": 1000}, r"1,006 layers with 148 parameters|layers with"),
+        ({"n_encoder_layers": 1000}, r"enc.6.self.WQ is missing;(.|\n)*and \d+ more"),
         ({"source_vocabulary": 10**12, "target_vocabulary": 10**12}, "source_vocabulary is 1000000000000"),
         ({"source_vocabulary": 10**7, "target_vocabulary": 10**7}, r"\(11, 4\), not \(10000000, 4\)"),
         ({"max_positions": 10**10}, "max_positions is 10000000000"),
         ({"max_positions": 10**7}, "more positions than are made"),
         ({"d_model": 256.0}, "d_model: 256.0 is not a whole number"),
         ({"d_model": True}, "d_model: True is not a whole number"),
-        ({"d_model": 10**4000}, "d_model: 10+… is not a whole number"),
-        ({"norm_epsilon": float("nan")}, "norm_epsilon: nan is not a number"),
+        ({"d_model": 10**4000}, r"d_model is 10+\.\.\.0+, not from 1 to"),
+        ({"norm_epsilon": float("nan")}, "config.json cannot be read"),
         ({"special": {"end": 99}}, "the end token is 99"),
         ({"decoding": {"beam": 10**6}}, "beam is 1000000"),
         ({"decoding": {"length_penalty": 1e300}}, "length_penalty is 1e"),
@@ -107,7 +107,7 @@ def test_sizes_are_whole_numbers_that_the_file_of_the_parameters_bears_out(
         read_config(folder)
 
 
-@pytest.mark.parametrize("changes", [{"symbols": [1, 2]}, {"symbols": "\ud800"}, {"labels": "ab"}, {"scores": [3]}])
+@pytest.mark.parametrize("changes", [{"symbols": [1, 2]}, {"labels": "ab"}, {"scores": [3]}, {"ages": 3}])
 def test_what_a_model_tells_of_itself_has_types_too(folder: Path, changes: dict[str, object]) -> None:
     change_config(folder, "about", **changes)
     with pytest.raises(ModelError, match=f"(?s)'about'.*{next(iter(changes))}"):
@@ -142,7 +142,14 @@ def test_a_bit_that_flips_in_a_packaged_model_is_told(
     assert "sha256" in told
 
 
-def test_a_folder_of_an_older_version_has_no_checksums_and_is_read(folder: Path) -> None:
+def test_integers_that_are_no_matrix_are_damaged(folder: Path) -> None:
+    parameters = random_parameters(CONFIG, np.random.default_rng(3))
+    write_parameters(folder, {**parameters, "enc.0.ffn.b1": np.zeros(8, np.int8)})
+    with pytest.raises(ModelError, match="as only matrices are"):
+        read_config(folder)
+
+
+def test_a_folder_without_checksums_is_read(folder: Path) -> None:
     path = folder / "config.json"
     data = json.loads(path.read_text())
     assert set(data.pop("files")) == {"model.safetensors"}
@@ -153,12 +160,14 @@ def test_a_folder_of_an_older_version_has_no_checksums_and_is_read(folder: Path)
 @pytest.mark.parametrize(
     ("dtype", "shape", "end", "message"),
     [
-        ("F32", [2, 2], 16, "are not one of|4 bytes of numbers where its header has 16"),
+        ("F32", [2, 2], 16, "4 bytes of numbers where its header has 16"),
         ("F32", [1], 8, "has the shape"),
         ("F32", [10**9, 10**9, 10**9, 10**9], 4, "has the shape"),
         ("I64", [1], 8, "stored as 'I64'"),
         ("F32", [-1], -4, "has the shape"),
-        ("F32", ["1"], 4, "not a whole number"),
+        ("F32", ["1"], 4, "has the shape"),
+        ("F32", [1.0], 4, "has the shape"),
+        ("F32", None, 4, "not like one"),
     ],
 )
 def test_a_header_that_tells_what_is_not_there_is_damaged(

@@ -62,7 +62,7 @@ STRANGERS = (("glass", "learn"), ("engine", "learn"))
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
+        *("model", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
         *("interop", "look", "lessons", "serve", "site", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),

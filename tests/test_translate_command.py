@@ -176,7 +176,12 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [("nonsense", "line 2 is not JSON"), (r'{"text": "a\ud83d"}', 'line 2 has no "text"')]
+    ("line", "told"),
+    [
+        ("nonsense", "line 2 is not JSON"),
+        (r'{"text": "a\ud83d"}', "line 2 is not JSON"),
+        ('{"a": 1}', 'line 2 has no "text"'),
+    ],
 )
 def test_json_lines_that_are_not_are_told_by_number(model, line, told):
     done = run(model, "--jsonl", stdin=f'{{"text": "bala"}}\n{line}\n'.encode())

@@ -1,6 +1,5 @@
 """Texts in, lines to print out: as they are, as JSON, or as fields that are added to a JSON object."""
 
-import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import click
 from vidrio.commands._options import SAMPLING, as_options
 from vidrio.errors import DataError
 from vidrio.model.files import sha256
-from vidrio.model.json_text import encodable, json_text
+from vidrio.model.json_text import json_data, json_text
 
 if TYPE_CHECKING:
     from vidrio.documents.terms import Terms
@@ -143,10 +142,10 @@ class Work:
 def read_record(line: str, number: int) -> dict[str, Any]:
     """One line of --jsonl."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        record = json_data(line)
+    except ValueError as error:
         raise DataError(f"line {number} is not JSON", found=str(error), do="give one JSON object per line") from None
     text = record.get("text") if isinstance(record, dict) else None
-    if not isinstance(text, str) or not encodable(text):
+    if not isinstance(text, str):
         raise DataError(f'line {number} has no "text"', found=line[:80], do='give objects like {"text": "Hello"}')
     return record

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vidrio.errors import ModelError
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
-from vidrio.model.folder import TENSORS, check_files
-from vidrio.model.header import Stored, read_header, shapes_of
-from vidrio.model.parameters import check_shapes, parameter_specs
+from vidrio.model.folder import TENSORS, check_files, read_stored
+from vidrio.model.header import Stored
+from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import SCALE, goes_by_integers
 
 TYPES = {"F32": 0, "I8": 1}  # Tensor.type; other types are written out as float32
@@ -38,17 +37,10 @@ def in_whole_numbers(stored: Mapping[str, Stored]) -> bool:
 
 def read_weights(folder: Path, config: ModelConfig) -> Weights:
     """The weights of a model folder, which are the ones that its config was written with."""
-    path = folder / TENSORS
-    if not path.is_file():
-        raise ModelError(f"{path} is missing", do="use a complete model folder")
     check_files(folder, [TENSORS])
-    try:
-        stored = read_header(path)
-        check_shapes(shapes_of(stored, config), config, where=str(folder))
-        with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is damaged", found=f"{error!s:.300}", do="copy the model again") from None
+    stored = read_stored(folder, config)
+    with (folder / TENSORS).open("rb") as file:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     first = 8 + int.from_bytes(data[:8], "little")
     sizes = sizes_of(config, whole_numbers=in_whole_numbers(stored))
     places = {name: first + tensor.data_offsets[0] for name, tensor in stored.items()}

@@ -139,7 +139,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
         tokenizer(foreign.target, config.target_vocabulary, ""),
     ]
     config = replace(config, special=replace(config.special, unk=foreign.source.pieces[UNKNOWN]))
-    problems = list(config._problems_of_special())
+    problems = list(config.problems_of_file())
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
         problems.append(f"{UNKNOWN} has two ids")
     if problems:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vidrio.errors import ConfigError
-from vidrio.model.json_record import record
+from vidrio.model.json_record import record, shown
 
 FORMAT = 1  # of the model folder; another number is refused
 
@@ -29,6 +29,7 @@ LARGEST_SIZE = 1 << 24  # of anything; no model comes near
 LARGEST_LAYERS = 1000
 LARGEST_BEAM = 64
 LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still a number
+LARGEST_POSITIONS = 1 << 23  # numbers in a table of sines (P × D) that is made on loading: 64 MB; P = 16,384 at D = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,20 +79,14 @@ class ModelConfig:
     decoding: DecodingDefaults = field(default_factory=DecodingDefaults)
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise ConfigError("this model cannot be built", found="; ".join(problems), do="change the values named")
+        _refuse(self._problems())
 
     def _problems(self) -> Iterator[str]:
-        for name, valid in (
-            ("shape", SHAPES),
-            ("norm", NORMS),
-            ("activation", ACTIVATIONS),
-            ("positions", POSITIONS),
-            ("tying", TYINGS),
-        ):
-            if getattr(self, name) not in valid:
-                yield f"{name} is {getattr(self, name)!r}, not one of {', '.join(valid)}"
+        values, penalty = vars(self) | vars(self.decoding), LARGEST_LENGTH_PENALTY
+        choices = {"shape": SHAPES, "norm": NORMS, "activation": ACTIVATIONS, "positions": POSITIONS, "tying": TYINGS}
+        for name, valid in choices.items():
+            if values[name] not in valid:
+                yield f"{name} is {shown(values[name])}, not one of {', '.join(valid)}"
         for name, least, most in (
             *((name, 1, LARGEST_SIZE) for name in ("d_model", "n_heads", "d_head", "d_ff", "max_positions")),
             ("source_vocabulary", int(self.has_encoder), LARGEST_SIZE),
@@ -99,9 +94,12 @@ class ModelConfig:
             ("n_classes", 0 if self.has_decoder else 2, LARGEST_SIZE),
             ("n_encoder_layers", int(self.has_encoder), LARGEST_LAYERS),
             ("n_decoder_layers", int(self.has_decoder), LARGEST_LAYERS),
+            ("beam", 1, LARGEST_BEAM),
+            ("max_length", 1, LARGEST_SIZE),
+            ("length_penalty", -penalty, penalty),
         ):
-            if not least <= getattr(self, name) <= most:
-                yield f"{name} is {getattr(self, name)}, not a whole number from {least} to {most:,}"
+            if not least <= values[name] <= most:
+                yield f"{name} is {shown(values[name])}, not from {least} to {most:,}"
         if self.one_table and self.source_vocabulary != self.target_vocabulary:
             yield f"tying is 'all' with vocabularies of {self.source_vocabulary} and {self.target_vocabulary} tokens"
         if self.positions.startswith("sinusoidal") and self.d_model % 2:
@@ -110,20 +108,17 @@ class ModelConfig:
             yield f"d_model is {self.d_model}: Marian's waves need 4 or more"
         if not 0 < self.norm_epsilon <= 1:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
-        own, penalty = self.decoding, LARGEST_LENGTH_PENALTY
-        if not 1 <= own.beam <= LARGEST_BEAM:
-            yield f"beam is {own.beam}, not from 1 to {LARGEST_BEAM}"
-        if not 1 <= own.max_length <= LARGEST_SIZE:
-            yield f"max_length is {own.max_length}, not from 1 to {LARGEST_SIZE:,}"
-        if not abs(own.length_penalty) <= penalty:
-            yield f"length_penalty is {own.length_penalty}, not from {-penalty} to {penalty}"
 
-    def _problems_of_special(self) -> Iterator[str]:
-        """Of a file; a lesson's machine of a few words may have none of these tokens."""
+    def problems_of_file(self) -> Iterator[str]:
+        """What a model in a file may not be, though a lesson's machine of a few words may: without its special tokens,
+        or larger than anybody's memory."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():
             if not -1 <= token < rows:
-                yield f"the {name} token is {token}, not one of 0 to {rows - 1} (or -1: none)"
+                yield f"the {name} token is {shown(token)}, not one of 0 to {rows - 1} (or -1: none)"
+        if self.positions != "learned" and self.max_positions * self.d_model > LARGEST_POSITIONS:
+            size = f"max_positions {self.max_positions:,} × d_model {self.d_model:,}"
+            yield f"{size} are more positions than are made; at most {LARGEST_POSITIONS:,} numbers"
 
     @property
     def has_encoder(self) -> bool:
@@ -154,11 +149,15 @@ class ModelConfig:
 
     @staticmethod
     def from_json(data: Any) -> "ModelConfig":
+        """The config of a file."""
         try:
             config = record(ModelConfig, data)
         except TypeError as error:
             raise ConfigError("the model's config cannot be read", found=str(error)) from None
-        problems = list(config._problems_of_special())
-        if problems:
-            raise ConfigError("this model cannot be built", found="; ".join(problems), do="change the values named")
+        _refuse(config.problems_of_file())
         return config
+
+
+def _refuse(problems: Iterator[str]) -> None:
+    if found := "; ".join(problems):
+        raise ConfigError("this model cannot be built", found=found, do="change the values named")

@@ -1,7 +1,7 @@
 """Files, read with a limit and written whole or not at all."""
 
-import json
 import os
+import shutil
 import stat
 from contextlib import suppress
 from io import FileIO
@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vidrio.errors import ModelError, about_file
+from vidrio.model.json_text import json_data
 
-LARGEST_JSON = 64 * 1024 * 1024  # bytes; a tokenizer beyond it is refused before it is parsed
-HASHED_AT_ONCE = 1 << 24  # bytes; between blocks other threads may keep this one waiting
-LARGEST_OBJECT = 8 * 1024 * 1024  # bytes of any other JSON that is read: parsed, it takes up to thirty times as much
+LARGEST_JSON = 8 * 1024 * 1024  # bytes that are read: parsed, they take up to thirty times as much
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -32,14 +31,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def keep_access(path: Path, successor: Path) -> None:
-    """Who may read and write the file that takes the place of another: those who might before, as far as we may say
-    so. Where there is none yet it is what the user's umask says."""
-    with suppress(FileNotFoundError):
-        before = path.stat()
-        with suppress(OSError, AttributeError):  # only root gives files away; other systems have no owners
-            os.chown(successor, before.st_uid, before.st_gid)
-        with suppress(OSError):  # a file system without modes
-            os.chmod(successor, stat.S_IMODE(before.st_mode))
+    """What takes a file's place has its mode; where there is no file yet, or no modes, the user's umask decides."""
+    with suppress(OSError):
+        shutil.copymode(path, successor)
 
 
 def write_output(path: Path, data: bytes) -> None:
@@ -72,17 +66,22 @@ def real_place(path: Path) -> Path:
     return path.resolve() if path.is_symlink() else path
 
 
+def read_text(path: Path, largest: int = LARGEST_JSON) -> str:
+    """A text of reasonable size; ValueError if it is larger, or not UTF-8."""
+    size = path.stat().st_size
+    if size > largest:
+        raise ValueError(f"{size:,} bytes, and at most {largest:,} are read")
+    return path.read_text(encoding="utf-8")
+
+
 def read_json(path: Path, *, what: str) -> dict[str, Any]:
     """A JSON object from a file of reasonable size."""
     try:
-        size = path.stat().st_size
-        if size > LARGEST_OBJECT:
-            raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_OBJECT:,} are read")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_data(read_text(path))
     except FileNotFoundError:
         found = f"there is no {path}"
         raise ModelError(f"{what} cannot be read", found=found, do="give the path of a model folder") from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, no JSON, a number of 10,000 digits
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read", found=str(error), do="use an undamaged model folder") from None
     if not isinstance(data, dict):
         raise ModelError(f"{path} cannot be read", found=f"a JSON {type(data).__name__}, not an object")
@@ -93,8 +92,5 @@ def sha256(path: Path) -> str:
     """The checksum of a file, in hexadecimal."""
     import hashlib
 
-    checksum = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
-        while block := file.read(HASHED_AT_ONCE):
-            checksum.update(block)
-    return checksum.hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

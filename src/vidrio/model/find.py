@@ -19,30 +19,21 @@ LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 def packaged() -> dict[str, Path]:
     """The models that come with the package, by name."""
-    folders = {folder.name: folder for folder in sorted((PACKAGE / "models").iterdir()) if is_model(folder)}
-    lessons = {name: PACKAGE / "lessons" / folder for name, folder in LESSONS.items()}
-    return folders | {name: folder for name, folder in lessons.items() if is_model(folder)}
+    folders = {folder.name: folder for folder in sorted((PACKAGE / "models").iterdir())}
+    folders |= {name: PACKAGE / "lessons" / folder for name, folder in LESSONS.items()}
+    return {name: folder for name, folder in folders.items() if is_model(folder)}
 
 
 def find(name: str | Path | None = None) -> Path:
     """The folder of a model. A folder of that name comes before a packaged model; `None` is the default model."""
     ready = packaged()
     if name is None:
-        default = ready.get(DEFAULT) or ready.get(LESSON)
-        if default is None:
-            raise ModelError(
-                "this installation has no model", do="give one with --model FOLDER, or train one: vidrio train"
-            )
-        return default
-    folder = Path(name)
-    if is_model(folder):
-        return folder
+        name = DEFAULT if DEFAULT in ready else LESSON
+    elif is_model(Path(name)):
+        return Path(name)
     if str(name) in ready:
         return ready[str(name)]
-    if folder.exists():
-        found = "no config.json in it" if folder.is_dir() else "a file, not a folder"
-    else:
-        found = "no such folder"
+    found = "no config.json in it" if Path(name).is_dir() else "a file" if Path(name).exists() else "no such folder"
     raise ModelError(f"{name} is not a model", found=found, do=f"give a model folder, or one of: {', '.join(ready)}")
 
 

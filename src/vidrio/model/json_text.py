@@ -1,4 +1,4 @@
-"""Data as JSON that every reader of JSON can read: it has no number for NaN and infinities, so words stand for them."""
+"""JSON that every reader of JSON can read: it has no number for NaN and infinities, and no halves of characters."""
 
 import json
 import math
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """In UTF-8's own letters where that can be: half a character (\\ud83d), which a field may hold, is escaped."""
+    """In UTF-8's own letters; half a character (\\ud83d), which a user's text may hold, is escaped."""
     try:
         text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     except (TypeError, ValueError):  # arrays, records, NaN: rare, so that all else need not be copied
         text = json.dumps(plain(data), ensure_ascii=False, indent=indent, allow_nan=False)
-    return text if text.isascii() or encodable(text) else json.dumps(plain(data), indent=indent, allow_nan=False)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def plain(value: Any) -> Any:
@@ -29,10 +29,12 @@ def plain(value: Any) -> Any:
     return plain(value.tolist()) if hasattr(value, "tolist") else value  # NumPy's arrays and numbers
 
 
-def encodable(text: str) -> bool:
-    """Whether it holds whole characters only."""
+def json_data(text: str | bytes) -> Any:
+    """The data of a text that anybody may have written; ValueError if it is not JSON (Python's own reader takes more)
+    or too deep for Python."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        data = json.loads(text)
+        json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return data

@@ -29,8 +29,8 @@ class ParameterSpec(NamedTuple):
 def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
     """Every parameter of a model with this config, in the order of the way of the data."""
     c = config
-    sizes = {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head, "F": c.d_ff, "C": c.n_classes}
-    sizes["P"] = c.max_positions
+    sizes = {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head, "F": c.d_ff}
+    sizes |= {"C": c.n_classes, "P": c.max_positions}
     specs: dict[str, ParameterSpec] = {}
 
     def add(name: str, axes: str, vocabulary: int = 0) -> None:
@@ -57,8 +57,10 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
         add(f"{name}.b2", "D")
         add_norm(f"{name}.norm")
 
-    for table, vocabulary in embedding_tables(c).items():
-        add(table, "VD", vocabulary)
+    if c.has_encoder:
+        add(source_table(c), "VD", c.source_vocabulary)
+    if c.has_decoder:
+        add(target_table(c), "VD", c.target_vocabulary)
     if c.positions == "learned":
         if c.has_encoder:
             add("src.pos", "PD")
@@ -89,13 +91,6 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
     return specs
 
 
-def embedding_tables(config: ModelConfig) -> dict[str, int]:
-    """The embedding tables that this config stores, each with its number of rows."""
-    source = {source_table(config): config.source_vocabulary} if config.has_encoder else {}
-    target = {target_table(config): config.target_vocabulary} if config.has_decoder else {}
-    return source | target
-
-
 def source_table(config: ModelConfig) -> str:
     """The name of the table that source tokens are looked up in."""
     return "embed" if config.one_table else "src.embed"
@@ -117,35 +112,24 @@ def count(config: ModelConfig) -> int:
 
 
 def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig, *, where: str = "the model") -> None:
-    """Refuse parameters that do not fit the config; with every problem at once."""
+    """Refuse parameters that do not fit the config."""
     import numpy as np
 
-    specs = parameter_specs(config)
-    wrong = misfits({name: array.shape for name, array in parameters.items()}, specs)
-    wrong |= {
-        name: f"{name} holds NaN or infinity"
-        for name in specs
-        if name not in wrong and not np.all(np.isfinite(parameters[name]))
-    }
-    refuse(list(wrong.values()), where)
+    shapes = {name: spec.shape for name, spec in parameter_specs(config).items()}
+    refuse_misfits({name: array.shape for name, array in parameters.items()}, shapes, where)
+    refuse([f"{name} holds NaN or infinity" for name in shapes if not np.all(np.isfinite(parameters[name]))], where)
 
 
-def check_shapes(shapes: Mapping[str, tuple[int, ...]], config: ModelConfig, *, where: str) -> None:
-    """The same of the shapes alone, which a file's header holds, before anything of its size is in memory."""
-    layers = config.n_encoder_layers * config.has_encoder + config.n_decoder_layers * config.has_decoder
-    if layers > len(shapes):
-        refuse([f"{layers:,} layers with {len(shapes):,} parameters in all"], where)
-    refuse(list(misfits(shapes, parameter_specs(config)).values()), where)
-
-
-def misfits(shapes: Mapping[str, tuple[int, ...]], specs: Mapping[str, ParameterSpec]) -> dict[str, str]:
-    """What is wrong with the parameters of these shapes, by name."""
-    wrong = {name: f"{name} is missing" for name in specs if name not in shapes}
-    wrong |= {name: f"{shown(name)[1:-1]} is not a parameter of this model" for name in shapes if name not in specs}
-    for name, (axes, shape) in specs.items():
-        if name in shapes and shapes[name] != shape:
-            wrong[name] = f"{name} has shape {shapes[name]}, not {shape} ({axes})"
-    return wrong
+def refuse_misfits(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
+    """Refuse parameters of these shapes if others are expected, with every problem at once."""
+    wrong = [f"{name} is missing" for name in expected if name not in found]
+    wrong += [f"{shown(name)[1:-1]} is not a parameter of this model" for name in found if name not in expected]
+    wrong += [
+        f"{name} has shape {found[name]}, not {shape}"
+        for name, shape in expected.items()
+        if name in found and found[name] != shape
+    ]
+    refuse(wrong, where)
 
 
 def refuse(problems: list[str], where: str) -> None:
@@ -171,10 +155,8 @@ def random_parameters(config: ModelConfig, generator: "np.random.Generator") -> 
         elif axes in ("VD", "PD"):
             value = generator.normal(0.0, config.d_model**-0.5, shape)
         else:
-            fan_in, fan_out = shape[-2], shape[-1]
-            if axes == "HDK":  # the H matrices are one D → H·K projection, §3.2.2
-                fan_out *= shape[0]
-            limit = (6.0 / (fan_in + fan_out)) ** 0.5
+            heads = shape[0] if axes == "HDK" else 1  # the H matrices are one D → H·K projection, §3.2.2
+            limit = (6.0 / (shape[-2] + shape[-1] * heads)) ** 0.5
             value = generator.uniform(-limit, limit, shape)
         parameters[name] = value
     return parameters

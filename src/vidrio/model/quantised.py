@@ -8,9 +8,8 @@ instruction can overflow. Gains and biases stay as they are; so do learned posit
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
 
@@ -57,55 +56,44 @@ def whole_numbers(value: "np.ndarray", axis: int) -> WholeNumbers:
 
 
 def in_whole_numbers(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> dict[str, WholeNumbers]:
-    """The matrices as the engine multiplies them. Integers within ±63 are taken as they are stored; others are worked
-    out and made anew (models of vidrio 0.1 went to ±127)."""
+    """The matrices as the engine multiplies them. Integers within ±63 are taken as they are stored; other numbers are
+    worked out and made anew."""
     import numpy as np
 
-    found = {}
-    for name, spec in parameter_specs(config).items():
-        axis = SUMMED.get(spec.axes)
-        if axis is None:
-            continue
+    found, values = {}, dequantise(arrays)
+    for name, axis in summed_axes(config).items():
         stored = arrays[name]
-        if stored.dtype == np.int8 and not (np.abs(stored, dtype=np.int16) > LARGEST).any():
+        if stored.dtype == np.int8 and np.abs(stored, dtype=np.int16).max() <= LARGEST:
             scale = np.squeeze(arrays[name + SCALE], axis).astype(np.float32)
             found[name] = WholeNumbers(stored.astype(np.float32), scale)
         else:
-            value = stored * arrays[name + SCALE] if stored.dtype == np.int8 else stored
-            found[name] = whole_numbers(np.asarray(value, np.float32), axis)
+            found[name] = whole_numbers(np.asarray(values[name], np.float32), axis)
     return found
+
+
+def summed_axes(config: ModelConfig) -> dict[str, int]:
+    """The matrices of a model, each with the axis that is summed over."""
+    return {name: SUMMED[axes] for name, (axes, _) in parameter_specs(config).items() if axes in SUMMED}
 
 
 def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "dict[str, np.ndarray]":
     """Parameters as they are stored: matrices as integers with their scales."""
     import numpy as np
 
-    arrays = {}
-    for name, spec in parameter_specs(config).items():
-        value = np.asarray(parameters[name], dtype=np.float32)
-        axis = SUMMED.get(spec.axes)
-        if axis is None:
-            arrays[name] = value
-            continue
-        whole, scale = whole_numbers(value, axis)
-        arrays[name] = whole.astype(np.int8)
-        arrays[name + SCALE] = np.expand_dims(scale, axis)
+    arrays = {name: np.asarray(value, dtype=np.float32) for name, value in parameters.items()}
+    for name, axis in summed_axes(config).items():
+        whole, scale = whole_numbers(arrays[name], axis)
+        arrays |= {name: whole.astype(np.int8), name + SCALE: np.expand_dims(scale, axis)}
     return arrays
 
 
-def dequantise(arrays: "Mapping[str, Any]") -> "dict[str, np.ndarray]":
+def dequantise(arrays: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":
     """Integers times their scales; other arrays stay as they are."""
     import numpy as np
 
-    whole = {name for name, value in arrays.items() if value.dtype == np.int8}
-    missing = [name for name in whole if name + SCALE not in arrays]
-    if missing:
-        raise ModelError(
-            "integers without their scale", found=", ".join(sorted(missing)), do="use an undamaged model folder"
-        )
     with np.errstate(over="ignore", invalid="ignore"):  # infinite numbers are refused where the machine is built
         return {
-            name: value * arrays[name + SCALE] if name in whole else value
+            name: value * arrays[name + SCALE] if value.dtype == np.int8 else value
             for name, value in arrays.items()
-            if name.removesuffix(SCALE) not in whole or name in whole
+            if not name.endswith(SCALE)
         }

@@ -1,9 +1,9 @@
 """In the browser, this module is `tokenizers`: as much of the Rust library as our own tokenizer files take, in Python.
 
 It reads a tokenizer.json whose normalizer, pre-tokenizer and decoder are of the kinds below (text/tokens/normalise.py
-makes them) and whose model is BPE or WordLevel, and gives the same ids, tokens and places: a test compares the two
-(test_site_tokenizers.py). What letters, marks and numbers are (`\\p{L}`), the site's writer asks the library itself,
-and writes down beside this file (classes.json).
+makes them) and whose model is BPE or WordLevel, and gives the same ids and tokens, and the same places but inside a
+letter with several marks: a test compares the two (test_site_tokenizers.py). What letters, marks and numbers are
+(`\\p{L}`), the site's writer asks the library itself, and writes down beside this file (classes.json).
 """
 
 import json
@@ -82,38 +82,22 @@ class Replace(NamedTuple):
 
 
 class NFC(NamedTuple):
+    """Canonical composition. A letter and its marks have one place, as a whole; the library's are finer."""
+
     def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
         if normalize("NFC", text) == text:
             return text, spans
-        parts: list[tuple[str, int]] = []  # characters, each with how many it adds to the text
-        for character in text:
-            for n, part in enumerate(normalize("NFD", character)):
-                place = len(parts)
-                while place and 0 < combining(part) < combining(parts[place - 1][0]):
-                    place -= 1
-                parts.insert(place, (part, int(n > 0)))
-        composed = _composed(parts)
-        places, at = [], 0
-        for _, added in composed:
-            places.append(spans[at - (added > 0)] if at or added <= 0 else (0, 0))
-            at += max(0, 1 - added)
-        return "".join(character for character, _ in composed), places
-
-
-def _composed(parts: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Unicode's canonical composition, which keeps count of the characters that it takes together."""
-    found: list[tuple[str, int]] = []
-    starter, before = -1, 0  # where the last starter is, and the class of what follows it, if that was not composed
-    for part, added in parts:
-        own = combining(part)
-        if starter >= 0 and (before < own or len(found) == starter + 1):
-            both = normalize("NFC", found[starter][0] + part)
-            if len(both) == 1:
-                found[starter] = (both, found[starter][1] + added - 1)
-                continue
-        starter, before = (len(found), 0) if own == 0 else (starter, own)
-        found.append((part, added))
-    return found
+        parts: list[str] = []
+        places: Spans = []
+        start = 0
+        for end in range(1, len(text) + 1):
+            before, after = text[start:end], text[end : end + 1]
+            apart = normalize("NFC", before) + normalize("NFC", after)
+            if not after or not (combining(after) or normalize("NFC", before + after) != apart):
+                parts.append(normalize("NFC", before))
+                places += [(spans[start][0], spans[end - 1][1])] * len(parts[-1])
+                start = end
+        return "".join(parts), places
 
 
 class Lowercase(NamedTuple):
@@ -129,11 +113,10 @@ class Prepend(NamedTuple):
         return (self.prepend + text, [*spans[:1] * len(self.prepend), *spans]) if text else (text, spans)
 
 
-class Steps:
-    """Normalizers, one after the other."""
+class Steps(NamedTuple):
+    """Normalizers, or decoders, one after the other."""
 
-    def __init__(self, steps: Iterable[Any]) -> None:
-        self.steps = list(steps)
+    steps: list[Any]
 
     def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
         for step in self.steps:
@@ -162,25 +145,17 @@ class Split(NamedTuple):
             yield last, end
 
 
-class Splits:
+class Splits(list[Split]):
     """Pre-tokenizers, one after the other."""
-
-    def __init__(self, splits: Iterable[Any]) -> None:
-        self.splits: list[Split] = [
-            one for some in splits for one in (some.splits if isinstance(some, Splits) else [some])
-        ]
 
     def parts(self, text: str) -> list[tuple[int, int]]:
         parts = [(0, len(text))] if text else []
-        for split in self.splits:
+        for split in self:
             parts = [part for start, end in parts for part in split.split(text, start, end)]
         return parts
 
     def pre_tokenize_str(self, text: str) -> list[tuple[str, tuple[int, int]]]:
         return [(text[start:end], (start, end)) for start, end in self.parts(text)]
-
-    def __getstate__(self) -> object:
-        return [(str(split.pattern), split.behavior.lower()) for split in self.splits]
 
 
 # --- after: each step takes tokens, and gives others ------------------------------------------------------------------
@@ -210,18 +185,14 @@ class Fuse(NamedTuple):
 
 
 class Strip(NamedTuple):
+    """One character before the text, as our files have it: the space put there."""
+
     content: str
     start: int
     stop: int
 
     def decode(self, tokens: list[str]) -> list[str]:
-        return [self._stripped(token) for token in tokens]
-
-    def _stripped(self, token: str) -> str:
-        begin = next((n for n in range(min(self.start, len(token))) if token[n] != self.content), self.start)
-        token = token[begin:]
-        left = next((n for n in range(min(self.stop, len(token))) if token[-1 - n] != self.content), self.stop)
-        return token[: max(0, len(token) - left)]
+        return [token.removeprefix(self.content) for token in tokens]
 
 
 class WordPiece(NamedTuple):
@@ -236,9 +207,9 @@ class WordPiece(NamedTuple):
 class BPE:
     """Byte-pair encoding: of all neighbours that may merge, those of the lowest rank do so first."""
 
-    def __init__(self, vocab: dict[str, int], merges: Sequence[Sequence[str]], unk_token: str | None) -> None:
-        self._ids, self._unknown = vocab, unk_token
-        self._ranks = {(left, right): rank for rank, (left, right) in enumerate(merges)}
+    def __init__(self, model: dict[str, Any]) -> None:
+        self._ids = model["vocab"]
+        self._ranks = {(left, right): rank for rank, (left, right) in enumerate(model["merges"])}
         self._known: dict[str, list[tuple[str, int, int]]] = {}
 
     def tokens(self, word: str) -> list[tuple[str, int, int]]:
@@ -271,18 +242,14 @@ class BPE:
 class WordLevel:
     """Whole words."""
 
-    def __init__(self, vocab: dict[str, int], unk_token: str | None) -> None:
-        self._ids, self._unknown = vocab, unk_token
+    def __init__(self, model: dict[str, Any]) -> None:
+        self._ids, self._unknown = model["vocab"], model["unk_token"]
 
     def tokens(self, word: str) -> list[tuple[str, int, int]]:
         token = word if word in self._ids else self._unknown
-        if token is None or token not in self._ids:
+        if token not in self._ids:
             raise ValueError("WordLevel error: Missing [UNK] token from the vocabulary")
         return [(token, 0, len(word))]
-
-
-class Unigram:
-    """None of our own files has it."""
 
 
 class Encoding(NamedTuple):
@@ -296,16 +263,10 @@ class Tokenizer:
     """A tokenizer.json."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        model = data["model"]
-        self._data, vocab = data, model["vocab"]
-        self.normalizer = _read(data["normalizer"])
-        self.pre_tokenizer = _read(data["pre_tokenizer"])
-        self._decoder = _read(data["decoder"])
-        unknown = model["unk_token"]
-        self.model: BPE | WordLevel = (
-            BPE(vocab, model["merges"], unknown) if model["type"] == "BPE" else WordLevel(vocab, unknown)
-        )
-        self._ids = vocab | {token["content"]: token["id"] for token in data["added_tokens"]}
+        self._data, model = data, data["model"]
+        self.normalizer, self.pre_tokenizer, self._decoder = (_read(data[part]) for part in PARTS)
+        self.model = BPE(model) if model["type"] == "BPE" else WordLevel(model)
+        self._ids = model["vocab"] | {token["content"]: token["id"] for token in data["added_tokens"]}
         self._names = {i: token for token, i in self._ids.items()}
         self.encode_special_tokens = True  # a text that says "</s>" is text
 
@@ -325,15 +286,6 @@ class Tokenizer:
     def get_vocab(self) -> dict[str, int]:
         return self._ids
 
-    def get_vocab_size(self) -> int:
-        return len(self._ids)
-
-    def token_to_id(self, token: str) -> int | None:
-        return self._ids.get(token)
-
-    def id_to_token(self, i: int) -> str | None:
-        return self._names.get(i)
-
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         prepared, spans = self.normalizer.apply(text, [(i, i + 1) for i in range(len(text))])
         ids, tokens, offsets, words = [], [], [], []
@@ -348,25 +300,21 @@ class Tokenizer:
     def encode_batch_fast(self, texts: Sequence[str], add_special_tokens: bool = False) -> list[Encoding]:
         return [self.encode(text) for text in texts]
 
-    def decode(self, ids: Iterable[int], skip_special_tokens: bool = False) -> str:
-        tokens = [self._names[i] for i in ids if i in self._names]
+    def decode_batch(self, many: Iterable[Sequence[int]], skip_special_tokens: bool = False) -> list[str]:
+        return [self._decoded([self._names[i] for i in ids]) for ids in many]
+
+    def _decoded(self, tokens: list[str]) -> str:
         for step in self._decoder.steps:
             tokens = step.decode(tokens)
         return "".join(tokens)
 
-    def decode_batch(self, many: Iterable[Sequence[int]], skip_special_tokens: bool = False) -> list[str]:
-        return [self.decode(ids) for ids in many]
 
-
-def _read(data: dict[str, Any] | None) -> Any:
+def _read(data: dict[str, Any]) -> Any:
     """One part of a file; a sequence becomes all its steps."""
-    if data is None:
-        return None
     kind = data["type"]
     if kind == "Sequence":
-        parts = data.get("normalizers") or data.get("pretokenizers") or data.get("decoders") or []
-        made = [_read(part) for part in parts]
-        return Splits(made) if "pretokenizers" in data else Steps(made)
+        found = [_read(part) for name in LISTS if name in data for part in data[name]]
+        return Splits([split for splits in found for split in splits]) if "pretokenizers" in data else Steps(found)
     if kind == "Split":
         return Splits([Split(_pattern(data["pattern"]), data["behavior"])])
     if kind == "Replace":
@@ -377,22 +325,24 @@ def _read(data: dict[str, Any] | None) -> Any:
     return simple[kind](**{name: value for name, value in data.items() if name != "type"})
 
 
+PARTS = ("normalizer", "pre_tokenizer", "decoder")  # of a file
+LISTS = ("normalizers", "pretokenizers", "decoders")  # in a sequence of them
+
+
+# What our files name of these modules where they learn a tokenizer, which no browser does.
+
+
 class normalizers:
-    Replace, NFC, Lowercase, Prepend, Sequence, Normalizer = Replace, NFC, Lowercase, Prepend, Steps, Any
+    Normalizer = Any
 
 
 class pre_tokenizers:
-    Split, Sequence, PreTokenizer = (
-        staticmethod(lambda pattern, behavior: Splits([Split(pattern, behavior)])),
-        Splits,
-        Any,
-    )
+    PreTokenizer = Any
 
 
 class decoders:
-    Replace, ByteFallback, Fuse, Strip, WordPiece, Sequence = Replace, ByteFallback, Fuse, Strip, WordPiece, Steps
     Decoder = Any
 
 
 class models:
-    BPE, WordLevel, Unigram = BPE, WordLevel, Unigram
+    BPE, WordLevel = BPE, WordLevel

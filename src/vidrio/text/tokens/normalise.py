@@ -15,7 +15,7 @@ The rest can be undone exactly, and decoding undoes it:
 5. with case tokens, capital letters become small ones with a mark before them (case.py).
 
 So `decode(encode(text)) == normalise(text)` for every text that is valid Unicode, except for the word tokenizer, which
-forgets white space and unknown words.
+does 1 to 3 and forgets white space and unknown words.
 """
 
 from collections.abc import Iterable
@@ -32,9 +32,9 @@ MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and what escapes one in a tex
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 
 
-def normalise(text: str, *, lowercase: bool = False) -> str:
-    """The text as a tokenizer gives it back: steps 1 and 2."""
-    return str(normalizers.Sequence(_lossy(lowercase)).normalize_str(valid(text)))
+def normalise(text: str) -> str:
+    """The text as a tokenizer with all its letters gives it back: step 2."""
+    return normalizers.NFC().normalize_str(valid(text))
 
 
 def valid(text: str) -> str:
@@ -50,32 +50,43 @@ def valid(text: str) -> str:
     return text
 
 
-def normalizer(kind: str, names: Iterable[str], *, lowercase: bool = False, cased: str = "") -> normalizers.Normalizer:
-    """Steps 1 to 5 for one kind of tokenizer; `names` are the special tokens that no text may imitate, `cased` the
-    small letters whose capitals have marks."""
-    steps = [*_lossy(lowercase), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
+def bpe_normalizer(names: Iterable[str], cased: str = "") -> normalizers.Normalizer:
+    """Steps 2 to 5. `names` are the special tokens that no text may imitate, `cased` the small letters whose capitals
+    have marks."""
+    steps = [normalizers.NFC(), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
     if cased:
         steps += [normalizers.Replace(mark, f"{ESCAPE}{digit}") for mark, digit in MARKS.items()]
-    guarded = list(names)
-    if kind != "word":
-        steps.append(normalizers.Replace(SPACE, f"{ESCAPE}1"))
-        guarded.append("<0x")
-    for first in sorted({name[0] for name in guarded}):
-        rests = "|".join(literal(name[1:]) for name in sorted(guarded) if name[0] == first)
-        steps.append(normalizers.Replace(Regex(f"{literal(first)}(?={rests})"), f"{first}{ESCAPE}2"))
-    if kind != "word":
-        steps.append(normalizers.Replace(" ", SPACE))
-    if kind == "bpe":
-        steps.append(normalizers.Prepend(SPACE))
+    steps += [normalizers.Replace(SPACE, f"{ESCAPE}1"), *_wedges([*names, "<0x"])]
+    steps += [normalizers.Replace(" ", SPACE), normalizers.Prepend(SPACE)]
     return normalizers.Sequence([*steps, *case.marking(cased)])
 
 
-def pre_tokenizer(kind: str, *, cased: bool = False) -> pre_tokenizers.PreTokenizer:
+def word_normalizer(names: Iterable[str], *, lowercase: bool) -> normalizers.Normalizer:
+    """Steps 1 to 3, for a tokenizer of given words."""
+    lower = [normalizers.Lowercase()] if lowercase else []
+    escape = normalizers.Replace(ESCAPE, f"{ESCAPE}0")
+    return normalizers.Sequence([*lower, normalizers.NFC(), escape, *_wedges(names)])
+
+
+def _wedges(names: Iterable[str]) -> list[normalizers.Normalizer]:
+    """What puts a wedge after the first character of all that could be read as one of these."""
+    rests: dict[str, list[str]] = {}
+    for name in sorted(names):
+        rests.setdefault(name[0], []).append(literal(name[1:]))
+    return [
+        normalizers.Replace(Regex(f"{literal(first)}(?={'|'.join(rest)})"), f"{first}{ESCAPE}2")
+        for first, rest in rests.items()
+    ]
+
+
+def literal(text: str) -> str:
+    """The text as a regular expression that matches just it."""
+    return "".join(c if c.isalnum() else f"\\x{{{ord(c):X}}}" for c in text)
+
+
+def bpe_splitter(*, cased: bool) -> pre_tokenizers.PreTokenizer:
     """Where a text is split before tokens are looked for: letters join letters, a digit and a mark of capitals join
     nothing, signs join signs."""
-    if kind == "word":
-        words = pre_tokenizers.Split(Regex(WORDS), "isolated")
-        return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(r"\s+"), "removed"), words])
     marks = "".join(MARKS) if cased else ""
     alone = f"[{marks}]|" if marks else ""
     letters, other = case.LETTERS, rf"[^{case.LETTERS}\p{{N}}{SPACE}{marks}]"
@@ -84,39 +95,37 @@ def pre_tokenizer(kind: str, *, cased: bool = False) -> pre_tokenizers.PreTokeni
     )
 
 
-def decoder(kind: str, *, cased: bool = False) -> decoders.Decoder:
+def word_splitter() -> pre_tokenizers.PreTokenizer:
+    """The same for given words: white space is forgotten."""
+    white = pre_tokenizers.Split(Regex(r"\s+"), "removed")
+    return pre_tokenizers.Sequence([white, pre_tokenizers.Split(Regex(WORDS), "isolated")])
+
+
+def bpe_decoder(*, cased: bool) -> decoders.Decoder:
     """Steps 3 and 4 backwards; bytes that are no UTF-8 (only a model can produce them) become U+FFFD. With case tokens,
     `with_capitals` does the rest."""
-    unescape = [
-        decoders.Replace(f"{ESCAPE}2", ""),
-        decoders.Replace(f"{ESCAPE}1", SPACE),
-        decoders.Replace(f"{ESCAPE}0", ESCAPE),
-    ]
-    if kind == "word":  # a space between words (WordPiece's work), none before a comma or after an opening mark
-        join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]
-        close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
-        open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
-        return decoders.Sequence([*join, close, open_, *unescape])
-    steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *unescape]
+    join = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     if cased:
-        return decoders.Sequence(steps[:-1])
-    if kind == "bpe":
-        steps.insert(3, decoders.Strip(" ", 1, 0))
-    return decoders.Sequence(steps)
+        return decoders.Sequence([*join, *_unescape("21")])
+    return decoders.Sequence([*join, decoders.Strip(" ", 1, 0), *_unescape("210")])
+
+
+def word_decoder() -> decoders.Decoder:
+    """A space between words (WordPiece's work), none before a comma or after an opening mark."""
+    join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]
+    close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
+    open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
+    return decoders.Sequence([*join, close, open_, *_unescape("210")])
+
+
+def _unescape(digits: str) -> list[decoders.Decoder]:
+    meant = {"2": "", "1": SPACE, "0": ESCAPE}
+    return [decoders.Replace(f"{ESCAPE}{digit}", meant[digit]) for digit in digits]
 
 
 def with_capitals(text: str) -> str:
-    """What `decoder` makes of a text with case tokens, with its capitals and without the space put before it."""
+    """What `bpe_decoder` makes of a text with case tokens, with its capitals and without the space put before it."""
     text = case.restore(text).removeprefix(" ")
     for mark, digit in MARKS.items():
         text = text.replace(f"{ESCAPE}{digit}", mark)
     return text.replace(f"{ESCAPE}0", ESCAPE)
-
-
-def _lossy(lowercase: bool) -> list[normalizers.Normalizer]:
-    return [*([normalizers.Lowercase()] if lowercase else []), normalizers.NFC()]
-
-
-def literal(text: str) -> str:
-    """The text as a regular expression that matches just it."""
-    return "".join(c if c.isalnum() else f"\\x{{{ord(c):X}}}" for c in text)

@@ -11,16 +11,13 @@ In place of a `tokenizers` file there is an object of ours:
 """
 
 import base64
-import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tokenizers import models
-
 from vidrio.errors import TokenizerError
 from vidrio.model.json_record import fitted
-from vidrio.model.json_text import json_text
+from vidrio.model.json_text import json_data, json_text
 
 BEGINNING = '{"sentencepiece":'  # of such a file
 SPACE = "▁"
@@ -35,7 +32,7 @@ class Encoding(NamedTuple):
 
 
 class SentencePieces:
-    """What a `Tokenizer` needs of its engine."""
+    """What a `Tokenizer` needs of its engine, under the names that `tokenizers` has for it."""
 
     def __init__(self, proto: bytes, vocabulary: Sequence[str], unknown: int, opening: str = "") -> None:
         from sentencepiece import SentencePieceProcessor
@@ -56,21 +53,21 @@ class SentencePieces:
             )
         self.proto, self._vocabulary, self._unknown = proto, list(vocabulary), unknown
         self.openings = (opening,) if opening else ()
-        self.model = models.Unigram()  # only says of which kind it is
-        self.normalizer = self  # `tokenizers` has one to ask, too
+        self.normalizer = self  # `tokenizers` has one to ask
 
     @staticmethod
     def from_json(text: str) -> "SentencePieces":
-        data = json.loads(text)
+        data = json_data(text)
         proto = base64.b64decode(fitted(str, data["sentencepiece"]), validate=True)
         return SentencePieces(
             proto, fitted(list[str], data["vocabulary"]), fitted(int, data["unknown"]), fitted(str, data["opening"])
         )
 
-    def to_json(self) -> str:
-        model = json_text(base64.b64encode(self.proto).decode())
+    def to_str(self, *, pretty: bool = False) -> str:
+        """The content of the file."""
+        model = base64.b64encode(self.proto).decode()
         rest = {"vocabulary": self._vocabulary, "unknown": self._unknown, "opening": "".join(self.openings)}
-        return f"{BEGINNING} {model}, {json_text(rest)[1:]}"
+        return json_text({"sentencepiece": model, **rest})
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
         """The ids, pieces and places of a text's tokens; that of its target language stands before them."""
@@ -79,21 +76,15 @@ class SentencePieces:
         begin = len(text) - len(rest)
         tokens = [*opening, *encoded["pieces"]]
         offsets = [*((0, begin) for _ in opening), *((begin + start, begin + end) for start, end in encoded["offsets"])]
-        return Encoding(self._to_ids(tokens), tokens, offsets)
+        return Encoding([self._ids.get(piece, self._unknown) for piece in tokens], tokens, offsets)
 
     def encode_batch_fast(self, texts: Sequence[str], *, add_special_tokens: bool = False) -> list[Encoding]:
-        """The same without places."""
-        opened = [self._opened(text) for text in texts]
-        pieces = self._processor.Encode([rest for _, rest in opened], return_type=str)
-        tokens = [[*opening, *some] for (opening, _), some in zip(opened, pieces, strict=True)]
-        return [Encoding(self._to_ids(some), some, []) for some in tokens]
-
-    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        text: str = self._processor.DecodePieces([self._vocabulary[i] for i in ids])
-        return text.replace(SPACE, " ").strip()  # pieces that only the other language's model knows keep theirs
+        return [self.encode(text) for text in texts]
 
     def decode_batch(self, many: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
-        return [self.decode(ids) for ids in many]
+        """The texts; pieces that only the other language's model knows keep their ▁."""
+        joined = (self._processor.DecodePieces([self._vocabulary[i] for i in ids]) for ids in many)
+        return [text.replace(SPACE, " ").strip() for text in joined]
 
     def normalize_str(self, text: str) -> str:
         """The text as it is split: normalised by the model's table, its spaces as ▁."""
@@ -112,31 +103,14 @@ class SentencePieces:
     def get_vocab(self) -> dict[str, int]:
         return self._ids
 
-    def get_vocab_size(self) -> int:
-        return len(self._vocabulary)
-
-    def token_to_id(self, token: str) -> int | None:
-        return self._ids.get(token)
-
-    def id_to_token(self, i: int) -> str:
-        return self._vocabulary[i]
-
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Log p of each piece, as the model splits by it."""
-        processor = self._processor
-        return {processor.IdToPiece(i): processor.GetScore(i) for i in range(processor.GetPieceSize())}
-
-    def to_str(self, *, pretty: bool = False) -> str:
-        """What a `tokenizers` file would say of it."""
-        vocabulary = [(piece, self.scores.get(piece)) for piece in self._vocabulary]
-        return json_text({"model": {"type": "Unigram", "vocab": vocabulary}, "pre_tokenizer": "SentencePiece"})
+        """Log p of each piece that is not a byte, as the model splits by it."""
+        model = self._processor
+        return {model.IdToPiece(i): model.GetScore(i) for i in range(model.GetPieceSize()) if not model.IsByte(i)}
 
     def _opened(self, text: str) -> tuple[Sequence[str], str]:
         """The token of the target language, and the text without it. A text may begin with another one."""
         if text.startswith(">>") and (end := text.find("<<")) >= 0 and text[: end + 2] in self._ids:
             return [text[: end + 2]], text[end + 2 :]
         return self.openings, text
-
-    def _to_ids(self, pieces: Iterable[str]) -> list[int]:
-        return [self._ids.get(piece, self._unknown) for piece in pieces]

@@ -40,10 +40,6 @@ class Steps:
     prepared: str
     words: tuple[Word, ...]
 
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return tuple(piece for word in self.words for piece in word.pieces)
-
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
     """Every step from a text to its pieces."""
@@ -53,39 +49,32 @@ def steps(tokenizer: Tokenizer, text: str) -> Steps:
 
 
 def _word(tokenizer: Tokenizer, text: str, pieces: tuple[Piece, ...]) -> Word:
-    tokens = tuple(piece.token for piece in pieces)
     if tokenizer.kind == "word":
         return Word(text, (text,), (), (), pieces)
-    symbols = _symbols(tokenizer, text)
-    if tokenizer.kind == "unigram":
-        scored = tokenizer.model["vocab"]
-        scores = tuple(None if p.token in BYTES else scored[p.id][1] for p in pieces)
-        return Word(text, symbols, (), scores, pieces)
+    symbols = tuple(symbol for character in text for symbol in _spelled(tokenizer, character))
+    if tokenizer.sentence_pieces:
+        scores = tokenizer.sentence_pieces.scores
+        return Word(text, symbols, (), tuple(scores.get(piece.token) for piece in pieces), pieces)
     merges = _merges(tokenizer.ranks, symbols)
-    end = merges[-1].symbols if merges else symbols
+    end, tokens = merges[-1].symbols if merges else symbols, tuple(piece.token for piece in pieces)
     if end != tokens:
         raise AssertionError(f"{text!r} was explained as {end}, but encoded as {tokens}")
     return Word(text, symbols, merges, (), pieces)
 
 
-def _symbols(tokenizer: Tokenizer, text: str) -> tuple[str, ...]:
-    """The characters of a word; the bytes of those without a token of their own."""
-    symbols: list[str] = []
-    for character in text:
-        known = tokenizer.id(character) is not None
-        symbols += [character] if known else [f"<0x{byte:02X}>" for byte in character.encode()]
-    return tuple(symbols)
+def _spelled(tokenizer: Tokenizer, character: str) -> list[str]:
+    """The character, or its bytes if it has no token of its own."""
+    return [character] if tokenizer.id(character) is not None else [BYTES[byte] for byte in character.encode()]
 
 
 def _merges(ranks: dict[tuple[str, str], int], symbols: tuple[str, ...]) -> tuple[Merge, ...]:
     """Byte-pair encoding as Sennrich et al. (2016) give it: again and again the neighbours of the lowest rank."""
     merges: list[Merge] = []
     while True:
-        pairs = list(pairwise(symbols))
-        known = [(ranks[pair], i) for i, pair in enumerate(pairs) if pair in ranks]
+        known = [(ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in ranks]
         if not known:
             return tuple(merges)
         rank, i = min(known)
-        left, right = pairs[i]
+        left, right = symbols[i : i + 2]
         symbols = (*symbols[:i], left + right, *symbols[i + 2 :])
         merges.append(Merge(left, right, rank, symbols))

@@ -6,7 +6,6 @@ same vocabulary.
 """
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
@@ -16,8 +15,8 @@ from tokenizers import Regex, models, normalizers
 
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
-from vidrio.text.tokens import case
-from vidrio.text.tokens.normalise import MARKS, SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
+from vidrio.text.tokens import case, normalise
+from vidrio.text.tokens.normalise import MARKS, SPACE
 
 T = TypeVar("T")
 
@@ -25,7 +24,6 @@ NONE = -1  # the id of a special token that a vocabulary does not have
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
 MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
-_ROUND = 10_000
 
 # Signs and letters of European names that every vocabulary of this size or more holds, however rare in its texts.
 ROOM_FOR_MORE = 4_000
@@ -51,21 +49,20 @@ class SpecialNames(NamedTuple):
 
 def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool) -> tokenizers.Tokenizer:
     """A tokenizer of at most `size` tokens; fewer where the texts do not hold so many."""
+    from tokenizers import trainers
+
     if not size <= LARGEST_VOCABULARY:
         raise TokenizerError(f"a vocabulary of {size:,} tokens is too large", do=f"at most {LARGEST_VOCABULARY:,}")
-    sample, names = thin(map(valid, texts), MOST_TEXTS), SpecialNames()
+    sample, names = thin(map(normalise.valid, texts), MOST_TEXTS), SpecialNames()
     if not any(text.strip() for text in sample):
         raise TokenizerError("there is no text to learn a tokenizer from", found=f"{len(sample)} texts")
-    counts = occurrences(sample)
-    letters, rare = alphabet(case.in_small_letters(counts) if case_tokens else counts, coverage)
+    letters, rare = alphabet(sample, coverage, case_tokens=case_tokens)
     if size >= ROOM_FOR_MORE:
         letters = list(dict.fromkeys([*letters, *MORE_LETTERS]))
-        rare = "".join(letter for letter in rare if letter not in MORE_LETTERS)
-    engine = tokenizers.Tokenizer(models.BPE())
-    engine.normalizer = normalizer("bpe", names.given(), cased="".join(letters) if case_tokens else "")
-    engine.pre_tokenizer = pre_tokenizer("bpe", cased=case_tokens)
+        rare = [letter for letter in rare if letter not in MORE_LETTERS]
+    normalizer = normalise.bpe_normalizer(names.given(), cased="".join(letters) if case_tokens else "")
     if case_tokens:
-        letters, rare = [*MARKS, *letters], rare + "".join(map(case.capital_of, rare))
+        letters, rare = [*MARKS, *letters], [*rare, *map(case.capital_of, rare)]
     room = size - len(names.given()) - len(BYTES)
     if room < len(letters):
         raise TokenizerError(
@@ -73,28 +70,19 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
             found=f"{len(letters)} different characters, 256 bytes and {len(names.given())} special tokens",
             do=f"ask for {size - room + len(letters)} or more",
         )
-    merges = _merges(engine, letters, room, sample, rare)
+    engine = tokenizers.Tokenizer(models.BPE())
+    engine.pre_tokenizer, engine.normalizer = normalise.bpe_splitter(cased=case_tokens), normalizer
+    if rare:  # a space stands for each of them, so that nothing joins across it
+        spaces = normalizers.Replace(Regex(f"[{''.join(map(normalise.literal, rare))}]"), SPACE)
+        engine.normalizer = normalizers.Sequence([normalizer, spaces])
+    trainer = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
+    engine.train_from_iterator(sample, trainer)
+    merges = [(a, b) for a, b in json.loads(engine.to_str())["model"]["merges"]]
     vocabulary = [*names.given(), *BYTES, *letters, *dict.fromkeys(a + b for a, b in merges)]
     ids = {token: i for i, token in enumerate(vocabulary)}
     engine.model = models.BPE(ids, merges, unk_token=names.unk, byte_fallback=True, fuse_unk=False)
-    return finish(engine, "bpe", names, cased=case_tokens)
-
-
-def _merges(
-    engine: tokenizers.Tokenizer, letters: list[str], size: int, texts: list[str], rare: str
-) -> list[tuple[str, str]]:
-    """The merges that the texts teach; a space stands for each rare character, so that nothing joins across it."""
-    from tokenizers import trainers
-
-    learner = tokenizers.Tokenizer(models.BPE())
-    learner.pre_tokenizer = engine.pre_tokenizer
-    learner.normalizer = engine.normalizer
-    if rare:
-        spaces = normalizers.Replace(Regex(f"[{''.join(map(literal, rare))}]"), SPACE)
-        learner.normalizer = normalizers.Sequence([engine.normalizer, spaces])
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=letters, show_progress=False)
-    learner.train_from_iterator(texts, trainer)
-    return [(a, b) for a, b in json.loads(learner.to_str())["model"]["merges"]]
+    engine.normalizer, engine.decoder = normalizer, normalise.bpe_decoder(cased=case_tokens)
+    return with_specials(engine, names)
 
 
 def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> tokenizers.Tokenizer:
@@ -106,22 +94,16 @@ def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> t
     ids = {word: i for i, word in enumerate(vocabulary)}
     unknown = {} if names.unk is None else {"unk_token": names.unk}
     engine = tokenizers.Tokenizer(models.WordLevel(ids, **unknown))
-    engine.normalizer = normalizer("word", given, lowercase=lowercase)
-    engine.pre_tokenizer = pre_tokenizer("word")
-    return finish(engine, "word", names)
+    engine.normalizer, engine.decoder = normalise.word_normalizer(given, lowercase=lowercase), normalise.word_decoder()
+    engine.pre_tokenizer = normalise.word_splitter()
+    return with_specials(engine, names)
 
 
-def finish(
-    engine: tokenizers.Tokenizer, kind: str, names: SpecialNames, *, cased: bool = False
-) -> tokenizers.Tokenizer:
-    """Write down, in the file's own terms, how to decode and which tokens are special."""
-    from tokenizers import AddedToken, processors
+def with_specials(engine: tokenizers.Tokenizer, names: SpecialNames) -> tokenizers.Tokenizer:
+    """Write down which tokens are special, for other readers of the file."""
+    from tokenizers import AddedToken
 
-    engine.decoder = decoder(kind, cased=cased)
     engine.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.given()])
-    edges = [(name, engine.token_to_id(name)) for name in (names.start, names.end) if name is not None]
-    single = [part for part in (names.start, "$A", names.end) if part is not None]
-    engine.post_processor = processors.TemplateProcessing(single=single, special_tokens=edges)
     return engine
 
 
@@ -137,24 +119,18 @@ def thin(items: Iterable[T], most: int) -> list[T]:
     return some
 
 
-def occurrences(texts: list[str]) -> Counter[str]:
-    """How often each character occurs in the texts, a space counted as what it is written as."""
-    import numpy as np
-
-    times = np.zeros(sys.maxunicode + 1, dtype=np.int64)
-    for i in range(0, len(texts), _ROUND):
-        text = normalise("".join(texts[i : i + _ROUND])).replace(" ", SPACE)
-        times += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(times))
-    return Counter({chr(code): int(times[code]) for code in np.flatnonzero(times)})
-
-
-def alphabet(counts: Counter[str], coverage: float) -> tuple[list[str], str]:
+def alphabet(texts: list[str], coverage: float, *, case_tokens: bool) -> tuple[list[str], list[str]]:
     """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
-    counts = counts + Counter({SPACE: counts.total()})  # always a token, since it may stand before every word
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(normalise.normalise(text))
+    if case_tokens:
+        counts = case.in_small_letters(counts)
+    counts[SPACE] += counts.total() + counts.pop(" ", 0)  # always a token, since it may stand before every word
     ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
     needed, covered = coverage * counts.total(), 0
     for i, letter in enumerate(ordered):
         if covered >= needed:
-            return ordered[:i], "".join(ordered[i:])
+            return ordered[:i], ordered[i:]
         covered += counts[letter]
-    return ordered, ""
+    return ordered, []
