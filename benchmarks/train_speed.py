@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import choose_precision, keep_memory, settle
+from vidrio.learn.machine import keep_memory, settle
 
 settle()  # before PyTorch is imported
 
@@ -36,7 +36,7 @@ from shared import MULTI30K, processor  # noqa: E402
 from vidrio.learn.batches import Examples, in_memory  # noqa: E402
 from vidrio.learn.loop import Training, loop  # noqa: E402
 from vidrio.learn.parameters import Parameters  # noqa: E402
-from vidrio.learn.plan import Recipe, sized  # noqa: E402
+from vidrio.learn.plan import Recipe, choose_precision, sized  # noqa: E402
 from vidrio.learn.state import State  # noqa: E402
 from vidrio.learn.task import Stop  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
@@ -70,7 +70,7 @@ def ours(examples: Examples, config: ModelConfig, seconds: float) -> float:
     parameters = Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, Any]] = []
     how = recipe(seconds + WARM)
-    training = Training([examples], how, lambda net: {"loss": 0.0})
+    training = Training(examples, how, lambda net: {"loss": 0.0})
     told += loop(training, State.start(parameters))
     steps = [record for record in told if record["kind"] == "step"]
     return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])

@@ -9,7 +9,8 @@ from vidrio import search
 from vidrio.glass import machine as glass
 from vidrio.glass import walk
 from vidrio.hypothesis import Options
-from vidrio.learn import model
+from vidrio.learn import model, validate
+from vidrio.learn.batches import Examples, in_memory
 from vidrio.learn.parameters import Parameters
 from vidrio.learn.validate import translate
 
@@ -21,19 +22,23 @@ def engines(seed: int) -> tuple[glass.Machine, model.Network]:
     return glass.build(config, parameters), model.build(Parameters.from_arrays(config, parameters, torch.float64))
 
 
-def sources() -> list[np.ndarray]:
+def sources() -> list[list[int]]:
     random = np.random.default_rng(3)
-    return [random.integers(4, 29, size=length) for length in (5, 2, 9, 4, 7, 1)]
+    return [random.integers(4, 29, size=length).tolist() for length in (5, 2, 9, 4, 7, 1)]
+
+
+def examples(sources: list[list[int]]) -> Examples:
+    return in_memory([(source, [4]) for source in sources])
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_same_translations_as_search_over_glass(seed: int) -> None:
     machine, net = engines(seed)
     special = machine.config.special
-    ours = translate(net, sources())
+    ours = translate(net, examples(sources()))
     compared = 0
     for source, ids in zip(sources(), ours, strict=True):
-        ended = [*source.tolist(), special.end]
+        ended = [*source, special.end]
         options = Options(beam=1, max_length=39, suppressed=(special.pad, special.start))
         best = search.search(walk.stepper(machine, ended), special.start, special.end, options)[0]
         if best.ended and len(best.ids) < 2 * len(ended):
@@ -42,17 +47,15 @@ def test_same_translations_as_search_over_glass(seed: int) -> None:
     assert compared >= 3
 
 
-def test_company_changes_nothing() -> None:
+def test_company_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     _, net = engines(1)
-    together = translate(net, sources())
-    alone = [translate(net, [source])[0] for source in sources()]
-    few_at_a_time = translate(net, sources(), room=12)
-    assert together == few_at_a_time
-    assert together == alone
+    together = translate(net, examples(sources()))
+    assert together == [translate(net, examples([source]))[0] for source in sources()]
+    monkeypatch.setattr(validate, "ROOM", 30)  # few at a time
+    assert together == translate(net, examples(sources()))
 
 
-def test_empty_source_gives_empty_translation() -> None:
-    config = make_config(source_end=False)
-    net = model.build(Parameters.from_arrays(config, make_parameters(config), torch.float64))
-    assert translate(net, [np.zeros(0, np.int64), np.array([5, 6])])[0] == []
-    assert translate(net, []) == []
+def test_what_is_longer_than_the_model_has_no_translation() -> None:
+    _, net = engines(1)
+    assert translate(net, examples([[5] * 40, [5, 6]]))[0] == []
+    assert translate(net, examples([])) == []

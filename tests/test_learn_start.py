@@ -57,7 +57,6 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
         (("--preset", "tiny"), "has its sizes already"),
         (("--task", "generate"), "has its sizes already"),
         (("--vocabulary", "100"), "takes the tokenizer of that model"),
-        (("--separate-vocabularies",), "takes the tokenizer of that model"),
     ],
 )
 def test_what_the_model_decides_cannot_be_chosen(learned, tmp_path, options, told):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from vidrio.data.clean import Limits
-from vidrio.data.prepare import PARTS, CleaningOptions, Prepared, both_sides, is_made, once, prepare
+from vidrio.data.prepare import PARTS, CleaningOptions, Prepared, both_sides, clean, is_made, key_of, making
 from vidrio.data.progress import Progress, Work
-from vidrio.data.read import corpora
+from vidrio.data.read import Corpus, corpora
 from vidrio.errors import DataError
 from vidrio.learn.batches import Examples, read, write
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -28,6 +28,14 @@ def write_pairs(path: Path, count: int = 300, seed: int = 1) -> Path:
     lines = (" ".join(draw.choices(words, k=draw.randint(4, 8))) for _ in range(2 * count))
     path.write_text("".join(f"{a}\t{b}\n" for a, b in zip(lines, lines, strict=True)), encoding="utf-8")
     return path
+
+
+def prepare(folder: Path, found: list[Corpus], options: CleaningOptions, progress: Progress) -> Prepared:
+    key = key_of(found, options)
+    if not is_made(folder, key):
+        with making(folder, key) as part:
+            clean(part, found, options, progress)
+    return Prepared.load(folder)
 
 
 @pytest.fixture
@@ -59,8 +67,8 @@ def test_prepared_pairs_lie_in_three_files_with_a_report(prepared: Prepared) -> 
     assert prepared.pairs == {part: len(texts(prepared, part)) for part in PARTS}
     assert (prepared.pairs["dev"], prepared.pairs["test"]) == (10, 10)
     assert prepared.read("dev") == texts(prepared, "dev")
-    assert sum(share.pairs for share in prepared.shares) == prepared.pairs["train"]
-    assert [share.weight for share in prepared.shares] == [1, 3]
+    assert sum(corpus["pairs"] for corpus in prepared.corpora) == prepared.pairs["train"]
+    assert [corpus["weight"] for corpus in prepared.corpora] == [1, 3]
     data = json.loads((prepared.folder / "data.json").read_text(encoding="utf-8"))
     assert data["pairs"] == prepared.pairs
     assert data["report"]["read"] == 350
@@ -112,8 +120,13 @@ def test_a_full_disk_is_told(tmp_path: Path, room: int) -> None:
 def stored(prepared: Prepared, folder: Path, source: Tokenizer, target: Tokenizer) -> Examples:
     vocabulary = max(source.size, target.size)
     encode = source.encode_batch, target.encode_batch
+    folder.mkdir()
     write(folder, both_sides(prepared.path("train")), encode, vocabulary, Work("encoding pairs"))
-    return read(folder, vocabulary, [(share.pairs, share.weight) for share in prepared.shares])
+    return read(folder, vocabulary, repeats(prepared))
+
+
+def repeats(prepared: Prepared) -> list[tuple[int, float]]:
+    return [(corpus["pairs"], corpus["weight"]) for corpus in prepared.corpora]
 
 
 def pair(ids: Examples, i: int) -> tuple[list[int], list[int]]:
@@ -143,21 +156,25 @@ def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: st
     path = tmp_path / "tokens" / name
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(DataError, match=r"no readable tokens(.|\n)*remove "):
-        read(tmp_path / "tokens", bpe.size, [(share.pairs, share.weight) for share in prepared.shares])
+        read(tmp_path / "tokens", bpe.size, repeats(prepared))
 
 
-# --- once -------------------------------------------------------------------------------------------------------------
+# --- made once --------------------------------------------------------------------------------------------------------
 
 
 def test_work_that_is_stopped_halfway_is_not_found_again(tmp_path: Path) -> None:
-    def killed(folder: Path) -> None:
-        (folder / "half").touch()
-        raise KeyboardInterrupt
+    def stopped() -> None:
+        with making(tmp_path / "made", "1") as part:
+            (part / "half").touch()
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        once(tmp_path / "made", "1", killed)
+        stopped()
     assert not is_made(tmp_path / "made", "1")
     (tmp_path / "made.part").mkdir(exist_ok=True)  # as SIGKILL leaves it
     (tmp_path / "made.part" / "half").touch()
-    once(tmp_path / "made", "1", lambda folder: (folder / "whole").touch())
+    with making(tmp_path / "made", "1") as part:
+        (part / "whole").touch()
+    assert is_made(tmp_path / "made", "1")
+    assert not is_made(tmp_path / "made", "2")
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["key", "whole"]

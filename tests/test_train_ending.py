@@ -166,17 +166,3 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text("six\t\n", encoding="utf-8")
     with pytest.raises(DataError, match="nothing to judge with"):
         prepared(tmp_path, "classify", lines, **files)
-
-
-def test_subword_dropout_prepares_three_encodings_once(tmp_path: Path) -> None:
-    (tmp_path / "pairs.tsv").write_text("".join(f"{line}\t{line[::-1]}\n" for line in LINES), encoding="utf-8")
-    request = Request(folder=tmp_path / "m", names=(str(tmp_path / "pairs.tsv"),), vocabulary=320)
-    task = make_task(request, Progress(), dropout=0.3)
-    ids = [encoding.source.ids.tolist() for encoding in task.encodings]
-    assert len(ids) == 3
-    assert ids[0] != ids[1] != ids[2]
-    assert [encoding.source.ids.tolist() for encoding in make_task(request, Progress(), dropout=0.3).encodings] == ids
-    assert task.source is not None
-    train = [line.split("\t")[0] for line in (tmp_path / "m/run/data/train.tsv").read_text().splitlines()]
-    for encoding in task.encodings:
-        assert [task.source.decode(encoding.source.gather(np.array([n]))[0]) for n in range(9)] == train[:9]

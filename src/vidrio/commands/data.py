@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def data() -> None:
     """Look at sentence pairs and clean them.
 
-    Pairs are read from tables (.tsv .csv .jsonl, or a .txt with tabs), or from two files with aligned lines,
-    all of them also as .gz and .xz.
+    Pairs are read from tables (.tsv, .csv, or others with tabs), or from two files with aligned lines, all of
+    them also as .gz and .xz.
     """
 
 
@@ -30,18 +30,18 @@ def data() -> None:
 @click.option("--held-out", type=click.IntRange(0), default=0, help="Hold out this many pairs, a tenth at most.")
 @click.option("--held-out-to", type=FILE, help="Where to write the held-out pairs.")
 @click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1.")
-@click.option("--languages", callback=two_names, metavar="en,es", help="The languages; their scripts are checked.")
+@click.option("--languages", callback=two_names, metavar="en,es", help="The languages, as a header may name them.")
 @click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences.")
 @together(*LIMITS)
-@click.option("--samples", type=click.IntRange(0, 5), default=1, show_default=True, help="Of what is left out.")
 @json_option
-def clean(
-    files: tuple[str, ...], to: Path | None, held_out_to: Path | None, samples: int, as_json: bool, **given: Any
-) -> None:
+def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_json: bool, **given: Any) -> None:
     """Count the pairs worth learning from, show what is left out and why, and write the rest with --to.
 
     Each line written has a source, a tab and a target. Held-out pairs share no source and no target with the others.
+    Of what is left out one sample is shown, five with --json.
     """
+    from dataclasses import asdict
+
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import CleaningOptions, Prepared
     from vidrio.data.prepare import clean as clean_into
@@ -55,7 +55,6 @@ def clean(
     apart = corpora(given["apart"], languages=languages) if given["apart"] else []
     options = CleaningOptions(
         limits=Limits(**{name: given[name] for name in LIMITS_OF}),
-        languages=languages,
         duplicates=given["keep_duplicates"],
         apart=tuple(apart),
         least=1 if to else 0,
@@ -73,9 +72,9 @@ def clean(
     tally, written = prepared.tally, {str(path): prepared.pairs[part] for part, path in paths.items()}
     layouts = {corpus.name: corpus.layout.words for corpus in sources}
     if as_json:
-        print_json({"layouts": layouts, **({"written": written} if paths else {}), **tally.to_json()})
+        print_json({"layouts": layouts, **({"written": written} if paths else {}), **asdict(tally)})
     else:
-        click.echo("\n".join(_report(layouts, tally, samples, written)))
+        click.echo("\n".join(_report(layouts, tally, written)))
 
 
 def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
@@ -106,7 +105,7 @@ def _move(source: Path, to: Path) -> None:
             shutil.copyfileobj(lines, device)
 
 
-def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict[str, int]) -> Iterator[str]:
+def _report(layouts: dict[str, str], tally: "Tally", written: dict[str, int]) -> Iterator[str]:
     """What was read, left out and written, in lines of at most 80 columns."""
     from vidrio.data.clean import REASONS
     from vidrio.look.writing import cut, visible, wrap
@@ -116,10 +115,10 @@ def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict
     yield f"{tally.read:,} pairs read, {tally.kept:,} kept"
     for reason, count in tally.reasons():
         yield from wrap(f"{count:,} left out: {reason} ({REASONS[reason]})", hang="  ").splitlines()
-        for sample in tally.samples[reason][:samples]:
-            yield cut(f"    {sample.place}", 80)
-            yield cut(f"      {visible(sample.source)}", 80)
-            if sample.target:
-                yield cut(f"    → {visible(sample.target)}", 80)
+        place, source, target = tally.samples[reason][0]
+        yield cut(f"    {place}", 80)
+        yield cut(f"      {visible(source)}", 80)
+        if target:
+            yield cut(f"    → {visible(target)}", 80)
     for path, count in written.items():
         yield f"{count:,} pairs in {path}"

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from vidrio.learn.task import Request, Task
     from vidrio.learn.train import Judgement, Learned
 
+SHARE = click.FloatRange(0, 1, max_open=True)
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
     click.option("--epochs", type=click.FloatRange(0, min_open=True), help="Stop after so many passes over the data."),
     click.option("--steps", type=click.IntRange(1), help="Stop after so many steps."),
-    click.option("--until-converged", "converged", is_flag=True, help="Stop when it gets no better."),
 )
 _DATA = (
     click.option("--dev", multiple=True, metavar="FILE", help="Pairs to validate with (else some are held out)."),
@@ -28,10 +28,9 @@ _DATA = (
     ),
     click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
     click.option(
-        "--languages", callback=two_names, metavar="en,es", help="The languages, for cleaning and the model card."
+        "--languages", callback=two_names, metavar="en,es", help="The languages, for headers and the model card."
     ),
     click.option("--vocabulary", type=click.IntRange(8), help="Tokens at most. [by the number of pairs]"),
-    click.option("--separate-vocabularies", "separate", is_flag=True, help="One for each language, not one for both."),
 )
 _SIZES = (
     click.option("--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Sizes. [by data and time]"),
@@ -42,22 +41,19 @@ _SIZES = (
     click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
     click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
     click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="[relu]"),
-    click.option(
-        "--positions", type=click.Choice(["sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none"])
-    ),
+    click.option("--positions", type=click.Choice(["sinusoidal", "learned"]), help="[sinusoidal]"),
     click.option("--max-positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
 )
 _RECIPE = (
-    click.option("--rate", type=float, help="Highest learning rate."),
+    click.option("--rate", type=click.FloatRange(0, min_open=True), help="Highest learning rate."),
     click.option("--optimiser", type=click.Choice(["adam", "muon"]), help="[adam; on a GPU muon from small on]"),
     click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
     click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
     click.option("--batch-tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
     click.option("--accumulate", type=click.IntRange(1), help="Batches to one step, of each process."),
-    click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
-    click.option("--dropout", type=float, help="[by the number of pairs]"),
-    click.option("--subword-dropout", type=float, help="Of BPE merges: splits words in three ways."),
-    click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),
+    click.option("--smoothing", type=SHARE, help="Label smoothing. [0.1]"),
+    click.option("--dropout", type=SHARE, help="[by the number of pairs]"),
+    click.option("--average", type=SHARE, help="How much of the parameters' running mean stays at each step."),
     click.option(
         "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
     ),
@@ -97,9 +93,9 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
     if len(ends) > 1:
-        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other.")
-    if given["start"] is not None and (given["vocabulary"] or given["separate"]):
-        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one.")
+        raise click.UsageError("--time, --epochs and --steps exclude each other.")
+    if given["start"] is not None and given["vocabulary"]:
+        raise click.UsageError("--from takes the tokenizer of that model: leave out --vocabulary.")
     return Request(
         folder=folder,
         names=pairs,
@@ -115,7 +111,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         stop=Stop(**ends) if ends else None,
         device=given["device"] or "",
         command=command,
-        **{name: given[name] for name in ("dev", "test", "columns", "separate", "task")},
+        **{name: given[name] for name in ("dev", "test", "columns", "task")},
     )
 
 

@@ -8,37 +8,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
 
 from vidrio.text.fold import fold
-
-# Scripts, in Unicode's words, and the languages written in them.
-_WRITTEN = {
-    "LATIN": "ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lt lv ms nb nl nn no pl pt ro sk sl sq sv sw "
-    "tl tr vi",
-    "CYRILLIC": "be bg kk ky mk mn ru tg uk",
-    "CYRILLIC LATIN": "sr",
-    "ARABIC": "ar fa ps ug ur",
-    "DEVANAGARI": "hi mr ne sa",
-    "HEBREW": "he yi",
-    "CJK": "zh",
-    "CJK HIRAGANA KATAKANA": "ja",
-    "CJK HANGUL": "ko",
-    "ARMENIAN": "hy",
-    "BENGALI": "bn",
-    "ETHIOPIC": "am",
-    "GEORGIAN": "ka",
-    "GREEK": "el",
-    "KHMER": "km",
-    "LAO": "lo",
-    "MYANMAR": "my",
-    "TAMIL": "ta",
-    "TELUGU": "te",
-    "THAI": "th",
-}
-_SCRIPTS = {code: frozenset(scripts.split()) for scripts, codes in _WRITTEN.items() for code in codes.split()}
 
 # What UTF-8 looks like after it was read as Windows-1252: a first byte of two or three, then bytes of the upper half.
 _UPPER = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
@@ -67,31 +40,33 @@ class Limits:
     usual_ratio: float = 1.0  # length of the source by that of the target
 
 
-def suited(limits: Limits, sample: Iterable[tuple[str, str]], languages: tuple[str, str] = ("", "")) -> Limits:
-    """The limits, with the usual ratio and the scripts that the languages, or else the sample, are written in."""
+def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
+    """The limits, with the usual ratio and the scripts of a sample of pairs."""
     sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
     ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
     return replace(
         limits,
         usual_ratio=min(max(ratio, 1 / 3), 3.0),
-        source_scripts=scripts_of(languages[0], sources),
-        target_scripts=scripts_of(languages[1], targets),
+        source_scripts=scripts_of(sources),
+        target_scripts=scripts_of(targets),
     )
 
 
-def scripts_of(language: str, texts: Iterable[str]) -> frozenset[str]:
-    """The scripts of a language, by its code or else by what a fifth or more of the texts' letters are."""
-    code = re.split(r"[-_]", language.lower())[0]
-    if code in _SCRIPTS:
-        return _SCRIPTS[code]
+def scripts_of(texts: Iterable[str]) -> frozenset[str]:
+    """The scripts that a twentieth or more of the texts' letters are of."""
     counts = Counter(script(letter) for text in texts for letter in _LETTER.findall(text))
-    return frozenset(name for name, count in counts.items() if count * 5 >= counts.total())
+    return frozenset(name for name, count in counts.items() if count * 20 >= counts.total())
 
 
 def tidy(text: str) -> str:
     """The text without white space at its ends; a line break or tab inside becomes a space. Nothing else is changed."""
     text = text.strip()
     return _SPACES.sub(" ", text) if _SPACES.search(text) else text
+
+
+def fault_of_text(text: str) -> str:
+    """Why a (tidy) text that stands alone is not to be learned from; empty if it is."""
+    return ("broken encoding" if _BROKEN.search(text) else "") if text else "empty"
 
 
 def fault(source: str, target: str, limits: Limits) -> str:
@@ -167,17 +142,13 @@ LONGEST_SAMPLE = 200  # characters
 
 # Every reason, in the order in which a pair is tested, and what it means.
 REASONS = {
-    "invalid UTF-8": "the bytes are not UTF-8; the line is skipped",
-    "line too long": "a line of more than 1,000,000 bytes is skipped unread",
-    "NUL character": "no text has it; the line is skipped",
-    "not JSON": "the line is not a JSON object",
-    "column missing": "the row does not have both columns as text",
+    "column missing": "the row does not have both columns",
     "empty": "one side is blank",
     "too long": "one side has too many characters",
-    "broken encoding": "text decoded wrongly at some time: Ã© for é, or the mark U+FFFD",
+    "broken encoding": "bytes that are not UTF-8, or text decoded wrongly at some time: Ã© for é",
     "control characters": "characters that no sentence contains",
     "identical sides": "three or more words, the same on both sides",
-    "wrong script": "most letters are of a script that the language does not use",
+    "wrong script": "most letters are of a script that few of the pairs use",
     "length ratio": "one side is far longer than the other, by the measure of all the pairs",
     "numbers differ": "a number is on one side only",
     "duplicate": "the same pair came before, up to case and punctuation",
@@ -185,49 +156,27 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One pair that was left out."""
-
-    place: str  # file and line
-    source: str
-    target: str
-
-
 @dataclass
 class Tally:
-    """Counts by reason, with the first few samples of each."""
+    """Counts by reason, with the first few samples of each: the place (file and line), the source and the target."""
 
     read: int = 0
     kept: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
-    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    samples: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def skip(self, reason: str, place: str, source: str, target: str = "") -> None:
         """Count a pair that is left out."""
-        self.counts[reason] = self.counts.get(reason, 0) + 1
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
         samples = self.samples.setdefault(reason, [])
         if len(samples) < SAMPLES:
-            samples.append(Sample(place, _clip(source), _clip(target)))
+            samples.append([place, source[:LONGEST_SAMPLE], target[:LONGEST_SAMPLE]])
 
     def reasons(self) -> list[tuple[str, int]]:
         """Reasons that occurred, in their order, with counts."""
-        return [(reason, self.counts[reason]) for reason in REASONS if reason in self.counts]
+        return [(reason, self.skipped[reason]) for reason in REASONS if reason in self.skipped]
 
     def summary(self, left: int) -> str:
         """How many pairs were read, how many are left, and why."""
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in self.reasons())
         return f"{self.read:,} pairs read, {left:,} left" + (f" ({reasons})" if reasons else "")
-
-    def to_json(self) -> dict[str, Any]:
-        samples = {reason: [asdict(sample) for sample in self.samples[reason]] for reason, _ in self.reasons()}
-        return {"read": self.read, "kept": self.kept, "skipped": dict(self.reasons()), "samples": samples}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Tally":
-        samples = {reason: [Sample(**sample) for sample in some] for reason, some in data["samples"].items()}
-        return Tally(data["read"], data["kept"], dict(data["skipped"]), samples)
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= LONGEST_SAMPLE else text[:LONGEST_SAMPLE] + "…"

@@ -15,37 +15,21 @@ LOCK = "lock"  # held while a command works in the folder; released by the syste
 def only_one(home: Path) -> Iterator[None]:
     """Work in this folder while no other command does. A folder that stays empty is gone again."""
     made = [path for path in (home, *home.parents) if not path.exists()]
+    lock = FileLock(home / LOCK, blocking=False)
     try:
         home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{home} cannot be made", found=str(error.strerror), do="give another folder") from None
-    try:
-        with locked(home / LOCK, f"in {home}"):
-            yield
-    finally:
-        for path in made:
-            with suppress(OSError):  # it is not empty
-                path.rmdir()
-
-
-@contextmanager
-def locked(path: Path, where: str) -> Iterator[None]:
-    """While this file is there and locked, no other command gets it."""
-    lock = FileLock(path, blocking=False)
-    try:
-        path.parent.stat()  # a folder that is not there is not made
         lock.acquire()
     except Timeout:
-        raise RunError(
-            f"another command is at work {where}",
-            found=f"{path} is locked",
-            do="wait until it has ended, or write elsewhere",
-        ) from None
+        found, do = f"{home / LOCK} is locked", "wait until it has ended, or give another folder"
+        raise RunError(f"another command is at work in {home}", found=found, do=do) from None
     except OSError as error:
-        raise RunError(f"{path} cannot be written", found=str(error.strerror), do="write elsewhere") from None
+        raise RunError(f"{home} cannot be written", found=str(error.strerror), do="give another folder") from None
     try:
         yield
     finally:
         with suppress(OSError):
-            path.unlink()
+            (home / LOCK).unlink()
         lock.release()
+        for path in made:
+            with suppress(OSError):  # it is not empty
+                path.rmdir()

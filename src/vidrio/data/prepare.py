@@ -9,18 +9,18 @@ import json
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b, sha256
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vidrio.data.clean import Limits, Tally, fault, suited, tidy
+from vidrio.data.clean import Limits, Tally, fault, fault_of_text, suited, tidy
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import Corpus, read
 from vidrio.errors import DataError, about_file
@@ -31,7 +31,7 @@ from vidrio.text.fold import fold
 Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY = 0, -1
-_VERSION = 2  # of the rules: raise it when the same files would give other pairs
+_VERSION = 3  # of the rules: raise it when the same files would give other pairs
 _SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of lengths are taken
 _COUNTED = 100_000  # training pairs in which words are counted
 
@@ -41,7 +41,6 @@ class CleaningOptions:
     """What to leave out and what to hold out."""
 
     limits: Limits = field(default_factory=Limits)
-    languages: tuple[str, str] = ("", "")
     duplicates: bool = False  # keep them
     held_out: tuple[int, int] = (0, 0)  # pairs to validate and to test with; at most a tenth of all pairs together
     apart: tuple[Corpus, ...] = ()  # sets whose sentences training must never see
@@ -96,9 +95,15 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
                     counts[which] += 1
     work.unlink()
     progress.work = None
-    shares = [Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True)]
-    described = {"pairs": dict(zip(PARTS, counts, strict=True)), "repeats": words.total() / max(1, len(words))}
-    described |= {"corpora": [share._asdict() for share in shares], "report": tally.to_json()}
+    described = {
+        "pairs": dict(zip(PARTS, counts, strict=True)),
+        "repeats": words.total() / max(1, len(words)),
+        "corpora": [
+            {"name": corpus.name, "layout": corpus.layout.words, "weight": corpus.weight, "pairs": count}
+            for corpus, count in zip(corpora, of_corpus, strict=True)
+        ],
+        "report": asdict(tally),
+    }
     (folder / "data.json").write_text(json_text(described, indent=2) + "\n", encoding="utf-8")
 
 
@@ -112,10 +117,13 @@ def _first_pass(
         for number, corpus in enumerate(corpora):
             pairs = read(corpus, tally, reading)
             sample = list(islice(pairs, _SAMPLE))
-            limits = suited(options.limits, [pair[:2] for pair in sample], options.languages)
+            limits = suited(options.limits, [pair[:2] for pair in sample])
             for pair in chain(sample, pairs):
                 source, target = tidy(pair.source), tidy(pair.target)
-                reason = ("" if source and target else "empty") if options.one_sided else fault(source, target, limits)
+                if options.one_sided:
+                    reason = fault_of_text(source) if target else "empty"
+                else:
+                    reason = fault(source, target, limits)
                 if reason:
                     tally.skip(reason, f"{corpus.name}:{pair.line}", pair.source, pair.target)
                 else:
@@ -194,15 +202,6 @@ def _mixed(keys: Keys) -> Keys:
 # --- on disk ----------------------------------------------------------------------------------------------------------
 
 
-class Share(NamedTuple):
-    """One corpus's part of the training pairs: stored together, in the order of the corpora."""
-
-    name: str
-    layout: str  # what was recognised
-    weight: float
-    pairs: int
-
-
 @dataclass(frozen=True)
 class Prepared:
     """Pairs on disk, ready to learn from."""
@@ -210,14 +209,13 @@ class Prepared:
     folder: Path
     tally: Tally
     pairs: dict[str, int]  # of each part
-    shares: tuple[Share, ...]
+    corpora: list[dict[str, Any]]  # in their order: name, layout, weight, pairs to learn from
     repeats: float  # how often each word occurs in the training pairs, on average
 
     @staticmethod
     def load(folder: Path) -> "Prepared":
         data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
-        shares = tuple(Share(**share) for share in data["corpora"])
-        return Prepared(folder, Tally.from_json(data["report"]), data["pairs"], shares, data["repeats"])
+        return Prepared(folder, Tally(**data["report"]), data["pairs"], data["corpora"], data["repeats"])
 
     def path(self, part: str) -> Path:
         """The file of a part: train, dev or test."""
@@ -236,25 +234,11 @@ def both_sides(part: Path) -> Iterator[tuple[str, str]]:
             yield source, target
 
 
-def prepare(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> Prepared:
-    """The pairs of these corpora in this folder, made now, or found there."""
-    key = key_of(corpora, options)
-    return Prepared.load(once(folder, key, lambda to: clean(to, corpora, options, progress)))
-
-
-def key_of(corpora: Sequence[Corpus], options: CleaningOptions) -> str:
-    """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, options."""
+def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:
+    """A checksum of all that decides what is made: files by name, size and time, layouts, weights, options, others."""
     every = (*corpora, *options.apart, *options.dev, *options.test)
     files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
-    return checksum([_VERSION, files, repr((list(corpora), options))])
-
-
-# --- once -------------------------------------------------------------------------------------------------------------
-
-
-def checksum(key: Any) -> str:
-    """A checksum of anything that can be written as JSON."""
-    return sha256(json_text(key).encode()).hexdigest()
+    return sha256(repr((_VERSION, files, list(corpora), options, others)).encode()).hexdigest()
 
 
 def is_made(folder: Path, key: str) -> bool:
@@ -262,15 +246,14 @@ def is_made(folder: Path, key: str) -> bool:
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == key
 
 
-def once(folder: Path, key: str, make: Callable[[Path], object]) -> Path:
-    """The folder as `make` fills it for this key: whole, whatever ends the work halfway; made once."""
-    if is_made(folder, key):
-        return folder
+@contextmanager
+def making(folder: Path, key: str) -> Iterator[Path]:
+    """A folder to fill, which takes this name when it is whole, and is gone if the work ends halfway."""
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
         part.mkdir(parents=True)
-        make(part)
+        yield part
         write_atomically(part / "key", key.encode())
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
@@ -278,4 +261,3 @@ def once(folder: Path, key: str, make: Callable[[Path], object]) -> Path:
         raise DataError(f"{folder} cannot be written", found=str(error.strerror), do="make room") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return folder

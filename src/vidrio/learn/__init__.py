@@ -3,7 +3,7 @@
 Read in this order:
   plain                    the whole of training on one screen, for a lesson's model
   train                    a training of your own, phase after phase:
-    task                   what is asked for; the user's files → something to learn from (data/: read → clean → prepare)
+    task                   what is asked for; the user's files → ids to learn from (data/: read → clean → prepare)
     plan                   what the run learns by: sizes, rates, batches, when to stop
     batches, model, loss   pairs → batches → predictions → loss
     parameters             all trained numbers as one vector, and a step that changes them

@@ -84,8 +84,7 @@ def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
 def write(
     folder: Path, pairs: Iterable[tuple[str, str]], encode: tuple[Encode, Encode], vocabulary: int, encoding: Work
 ) -> None:
-    """Encode pairs into a folder, a round at a time."""
-    folder.mkdir()
+    """Encode pairs into files of this folder, a round at a time."""
     dtype, ends, pairs = _dtype(vocabulary), dict.fromkeys(_SIDES, 0), iter(pairs)
     with ExitStack() as stack:
         names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
@@ -116,9 +115,8 @@ def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
         if not all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides):
             raise ValueError(f"files of other sizes than those of {count:,} pairs")
     except (OSError, ValueError) as error:
-        raise DataError(
-            f"{folder} holds no readable tokens", found=str(error), do=f"remove {folder.parent}: it is made again"
-        ) from None
+        do = f"remove {folder.parent} to begin again"
+        raise DataError(f"{folder} holds no readable tokens", found=str(error), do=do) from None
     return Examples(sides[0], sides[1], repeats)
 
 
@@ -246,19 +244,17 @@ class Position:
 class Streamed(NamedTuple):
     """A batch to come, and where the run is after it."""
 
-    examples: Examples
     pairs: Ids
     position: Position
     epoch: float  # passes over the data
 
 
-def stream(encodings: Sequence[Examples], most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Batches without end, from a position on. The pairs may be encoded in several ways: each pass takes the next."""
+def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
+    """Batches without end, from a position on."""
     epoch, first = position.epoch, position.batch
     while True:
-        examples = encodings[epoch % len(encodings)]
         batches = plan(examples, most, longest, (seed, epoch))
         for done in range(first + 1, len(batches) + 1):
             after = Position(epoch, done) if done < len(batches) else Position(epoch + 1, 0)
-            yield Streamed(examples, batches[done - 1], after, epoch + done / len(batches))
+            yield Streamed(batches[done - 1], after, epoch + done / len(batches))
         epoch, first = epoch + 1, 0

@@ -1,4 +1,4 @@
-"""What trains: this machine's settings, its device and precision, and several processes as one.
+"""What trains: this machine's settings, its device, and several processes as one.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
 for milliseconds, which is fine on an idle machine; where anything else runs, it takes the core from the thread that it
@@ -16,11 +16,9 @@ process prepares everything in the run's folder, which all of them must share, a
 
 import ctypes
 import os
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
@@ -67,9 +65,6 @@ def return_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-# --- device and precision ---------------------------------------------------------------------------------------------
-
-
 def find_device(name: str) -> "torch.device":
     """The device of this name; without one, a GPU where there is one."""
     import torch
@@ -83,41 +78,6 @@ def find_device(name: str) -> "torch.device":
         reason = str(error).splitlines()[0]
         raise RunError(f"there is no device {name!r} to train on", found=reason, do="use --device cpu") from None
     return device
-
-
-@cache
-def choose_precision(device: "torch.device") -> str:
-    """bfloat16 where the machine multiplies in it and is not slower for it, else float32. A processor with AVX-512 and
-    without AMX may have the instruction and take half as long again."""
-    import torch
-
-    if not multiplies_bfloat16(device):
-        return "float32"
-    slower = device.type == "cpu" and measure_speed(device, torch.bfloat16) < measure_speed(device, torch.float32)
-    return "float32" if slower else "bfloat16"
-
-
-def multiplies_bfloat16(device: "torch.device") -> bool:
-    import torch
-
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    can = torch.cpu.get_capabilities()
-    return bool(can.get("avx512_bf16") or can.get("amx_bf16"))
-
-
-def measure_speed(device: "torch.device", dtype: "torch.dtype") -> float:
-    """Multiplications (with their additions) a second, in matrix products of the sizes that matter."""
-    import torch
-
-    a, b = torch.ones(2048, 512, dtype=dtype, device=device), torch.ones(512, 512, dtype=dtype, device=device)
-    best = float("inf")
-    for _ in range(6):
-        start = time.perf_counter()
-        product = a @ b
-        product[0, 0].item()  # wait for a GPU
-        best = min(best, time.perf_counter() - start)
-    return a.shape[0] * a.shape[1] * b.shape[1] / best
 
 
 # --- several processes ------------------------------------------------------------------------------------------------

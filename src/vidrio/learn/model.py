@@ -1,4 +1,4 @@
-"""The model, batched: what `glass/transformer.py` does for one sentence, for B sentences at once.
+"""The model, batched: what `glass/walk.py` does for one sentence, for B sentences at once.
 
 Sentences of one batch are padded to the longest; padding comes after the text, is never looked at, and changes nothing.
 It shares no code with glass/; that the two agree, part by part, is what the tests show. Axes: see `config.py`.
@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,24 +27,17 @@ KeyValueCache = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and v
 # §5.4: while learning, some values are set to 0 at random and the others enlarged to make up for it.
 #
 # Drawing one random number a value takes a fifth of a training step on a CPU, so here a value is kept or not by one
-# random *byte*: the rate is rounded to the nearest 1/256. The bytes come in large draws from a generator seeded with
-# the step's number: nothing has to be stored to draw the same ones again.
-
-FIRST, LARGEST = 1 << 16, 1 << 20  # bytes drawn at once: more each time, as far as the cache holds them
+# random *byte*: the rate is rounded to the nearest 1/256. The generator is seeded with the step's number: nothing has
+# to be stored to draw the same bytes again.
 
 
 class Dropout:
-    """Drop with this rate, by a random stream of its own, named by `key`: (seed, step, …). Without a rate nothing is
+    """Drop with this rate by a random stream of its own, named by `key`: (seed, step, …). Without a rate nothing is
     dropped, as in translating and validating."""
 
     def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
-        self.threshold = round(rate * 256)
-        if not 0 <= self.threshold < 256:
-            raise ValueError(f"rate {rate} is not between 0 and 511/512")
-        self.enlarge = 256 / (256 - self.threshold)
+        self.threshold = min(255, round(rate * 256))
         self.generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(list(key))))
-        self.pool = torch.empty(0)
-        self.next = FIRST
 
     def drop(self, x: Tensor) -> Tensor:
         """x, thinned out."""
@@ -60,20 +53,16 @@ class Dropout:
         """What to multiply by: 0 or 1 / (1 − rate) for each value; None if nothing is dropped."""
         if not self.threshold:
             return None
+        keep = 1 - self.threshold / 256
         if device.type != "cpu":  # a GPU draws its own numbers faster than it could be sent them
-            keep = 1 - self.threshold / 256
             generator = torch.Generator(device)
             generator.manual_seed(int(self.generator.integers(0, 2**63)))
             return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
-        size = int(np.prod(shape))
-        if len(self.pool) < size or self.pool.dtype != dtype:
-            draw = self.generator.integers(0, 2**64, size=-(-max(size, self.next) // 8), dtype=np.uint64)
-            self.next = min(LARGEST, 2 * self.next)
-            # Bytes that NumPy has compared: for PyTorch to make bools, and numbers of them, takes eight times as long.
-            kept = (draw.view(np.uint8) >= self.threshold).view(np.uint8)
-            self.pool = torch.from_numpy(kept).to(dtype).mul_(self.enlarge)
-        mask, self.pool = self.pool[:size], self.pool[size:]
-        return mask.view(tuple(shape))
+        # Bytes that NumPy has compared: for PyTorch to make bools, and numbers of them, takes eight times as long.
+        size = math.prod(shape)
+        draw = self.generator.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64).view(np.uint8)[:size]
+        kept = (draw >= self.threshold).view(np.uint8)
+        return torch.from_numpy(kept).to(dtype).div_(keep).view(tuple(shape))
 
 
 NO_DROPOUT = Dropout()
@@ -169,6 +158,14 @@ def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...
     b = torch.cat([p[f"{name}.b{letter}"] for letter in letters]) if net.config.attention_bias else None
     y = linear(x.flatten(0, -2), W, b).view(B, L, len(letters), net.config.n_heads, net.config.d_head)
     return y.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    """softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once: each of L rows (B·H·L·K) gathers from M rows.
+    `allowed` broadcasts to B·H·L·M; True where a row may look."""
+    if q.device.type == "cpu" and q.dtype == torch.bfloat16:  # for which PyTorch is five times as slow on a CPU
+        return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=allowed).to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
 
 
 def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
@@ -289,68 +286,3 @@ def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
     places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
     real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
     return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)
-
-
-# --- attention --------------------------------------------------------------------------------------------------------
-#
-# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, as fast as the machine allows.
-#
-# A CPU spends its time not in the two products but in the softmax of very short rows. So the forward and the backward
-# pass are written out here: rows of scores are laid down, not across (the softmax then runs over the first axis, at the
-# full width of the vector unit), and the backward pass needs no second look at the softmax.
-
-NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
-
-
-def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    """Each of L rows (B·H·L·K) gathers from M rows. `allowed` broadcasts to B·H·L·M; True where a row may look."""
-    return (attend_on_cpu if q.device.type == "cpu" else attend_elsewhere)(q, k, v, allowed)
-
-
-def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    out: Tensor = _Attend.apply(q, k, v, allowed)  # type: ignore[no-untyped-call]
-    return out
-
-
-def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    """PyTorch's own kernel, which a GPU has."""
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-
-
-def softmax_of_rows(scores_NLM: Tensor) -> Tensor:
-    """softmax over the last axis, computed over the first of a transposed copy: many short rows at once."""
-    N, L, M = scores_NLM.shape
-    weights_LMN = scores_NLM.view(N, L * M).t().contiguous().view(L, M, N).softmax(1)
-    return weights_LMN.view(L * M, N).t().contiguous().view(N, L, M)
-
-
-class _Attend(torch.autograd.Function):
-    """Eq. 1 with its derivative written out."""
-
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-        B, H, L, K = q.shape
-        M, scale = k.shape[2], 1 / math.sqrt(K)  # §3.2.1
-        scores = torch.bmm(q.reshape(B * H, L, K), k.reshape(B * H, M, K).mT).view(B, H, L, M).mul_(scale)
-        if allowed is not None:
-            scores.masked_fill_(~allowed, NEVER)
-        weights = softmax_of_rows(scores.view(B * H, L, M))
-        out = torch.bmm(weights, v.reshape(B * H, M, K)).view(B, H, L, K)
-        ctx.save_for_backward(q, k, v, weights, out)
-        ctx.scale = scale
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, weights, out = ctx.saved_tensors
-        B, H, L, K = q.shape
-        M = k.shape[2]
-        grad = grads[0].reshape(B * H, L, K)
-        grad_weights = torch.bmm(grad, v.reshape(B * H, M, K).mT)
-        # softmax's derivative: s (g − Σ s g); that sum over M is also grad · out, a sum over the K of the head.
-        sums = torch.linalg.vecdot(grad, out.view(B * H, L, K)).unsqueeze(-1)
-        grad_scores = grad_weights.sub_(sums).mul_(weights).mul_(ctx.scale)
-        grad_q = torch.bmm(grad_scores, k.reshape(B * H, M, K)).view(B, H, L, K)
-        grad_k = torch.bmm(grad_scores.mT, q.reshape(B * H, L, K)).view(B, H, M, K)
-        grad_v = torch.bmm(weights.mT, grad).view(B, H, M, K)
-        return grad_q, grad_k, grad_v, None

@@ -17,10 +17,7 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
 LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # read by row, always in the master precision
-PIECE = 1 << 16  # parameters that stay in a CPU's cache
 LONGEST_WARMUP = 0.1  # of the training, however many steps that are
-OPTIMISERS = ("adam", "muon")
-SCHEDULES = ("inverse-sqrt", "linear", "cosine", "constant")
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Parameters:
 
     @staticmethod
     def from_arrays(
-        config: ModelConfig, arrays: Mapping[str, np.ndarray], dtype: torch.dtype = torch.float32, device: str = "cpu"
+        config: ModelConfig, arrays: Mapping[str, np.ndarray], dtype: torch.dtype = torch.float32
     ) -> "Parameters":
         """From the parameters as `model/parameters.py` names and turns them."""
         check_parameters(arrays, config)
@@ -40,7 +37,7 @@ class Parameters:
         for name, (axes, _) in parameter_specs(config).items():
             part = np.asarray(arrays[name], dtype=np.float64)
             parts.append((part.transpose(1, 0, 2) if axes == "HDK" else part).ravel())
-        return Parameters(config, torch.from_numpy(np.concatenate(parts)).to(device=device, dtype=dtype))
+        return Parameters(config, torch.from_numpy(np.concatenate(parts)).to(dtype))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The parameters as `model/parameters.py` names and turns them."""
@@ -136,22 +133,14 @@ class Adam:
     def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
         """One step, in place: against the gradient's mean, as far as `rate` where the gradient is steady."""
         self.step += 1
-        mean_grown, square_grown = self.grown
-        # A piece at a time, which stays in a CPU's cache from the first line to the last.
-        size = PIECE if flat.device.type == "cpu" else len(flat)
-        pieces = zip(*(whole.split(size) for whole in (flat, gradient, self.mean, self.square)), strict=True)
-        for n, (w, g, mean, square) in enumerate(pieces):
-            mean.lerp_(g, 1 - self.beta1)
-            square.mul_(self.beta2).addcmul_(g, g, value=1 - self.beta2)
-            if decay is not None:  # not through the gradient: that is the W in AdamW
-                w.addcmul_(w, decay[n * size : (n + 1) * size], value=-rate)
-            root = (square / square_grown).sqrt_().add_(self.epsilon)
-            w.addcdiv_(mean, root, value=-rate / mean_grown)
-
-    @property
-    def grown(self) -> tuple[float, float]:
-        """How far both means have grown to full size: they start at 0, and dividing by 1 − βⁿ puts that right."""
-        return 1 - self.beta1**self.step, 1 - self.beta2**self.step
+        # How far both means have grown to full size: they start at 0.
+        mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step
+        self.mean.lerp_(gradient, 1 - self.beta1)
+        self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        if decay is not None:  # not through the gradient: that is the W in AdamW
+            flat.addcmul_(flat, decay, value=-rate)
+        root = (self.square / square_grown).sqrt_().add_(self.epsilon)
+        flat.addcdiv_(self.mean, root, value=-rate / mean_grown)
 
 
 def update_by_muon(
@@ -185,15 +174,8 @@ def orthogonal(matrix: Tensor) -> Tensor:
 
 
 def clip(gradient: Tensor, most: float) -> float:
-    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had.
-
-    Summed in float64 the length comes out the same, in whatever pieces it is added up.
-    """
-    if gradient.device.type == "cpu":
-        squares = torch.stack([piece.dot(piece) for piece in map(Tensor.double, gradient.split(PIECE))]).sum()
-    else:
-        squares = torch.linalg.vector_norm(gradient, dtype=torch.float64).square()
-    length = math.sqrt(float(squares))
+    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had."""
+    length = float(torch.linalg.vector_norm(gradient, dtype=torch.float64))
     if most and length > most:
         gradient.mul_(most / length)
     return length

@@ -5,16 +5,14 @@ that goes on follows it: only its end may change.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from vidrio.errors import ConfigError, RunError
-from vidrio.learn.machine import choose_precision, measure_speed
-from vidrio.learn.parameters import OPTIMISERS, SCHEDULES
+from vidrio.errors import RunError
 from vidrio.learn.task import Request, Stop, Task, cannot_change
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, write_atomically
@@ -31,6 +29,8 @@ PRESETS: dict[str, dict[str, int]] = {
 # The largest size that so many pairs can fill; on few pairs larger models are worse, not only slower.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
 PASSES = 8  # over the data, that a time budget must allow, or a smaller size is taken
+# Multiplications (with their additions) a second that may be expected of one core of a CPU, and of a GPU.
+SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 # Muon learns more from each step, but its products take time: a GPU hardly notices, a CPU does.
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}
@@ -42,7 +42,6 @@ MINUTES = 30  # of training, unless the user chooses an end
 WARMUP = 500  # steps; fewer where the whole run is short
 SHARE_OF_RATE = 1 / 3  # of the usual highest rate, with --from: what the model knows should change, not be lost
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
-METRICS = {"loss": min, "bleu": max, "chrf": max, "accuracy": max}  # which way is better
 # What the best model may be chosen by, the usual metric first.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
 
@@ -60,35 +59,12 @@ class Recipe:
     accumulate: int = 1  # batches to one step, of each process
     smoothing: float = 0.1  # §5.4
     dropout: float = 0.1
-    subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise in another pass
     clip: float = 1.0
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
     metric: str = "loss"
-    validations: int = 20  # in the whole run; without an end, one each epoch
-    patience: int = 0  # validations without a better one, after which the run ends; 0: never
+    validations: int = 20  # in the whole run
     seed: int = 1
     precision: str = "float32"  # of the computation; the parameters themselves are float32
-
-    def __post_init__(self) -> None:
-        def wrong(valid: Callable[[Any], bool], *names: str) -> list[str]:
-            return [f"{name} is {getattr(self, name)!r}" for name in names if not valid(getattr(self, name))]
-
-        problems = [
-            *wrong(lambda rate: 0 <= rate < 1, "dropout", "subword_dropout", "smoothing", "average"),
-            *wrong(lambda count: count >= 1, "batch_tokens", "accumulate", "validations"),
-            *wrong(lambda size: size >= 0, "clip", "patience", "warmup", "seed"),
-            *wrong(lambda rate: rate > 0, "rate"),
-            *wrong(OPTIMISERS.__contains__, "optimiser"),
-            *wrong(SCHEDULES.__contains__, "schedule"),
-            *wrong(METRICS.__contains__, "metric"),
-            *wrong(("float32", "bfloat16").__contains__, "precision"),
-        ]
-        if [value > 0 for value in asdict(self.stop).values() if value] != [True]:
-            problems.append("training must end in exactly one way: after steps, passes, a time, or when it converges")
-        if self.stop.converged and self.schedule in ("linear", "cosine"):
-            problems.append("a schedule that falls to 0 needs an end: steps, epochs or a time")
-        if problems:
-            raise ConfigError("this recipe cannot be used", found="; ".join(problems), do="change the values named")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,9 +107,8 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
         found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
         raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
     if before is None:
-        preset, stop = request.preset or "tiny", request.stop or Stop(steps=1)
+        preset = request.preset or "tiny"
         sized(preset, **with_heads(request.sizes, PRESETS[preset]))
-        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **request.recipe})
 
 
 def continued(before: Plan, request: Request) -> Plan:
@@ -151,14 +126,13 @@ def continued(before: Plan, request: Request) -> Plan:
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
     start, pairs = request.start, task.pairs["train"]
-    precision, stop = choose_precision(device), request.stop or Stop(seconds=60 * MINUTES)
+    stop = request.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
     else:
         preset = request.preset
         if not preset:
-            speed = measure_speed(device, getattr(torch, precision))
-            preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
+            preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed_of(device))
         config = sized(preset, **{**decided_by(task), **with_heads(request.sizes, PRESETS[preset])})
     like = nearest_preset(config)
     recipe = Recipe(
@@ -168,16 +142,25 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
         batch_tokens=batch_for(like, task.tokens),
         dropout=dropout_for(pairs, task.prepared.repeats if task.kind == "translate" else 0.0),
-        schedule=schedule_for(stop),
-        patience=10 if stop.converged else 0,
         metric=METRICS_OF[task.kind][0],
-        precision=precision,
+        precision=choose_precision(device),
         validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
     )
     return Plan(task=task.kind, config=config, recipe=replace(recipe, **request.recipe))
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def choose_precision(device: torch.device) -> str:
+    """bfloat16 on a GPU that has it and on a CPU with tiles for it (AMX): one without tiles may be slower with it."""
+    if device.type == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16") else "float32"
+
+
+def speed_of(device: torch.device) -> float:
+    return SPEED_OF_GPU if device.type == "cuda" else SPEED_OF_CORE * torch.get_num_threads()
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
@@ -238,11 +221,6 @@ def nearest_preset(config: ModelConfig) -> str:
     return min(PRESETS, key=times)
 
 
-def schedule_for(stop: Stop) -> str:
-    """One that falls to 0 at the end, if the end is known."""
-    return "inverse-sqrt" if stop.converged else "linear"
-
-
 def dropout_for(pairs: int, repeats: float) -> float:
     """The fewer the pairs, the more; little for a few words that come again and again."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
@@ -262,7 +240,6 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
     vocabulary = max(c.source_vocabulary, c.target_vocabulary)
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    why = " (bfloat16 is not faster on this machine)" if choose_precision(device) != "bfloat16" else ""
     parts = f" in {r.accumulate} parts" if r.accumulate > 1 else ""
     if (out := int((task.longest > most).sum())) == len(task.longest):
         found = f"the shortest has {int(task.longest.min()):,} tokens, the model {most:,} positions"
@@ -271,7 +248,7 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
     return [
         f"model: {preset_of(c)}, {count(c):,} parameters, {c.layers_in_words} layers, {c.d_model} wide, "
         f"{c.n_heads} heads, vocabulary of {vocabulary:,}",
-        f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens{parts}, "
+        f"computing in {r.precision} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens{parts}, "
         f"{task.pairs['train']:,} pairs, dropout {r.dropout:g}, {r.optimiser.title()} at rate {r.rate:g} "
         f"({r.schedule})",
         f"it ends {end_in_words(r.stop)}" + (" (--time changes that)" if r.stop.seconds else ""),
@@ -280,8 +257,6 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
 
 
 def end_in_words(stop: Stop) -> str:
-    if stop.converged:
-        return "when it gets no better"
     if stop.steps:
         return f"after {stop.steps:,} steps"
     return f"after {stop.epochs:g} passes over the data" if stop.epochs else f"after {duration(stop.seconds)}"

@@ -34,8 +34,8 @@ from vidrio.model.json_text import json_text
 
 STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
-LAYOUT = 2  # of the vectors: another number is refused
-NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "since_best", "sums")
+LAYOUT = 3  # of the vectors: another number is refused
+NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums")
 SAVE = 300  # seconds between two saved states, besides those at validations
 MOST = 8  # snapshots besides step 0
 ROOM = 1 << 30  # bytes that all snapshots may take; large models keep fewer
@@ -57,9 +57,8 @@ class State:
     best_score: float | None = None
     best_loss: float | None = None  # decides between equal scores
     best_step: int = 0
-    since_best: int = 0  # validations
-    # Since the last line of metrics: loss, predictions, tokens.
-    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    # Since the last line of metrics: loss, predictions, tokens, seconds.
+    sums: list[float] = field(default_factory=lambda: [0.0] * 4)
 
     @staticmethod
     def start(parameters: Parameters) -> "State":
@@ -147,16 +146,9 @@ class RunFolder:
 def forget_metrics_after(run: Path, step: int) -> None:
     """Drop the metrics after the saved state, which will be written again, and a half-written line."""
     path = run / METRICS
-    if not path.exists():
-        return
-    lines = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            if json.loads(line)["step"] <= step:
-                lines.append(line + "\n")
-        except (ValueError, KeyError):
-            break
-    write_atomically(path, "".join(lines).encode())
+    if path.exists():
+        whole = path.read_text(encoding="utf-8").split("\n")[:-1]
+        write_atomically(path, "".join(f"{line}\n" for line in whole if json.loads(line)["step"] <= step).encode())
 
 
 def is_snapshot(step: int) -> bool:

@@ -1,8 +1,7 @@
 """What is asked of a training, and what it learns from: the user's files, cleaned, held out, split into tokens.
 
-    MODEL/run/data/      the pairs, as `data/prepare.py` writes them
-    MODEL/run/tokens/    tokenizer.json (target-tokenizer.json), the classes; and encoded pairs in 0/, and with subword
-                         dropout, which splits words in several ways, also in 1/ and 2/
+    MODEL/run/data/    the pairs, as `data/prepare.py` writes them; their ids, as `batches.py` does; the tokenizers; the
+                       classes
 
 Every task is a case of the same: a classifier's translation is the class, a text generator's the text itself.
 """
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidrio.data.prepare import CleaningOptions, Prepared, both_sides, checksum, is_made, key_of, once, prepare
+from vidrio.data.prepare import CleaningOptions, Prepared, both_sides, clean, is_made, key_of, making
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import Corpus, corpora, texts
 from vidrio.errors import DataError, RunError
@@ -31,7 +30,6 @@ from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
-ENCODINGS = 3  # with subword dropout: each pass over the data takes the next one
 # The largest vocabulary, and how many pairs it takes.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
@@ -40,12 +38,11 @@ VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """When training ends; exactly one is set. `converged`: when it gets no better."""
+    """When training ends; exactly one is set."""
 
     steps: int = 0
     epochs: float = 0
     seconds: float = 0
-    converged: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,6 @@ class Request:
     languages: tuple[str, str] = ("", "")
     clean: CleaningOptions = field(default_factory=CleaningOptions)
     vocabulary: int = 0  # 0: by the number of pairs
-    separate: bool = False  # a vocabulary for each side
     start: Start | None = None
     task: str = "translate"
     preset: str = ""
@@ -125,9 +121,9 @@ class Task:
 
     kind: str  # translate, classify or generate
     source: Tokenizer
-    target: Tokenizer  # the same one, unless the vocabularies are separate
+    target: Tokenizer  # the same one, unless a model to learn on from has two
     labels: tuple[str, ...]
-    encodings: list[Examples]  # the same pairs, split in one way or in several
+    examples: Examples
     test: Sequence[tuple[str, str]]  # texts to judge with, and their translations or classes
     held_out: Sequence[tuple[str, str]]  # the same to validate with
     prepared: Prepared
@@ -140,14 +136,13 @@ class Task:
     @cached_property
     def longest(self) -> NDArray[np.int32]:
         """The longer side of each pair, in tokens with the end token."""
-        first = self.encodings[0]
-        longer: NDArray[np.int32] = np.maximum(first.source.lengths, first.target.lengths) + 1
+        longer: NDArray[np.int32] = np.maximum(self.examples.source.lengths, self.examples.target.lengths) + 1
         return longer
 
     @property
     def tokens(self) -> int:
         """In one pass over the data."""
-        return int(self.encodings[0].source.lengths.sum() + self.encodings[0].target.lengths.sum())
+        return int(self.examples.source.lengths.sum() + self.examples.target.lengths.sum())
 
     def described(self) -> list[str]:
         """What was read, and what was left out and why."""
@@ -167,50 +162,42 @@ class Task:
         return in_memory(list(zip(*ids, strict=True)))
 
 
-def make_task(request: Request, progress: Progress, *, dropout: float = 0.0, begun: bool = False) -> Task:
+def make_task(request: Request, progress: Progress, *, begun: bool = False) -> Task:
     """What the request asks for, made now or earlier; a run that has begun refuses anything else, untouched."""
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
         request.clean,
-        languages=request.languages,
         held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
         dev=dev,
         test=test,
         least=FEWEST,
         one_sided=request.task != "translate",
     )
-    data_key = key_of(files, options)
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
-    token_key = checksum([data_key, request.vocabulary, request.separate, dropout, started])
-    if begun and not is_made(request.run / "data", data_key):
-        raise cannot_change(["the sentence pairs or how they are cleaned"])
-    if begun and not is_made(request.run / "tokens", token_key):
-        raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", files, options, progress)
-    for part, use in (("train", "learn from"), ("dev", "validate with"), ("test", "judge with" if test else "")):
-        if use and not prepared.pairs[part]:
-            found = prepared.tally.summary(prepared.pairs["train"])
-            do = "give more pairs, or other sets with --dev and --test"
-            raise DataError(f"there is nothing to {use}", found=found, do=do)
-    once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
-    progress.work = None
-    special = request.start.config.special if request.start else SpecialIds()
-    return load_task(request.run, request.task, special)
+    folder, key = request.run / "data", key_of(files, options, request.vocabulary, started)
+    if begun and not is_made(folder, key):
+        raise cannot_change(["the sentence pairs, how they are cleaned, or the tokenizer"])
+    if not is_made(folder, key):
+        with making(folder, key) as part:
+            clean(part, files, options, progress)
+            _make_tokens(part, request, progress)
+        progress.work = None
+    return load_task(request.run, request.task, request.start.config.special if request.start else SpecialIds())
 
 
 def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
     """The task as it was prepared in the run's folder."""
-    folder, prepared = run / "tokens", Prepared.load(run / "data")
-    source = Tokenizer.load(folder / "tokenizer.json", special)
-    separate = folder / "target-tokenizer.json"
+    prepared = Prepared.load(run / "data")
+    source = Tokenizer.load(prepared.folder / "tokenizer.json", special)
+    separate = prepared.folder / "target-tokenizer.json"
     target = Tokenizer.load(separate, special) if separate.exists() else source
-    repeats = [(share.pairs, share.weight) for share in prepared.shares]
+    repeats = [(corpus["pairs"], corpus["weight"]) for corpus in prepared.corpora]
     return Task(
         kind=kind,
         source=source,
         target=target,
-        labels=tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))),
-        encodings=[read(one, max(source.size, target.size), repeats) for one in sorted(folder.glob("[0-9]"))],
+        labels=tuple(json.loads((prepared.folder / "labels.json").read_text(encoding="utf-8"))),
+        examples=read(prepared.folder, max(source.size, target.size), repeats),
         test=prepared.read("test"),
         held_out=prepared.read("dev"),
         prepared=prepared,
@@ -218,40 +205,37 @@ def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
 
 
 def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
-    if not names:
-        return ()
     if request.task == "generate":
         return tuple(texts(names))
     return tuple(corpora(names, columns=request.columns, languages=request.languages))
 
 
-def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: float, progress: Progress) -> None:
-    """Learn the tokenizers (or take those of the model to learn on from), and encode the training pairs."""
-    kind, train = request.task, prepared.path("train")
-    source, target = request.start.tokenizers() if request.start else _learn_tokenizers(request, prepared, progress)
+def _make_tokens(folder: Path, request: Request, progress: Progress) -> None:
+    """Learn the tokenizer (or take those of the model to learn on from), and encode the training pairs."""
+    prepared = Prepared.load(folder)
+    uses = {"train": "learn from", "dev": "validate with"} | ({"test": "judge with"} if request.test else {})
+    for part, use in uses.items():
+        if not prepared.pairs[part]:
+            found = prepared.tally.summary(prepared.pairs["train"])
+            do = "give more pairs, or other sets with --dev and --test"
+            raise DataError(f"there is nothing to {use}", found=found, do=do)
+    progress.work = Work("learning the tokenizer")
+    source, target = request.start.tokenizers() if request.start else _learn_tokenizer(request, prepared)
     source.save(folder / "tokenizer.json")
     if target is not source:
         target.save(folder / "target-tokenizer.json")
-    labels = _labels(prepared, request.dev, request.test) if kind == "classify" else []
+    labels = _labels(prepared, request.dev, request.test) if request.task == "classify" else []
     (folder / "labels.json").write_text(json_text(labels), encoding="utf-8")
-    count = ENCODINGS if dropout else 1
-    encoding = progress.work = Work("encoding pairs", count * prepared.pairs["train"])
-    if dropout:
-        source, target = source.with_dropout(dropout), target.with_dropout(dropout)
-    encode = _encoders(kind, source, target, labels)
-    for number in range(count):
-        write(folder / str(number), both_sides(train), encode, max(source.size, target.size), encoding)
+    encoding = progress.work = Work("encoding pairs", prepared.pairs["train"])
+    encode = _encoders(request.task, source, target, labels)
+    write(folder, both_sides(prepared.path("train")), encode, max(source.size, target.size), encoding)
 
 
-def _learn_tokenizers(request: Request, prepared: Prepared, progress: Progress) -> tuple[Tokenizer, Tokenizer]:
-    """From one reading of the training pairs, evenly thinned out where they are very many."""
-    progress.work = Work("learning the tokenizer")
-    size = request.vocabulary or max(
-        size for size, threshold in VOCABULARY_FOR.items() if prepared.pairs["train"] >= threshold
-    )
+def _learn_tokenizer(request: Request, prepared: Prepared) -> tuple[Tokenizer, Tokenizer]:
+    """One for both sides, from one reading of the training pairs, evenly thinned out where they are very many."""
+    pairs = prepared.pairs["train"]
+    size = request.vocabulary or max(size for size, threshold in VOCABULARY_FOR.items() if pairs >= threshold)
     sources, targets = zip(*thin(both_sides(prepared.path("train")), MOST_TEXTS // 2), strict=True)
-    if request.separate:
-        return Tokenizer.learn(sources, size), Tokenizer.learn(targets, size)
     one = Tokenizer.learn((*sources, *targets) if request.task == "translate" else sources, size)
     return one, one
 

@@ -108,7 +108,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
             first = f"the parameters of {request.start.name}" if request.start else "random parameters"
             reporter.say(f"beginning with {first}, seed {plan.recipe.seed}")
         validate = validation(task, task.held_out)
-        for record in loop(Training(task.encodings, plan.recipe, validate, run, processes), state):
+        for record in loop(Training(task.examples, plan.recipe, validate, run, processes), state):
             reporter.watch(record)
             if state.step % SWEEP == 0:
                 return_memory()
@@ -123,8 +123,7 @@ def prepare_run(request: Request, device: torch.device, reporter: Reporter) -> N
     run, before = request.run, read_plan(request.run)
     refuse_nonsense(request, before)
     plan = None if before is None else continued(before, request)
-    dropout = request.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
-    task = make_task(request, reporter.progress, dropout=dropout, begun=before is not None)
+    task = make_task(request, reporter.progress, begun=before is not None)
     say(reporter, task.described())
     plan = plan or new_plan(request, task, device)
     say(reporter, describe_plan(plan, device, task))
@@ -220,7 +219,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
         provenance={
             "data": [str(name) for name in request.names],
             "pairs": task.pairs,
-            "left out": dict(task.prepared.tally.reasons()),
+            "left out": task.prepared.tally.skipped,
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.name, "before": trainings(start.about)} if start else {}),
             "preset": preset_of(plan.config),

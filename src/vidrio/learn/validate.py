@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from vidrio.learn import model
-from vidrio.learn.batches import Batch, Examples, collate, pad, plan
+from vidrio.learn.batches import Batch, Examples, Ids, collate, plan
 from vidrio.learn.loop import Validate
 from vidrio.learn.loss import objective, predict
 from vidrio.learn.model import Network
@@ -20,14 +20,13 @@ from vidrio.score.metrics import quick_scores
 
 JUDGED = 300  # held-out sentences that are translated at every validation
 ROOM = 8192  # tokens at a time
-SEARCHED = 3000  # source tokens at a time
 SHOWN = 3  # sample translations
 
 
 def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
     """The loss on all of the pairs; for translations also BLEU and chrF of some, for classes how many are right."""
-    held_out = task.encoded(pairs)
-    some = translated(len(pairs), JUDGED)
+    held_out, some = task.encoded(pairs), [pairs[i] for i in translated(len(pairs), JUDGED)]
+    judged = task.encoded(some)
 
     def scores(net: Network) -> dict[str, Any]:
         loss = {"loss": mean_loss(net, held_out)}
@@ -35,9 +34,8 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
             return loss | {"accuracy": accuracy(net, held_out)}
         if task.kind == "generate":
             return loss
-        sources, references = zip(*(pairs[i] for i in some), strict=True)
-        ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some])
-        translations = task.target.decode_batch(ids)
+        sources, references = zip(*some, strict=True)
+        translations = task.target.decode_batch(translate(net, judged))
         samples = list(zip(sources, translations, strict=True))[:SHOWN]
         return loss | quick_scores(translations, references) | {"samples": samples}
 
@@ -53,7 +51,7 @@ def accuracy(net: Network, held_out: Examples) -> float:
     """How many texts in a hundred get their own class."""
     right = sum(
         int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
-        for batch in batches(net, held_out)
+        for _, batch in batches(net, held_out)
     )
     return 100 * right / len(held_out)
 
@@ -62,59 +60,39 @@ def accuracy(net: Network, held_out: Examples) -> float:
 def mean_loss(net: Network, held_out: Examples) -> float:
     """−log p of the right token, on average."""
     total = predictions = 0.0
-    for batch in batches(net, held_out):
+    for _, batch in batches(net, held_out):
         total += objective(net, batch, 0.0)[1].item()
         predictions += batch.n_predictions
     return total / max(1.0, predictions)
 
 
-def batches(net: Network, held_out: Examples) -> Iterator[Batch]:
-    """The held-out pairs in batches; those too long for the model are left out."""
+def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
+    """The held-out pairs in batches, with their numbers; those too long for the model are left out."""
     for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
-        yield collate(held_out, which, net.config).to(net.positions_PD.device)
+        yield which, collate(held_out, which, net.config).to(net.positions_PD.device)
 
 
 # --- greedy search ----------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def translate(net: Network, sources: Sequence[np.ndarray], *, room: int = SEARCHED) -> list[list[int]]:
-    """The greedy translation of each source (ids without special tokens), in the same order.
-
-    An empty source, or one that is longer than the model's positions, has none.
-    """
-    special = net.config.special
-    ended = [np.append(ids, special.end) if net.config.source_end else np.asarray(ids) for ids in sources]
-    results: list[list[int]] = [[] for _ in sources]
-    lengths = [len(ids) if len(ids) <= net.config.max_positions else 0 for ids in ended]
-    for group in _groups(lengths, room):
-        for i, ids in zip(group, _search(net, [ended[i] for i in group]), strict=True):
+def translate(net: Network, examples: Examples) -> list[list[int]]:
+    """The greedy translation of each source, in their order; a pair that is too long for the model has none."""
+    results: list[list[int]] = [[] for _ in range(len(examples))]
+    for which, batch in batches(net, examples):
+        for i, ids in zip(which, _search(net, batch), strict=True):
             results[i] = ids
     return results
 
 
-def _groups(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Places of sentences of similar lengths, longest first, empty ones left out."""
-    order = sorted((i for i, length in enumerate(lengths) if length), key=lambda i: -lengths[i])
-    start = 0
-    while start < len(order):
-        size = max(1, room // lengths[order[start]])
-        yield order[start : start + size]
-        start += size
-
-
-def _search(net: Network, sources: list[np.ndarray]) -> list[list[int]]:
-    special, device = net.config.special, net.positions_PD.device
-    lengths = np.array([len(ids) for ids in sources])
-    source_BS = torch.from_numpy(pad(np.concatenate(sources), lengths, special.pad)[0]).to(device)
-    lengths_B = torch.from_numpy(lengths).to(device)
-    memory = model.encode(net, source_BS, lengths_B)
-    allowed = model.within_lengths(source_BS, lengths_B)
-
+def _search(net: Network, batch: Batch) -> list[list[int]]:
+    special, device = net.config.special, batch.source_BS.device
+    memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
+    allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
     most = min(net.config.decoding.max_length, net.config.max_positions - 1)
-    limits = [min(most, 2 * len(source) + 20) for source in sources]  # by itself: the company must not matter
+    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # whatever the company
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
-    ids_BT = torch.full((len(sources), 1), special.start, dtype=torch.long, device=device)
+    ids_BT = torch.full((len(limits), 1), special.start, dtype=torch.long, device=device)
     cache: model.KeyValueCache = {}
     for step in range(max(limits)):
         rows = model.decode(net, ids_BT[:, -1:], memory, allowed, cache, step)
