@@ -3,12 +3,13 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from parity_models import make_config, make_parameters
-from vidrio.engine.engine import as_struct
+from vidrio.engine.engine import Engine, Model, as_struct, classify, each, forced
 from vidrio.engine.weights import Weights, read_weights
 from vidrio.hypothesis import Options, Sampling
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
@@ -91,6 +92,28 @@ def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[Asked]:
     return asked
 
 
+def quantities(engine: Engine, source: Sequence[int], target: Sequence[int] = ()) -> dict[str, "memoryview[float]"]:
+    """Every quantity of a pass by its address (enc.0.self.Q.h1), as it was in the engine's memory; a classifier has no
+    target."""
+
+    def looked_at(model: Model, source: Sequence[int], target: Sequence[int]) -> dict[str, "memoryview[float]"]:
+        functions, found = model.library.functions, dict[str, "memoryview[float]"]()
+        record = functions.record_new()
+        if model.config.has_decoder:
+            forced(model, source, target, record)
+        else:
+            classify(model, source, record)
+        while place := functions.record_quantity(record, len(found)):
+            address, rows, columns = QUANTITY.unpack(model.library.read(place, QUANTITY.size))
+            values = memoryview(model.library.read(place + QUANTITY.size, 4 * rows * (columns or 1)))
+            found[address.partition(b"\0")[0].decode()] = values.cast("f", (rows, columns) if columns else (rows,))
+        functions.record_free(record)
+        return found
+
+    [found] = engine.run(partial(each, looked_at), [(source, target)])
+    return found
+
+
 def numbers(values: Sequence[int]) -> bytes:
     return struct.pack(f"<i{len(values)}i", len(values), *values)
 
@@ -101,8 +124,8 @@ def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int 
         as_struct(a.options) + numbers(a.source) + numbers(a.options.prefix) + numbers(a.options.suppressed)
         for a in asked
     )
-    model = struct.pack("<i", 1) + bytes(weights.sizes) + struct.pack("<i", len(weights.tensors) // 3)
-    model += bytes(weights.tensors) + struct.pack("<i", len(weights.data)) + bytes(weights.data)
+    model = struct.pack("<i", 1) + weights.sizes + struct.pack("<i", len(weights.tensors) // 24)
+    model += weights.tensors + struct.pack("<i", len(weights.data)) + weights.data
     return model + struct.pack("<iii", rows, steps, len(asked)) + b"".join(searches)
 
 
@@ -155,6 +178,7 @@ def _odd(rng: np.random.Generator, number: int) -> int:
 
 
 SIZES_END = 4 + 4 * 22
+QUANTITY = struct.Struct("<64s2i")  # as in record.c: its address, its rows and columns; its numbers follow
 OPTIONS = len(as_struct(Options()))
 ODD_NUMBERS = [0, 1, 2, 3, 5, 16, 17, 63, 64, 65, 127, 1000, 4096, 65536, 2**20, 2**24, 2**31 - 1, -1, -2, -(2**31)]
 ODD_FLOATS = [0.0, -0.0, 1e-45, 1e-38, 1e30, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan"), 1e9]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine_cases import quantities
 from small_models import random_sources, write_model
 from source import PACKAGE, REPOSITORY
 from vidrio.engine.engine import Engine
@@ -101,7 +102,7 @@ def bits(values: object) -> bytes:
 
 
 def assert_same_quantities(both: Both, source: list[int], target: list[int]) -> None:
-    engine, glass = both.engine.quantities(source, target), both.in_glass(source, target)
+    engine, glass = quantities(both.engine, source, target), both.in_glass(source, target)
     assert set(engine) == set(glass)
     differing = [name for name in glass if bits(engine[name]) != bits(glass[name])]
     assert not differing
@@ -170,8 +171,11 @@ def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list
     pairs = [(source, best.ids) for source, (best, *_) in zip(sources, found, strict=True)]
     suppressed = default_options(both.config).suppressed
     assert suppressed  # their share of the probability is missing in the search
-    for (best, *_), (scores, looked) in zip(found, both.engine.forced(pairs), strict=True):
-        assert bits(looked) == bits(best.attention)
+    for (source, ids), (best, *_), scores in zip(pairs, found, both.engine.forced(pairs), strict=True):
+        seen = quantities(both.engine, source, ids)
+        last = f"dec.{both.config.n_decoder_layers - 1}.cross.weights"
+        first, *others = (np.asarray(seen[f"{last}.h{h}"])[: len(ids)] for h in range(both.config.n_heads))
+        assert bits(sum(others, first) / np.float32(both.config.n_heads)) == bits(best.attention)
         assert np.allclose(scores, best.token_log_probs, atol=1e-3)
 
 
