@@ -101,8 +101,8 @@ def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int 
         as_struct(a.options) + numbers(a.source) + numbers(a.options.prefix) + numbers(a.options.suppressed)
         for a in asked
     )
-    model = struct.pack("<i", 1) + bytes(weights.sizes) + struct.pack("<i", len(weights.tensors) // 3)
-    model += bytes(weights.tensors) + struct.pack("<i", len(weights.data)) + bytes(weights.data)
+    model = struct.pack("<i", 1) + weights.sizes + struct.pack("<i", len(weights.tensors) // 24)
+    model += weights.tensors + struct.pack("<i", len(weights.data)) + weights.data
     return model + struct.pack("<iii", rows, steps, len(asked)) + b"".join(searches)
 
 

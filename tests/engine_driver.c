@@ -20,30 +20,34 @@ static void put(const void *from, size_t bytes) { fwrite(from, 1, bytes, stdout)
 static void put_number(int32_t n) { put(&n, sizeof n); }
 
 static void put_found(const Sentence *sentence, int32_t n_source) {
-  int32_t count = sentence_count(sentence);
-  put_number(count);
-  for (int32_t nth = 0; nth < count; nth++) {
-    int32_t length = sentence_length(sentence, nth);
-    size_t numbers = (size_t)length * (size_t)n_source;
-    int32_t *ids = malloc((size_t)length * 4 + 1);
-    float *log_probs = malloc((size_t)length * 4 + 1), *looked = malloc(numbers * 4 + 1);
-    double total[2];
-    put_number(sentence_read(sentence, nth, ids, log_probs, looked, total));
-    put_number(length);
-    put(ids, (size_t)length * 4), put(log_probs, (size_t)length * 4), put(looked, numbers * 4), put(total, sizeof total);
-    free(ids), free(log_probs), free(looked);
+  for (int32_t nth = 0; sentence_found(sentence, nth); nth++) {
+    const Hypothesis *h = sentence_found(sentence, nth);
+    put_number(h->length), put_number(h->ended), put(&h->total, sizeof h->total), put(&h->score, sizeof h->score);
+    for (int32_t t = 0; t < h->length; t++) {
+      const Token *token = &hypothesis_tokens(h)[t];
+      put_number(token->id), put(&token->log_prob, sizeof token->log_prob);
+      put(sentence_attention(sentence) + (size_t)token->looked * (size_t)n_source, (size_t)n_source * 4);
+    }
   }
 }
 
 static void put_record(Record *record) {
-  put_number(record_count(record));
-  for (int32_t n = 0; n < record_count(record); n++) {
-    const Quantity *q = record_quantity(record, n);
+  int32_t numbers;
+  for (int32_t n = 0; n < record_count(record); n += HEADER + numbers) {
+    const Quantity *q = (const Quantity *)(record_quantities(record) + n);
+    numbers = q->rows * (q->columns ? q->columns : 1);
     put_number((int32_t)strlen(q->address));
     put(q->address, strlen(q->address));
     put_number(q->rows), put_number(q->columns);
-    put(record_values(record, n), (size_t)q->rows * (size_t)(q->columns ? q->columns : 1) * 4);
+    put(q->values, (size_t)numbers * 4);
   }
+}
+
+// What a pass has found, so many numbers, and all on the way.
+static void put_pass(float *found, size_t numbers, Record *record) {
+  put_number(found != NULL);
+  if (found) put(found, numbers * 4), put_record(record);
+  let_go(found), record_free(record);
 }
 
 // All sentences of a case side by side, at most so many steps; then each by itself as a forced pass.
@@ -55,25 +59,16 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
     Options *options = get(sizeof *options);
     int32_t *ids[3], count[3];
     for (int k = 0; k < 3; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
-    sentences[i] = search_add(search, options, ids[0], count[0], ids[1], count[1], ids[2], count[2]);
+    sentences[i] = search_add(search, ids[0], count[0], options, ids[1], count[1], ids[2], count[2]);
     lengths[i] = count[0];
     put_number(sentences[i] != NULL);
     Record *record = record_new();
-    float *log_probs = malloc((size_t)(count[1] + 1) * 4), *looked = malloc((size_t)(count[1] + 1) * (size_t)count[0] * 4 + 1);
-    int32_t found = forced(model, record, ids[0], count[0], ids[1], count[1], log_probs, looked);
-    put_number(found);
-    if (found > 0) put(log_probs, (size_t)found * 4), put(looked, (size_t)found * (size_t)count[0] * 4), put_record(record);
-    record_free(record);
-    if (model->size[SHAPE] == 1) {
-      record = record_new();
-      float *probabilities = malloc((size_t)model->size[N_CLASSES] * 4);
-      int32_t classes = classify(model, record, ids[0], count[0], probabilities);
-      put_number(classes);
-      if (classes > 0) put(probabilities, (size_t)classes * 4), put_record(record);
-      record_free(record);
-      free(probabilities);
-    }
-    free(log_probs), free(looked), free(options);
+    float *found = forced(model, record, ids[0], count[0], ids[1], count[1]);
+    put_pass(found, (size_t)count[1] + 1, record);
+    record = record_new();
+    found = classify(model, record, ids[0], count[0]);
+    put_pass(found, (size_t)model->size[N_CLASSES], record);
+    free(options);
     for (int k = 0; k < 3; k++) free(ids[k]);
   }
   for (int32_t left = n; left && steps > 0; steps -= 3) left = search_run(search, 3);

@@ -14,17 +14,16 @@ async function translate(given, module) {
   const whole = (ids) => put(new Uint8Array(Int32Array.from(ids).buffer));
   const data = bytes(given.data);
   const tensors = bytes(given.tensors);
-  const model = engine.model_load(put(bytes(given.sizes)), put(tensors), tensors.length / 24, put(data), BigInt(data.length));
+  const model = engine.model_load(put(bytes(given.sizes)), put(tensors), tensors.length / 24, put(data), data.length);
   const search = engine.search_new(model, 32);
   const options = put(bytes(given.options));
-  const sentences = given.sentences.map((ids) => engine.search_add(search, options, whole(ids), ids.length, 0, 0, 0, 0));
+  const sentences = given.sentences.map((ids) => engine.search_add(search, whole(ids), ids.length, options, 0, 0, 0, 0));
   while (engine.search_run(search, 100));
   return sentences.map((sentence) => {
-    const length = engine.sentence_length(sentence, 0);
-    const ids = whole(Array(length).fill(0));
-    const logProbs = whole(Array(length).fill(0));
-    engine.sentence_read(sentence, 0, ids, logProbs, 0, 0);
-    return [ids, logProbs].map((place) => [...new Int32Array(engine.memory.buffer, place, length)]);
+    const best = engine.sentence_found(sentence, 0);
+    const [length] = new Int32Array(engine.memory.buffer, best, 1);
+    const tokens = new Int32Array(engine.memory.buffer, engine.hypothesis_tokens(best), 3 * length);
+    return [0, 2].map((part) => [...tokens].filter((_, n) => n % 3 === part)); // the ids, and the bits of log p
   });
 }
 

@@ -16,10 +16,9 @@ import pytest
 from engine_cases import random_asked, random_model
 from parity_models import make_parameters
 from small_models import random_sources, rewrite_config, write_model
-from vidrio.engine.engine import ROWS, Engine
+from vidrio.engine.engine import ROWS, Engine, load_model
 from vidrio.engine.library import BUILT, CHOICES, MODULES, NATIVE, WISH, Wasm, native_path, opener
-from vidrio.engine.loaded import loader
-from vidrio.engine.wasm import Module, Wasmtime
+from vidrio.engine.wasm import instances
 from vidrio.engine.weights import read_weights
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Options
@@ -78,20 +77,18 @@ def test_a_search_agrees_with_its_score_its_attention_and_its_quantities(engine:
     sources += sources
     pairs = [(source, best.ids) for source, [best, _] in zip(sources, found, strict=True)]
     assert {best.ended for best, _ in found} == {True, False}
-    for (source, ids), (best, second), (scores, looked) in zip(pairs, found, engine.forced(pairs), strict=True):
+    for (source, ids), (best, second), scores in zip(pairs, found, engine.forced(pairs), strict=True):
         assert best.score >= second.score
         assert best.log_prob == sum(best.token_log_probs)
         assert best.score in (best.log_prob, best.log_prob / len(best.token_log_probs))
         assert tuple(scores[: len(best.token_log_probs)]) == best.token_log_probs
         assert len(scores) == len(ids) + 1
-        quantities = engine.quantities(source, ids)
+        seen = engine.quantities(source, ids)
         last = f"dec.{config.n_decoder_layers - 1}.cross.weights"
-        heads = np.stack([np.asarray(quantities[f"{last}.h{h}"]) for h in range(config.n_heads)])
-        np.testing.assert_allclose(
-            heads.mean(axis=0)[: len(ids)], np.reshape(looked, (len(ids), len(source))), rtol=1e-6
-        )
-        assert looked.tobytes() == (best.attention.tobytes() if best.attention else b"")
-        probs = np.asarray(quantities["out.prob"])
+        heads = np.stack([np.asarray(seen[f"{last}.h{h}"]) for h in range(config.n_heads)])
+        if ids:
+            np.testing.assert_allclose(heads.mean(axis=0)[: len(ids)], best.attention, rtol=1e-6)
+        probs = np.asarray(seen["out.prob"])
         chosen = probs[np.arange(len(ids) + 1), [*ids, config.special.end]]
         np.testing.assert_allclose(np.log(chosen), scores, atol=1e-4)
 
@@ -225,16 +222,16 @@ def test_numbers_of_other_types_and_at_odd_addresses_are_read(tmp_path: Path) ->
 
 
 def test_which_models_multiply_in_whole_numbers(folder: Path, config: ModelConfig, tmp_path: Path) -> None:
-    assert read_weights(folder, config).sizes[-1] == 0
+    assert read_weights(folder, config).sizes[-4:] == bytes(4)
     write_model(tmp_path / "int_array")
     parameters = quantise(
         make_parameters(read_config(tmp_path / "int_array")[0]), read_config(tmp_path / "int_array")[0]
     )
     write_parameters(tmp_path / "int_array", parameters)
     rewrite_config(tmp_path / "int_array")
-    assert read_weights(tmp_path / "int_array", read_config(tmp_path / "int_array")[0]).sizes[-1] == 1
+    assert read_weights(tmp_path / "int_array", read_config(tmp_path / "int_array")[0]).sizes[-4] == 1
     large = write_model(tmp_path / "large", d_ff=8000)
-    assert read_weights(tmp_path / "large", large).sizes[-1] == 1
+    assert read_weights(tmp_path / "large", large).sizes[-4] == 1
 
 
 def test_a_damaged_model_is_refused_with_a_reason(wish: str, tmp_path: Path) -> None:
@@ -254,15 +251,15 @@ def test_a_damaged_model_is_refused_with_a_reason(wish: str, tmp_path: Path) -> 
 
 
 def test_a_model_that_is_too_large_for_webassembly_is_refused() -> None:
-    module = Module(BUILT / MODULES["wasm"])
+    new = instances(BUILT / MODULES["wasm"])
 
     def small() -> Wasm:
-        instance = Wasmtime(module)
+        instance = new()
         instance.store.set_limits(memory_size=12 << 20)
         return Wasm(instance)
 
     with pytest.raises(ModelError, match="no memory for"):
-        loader(find("en-es"), read_config(find("en-es"))[0], small)
+        load_model(find("en-es"), read_config(find("en-es"))[0], small())
 
 
 @pytest.mark.parametrize("rows", [1, 5, ROWS])
@@ -280,7 +277,7 @@ def test_no_result_depends_on_how_many_rows_share_a_step(
 def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: ModelConfig) -> None:
     with pytest.raises(InputError, match="longer than the model's positions"):
         engine.search([[5] * 49], USUAL)
-    with pytest.raises(ConfigError, match="this search cannot be done"):
+    with pytest.raises(InputError, match="none of this model's"):
         engine.search([[5, 1000, 3]], USUAL)
     with pytest.raises(InputError, match="none of this model's"):
         engine.forced([([5, 3], [1000])])
@@ -294,11 +291,11 @@ def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: 
 
 
 def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no build 'fast'"):
+    with pytest.raises(ConfigError, match="VIDRIO_ENGINE is 'fast'"):
         opener("fast")
     monkeypatch.setattr("vidrio.engine.library.BUILT", tmp_path)
     for name in NATIVE:
-        with pytest.raises(ConfigError, match=f"the build '{name}' of the engine does not run here"):
+        with pytest.raises(ConfigError, match="no build of the engine runs here"):
             opener(name)
     assert set(CHOICES) == {"auto", *NATIVE, *MODULES}
     (tmp_path / MODULES["wasm"]).write_bytes((BUILT / MODULES["wasm"]).read_bytes())
@@ -347,7 +344,7 @@ def test_callers_may_come_from_anywhere_while_others_leave(large: Engine) -> Non
                 return True
             return False
         if kind == 1:
-            return len(large.forced([(source, source[:3])])[0].log_probs) == 4
+            return len(large.forced([(source, source[:3])])[0]) == 4
         return bits(large.search([source], options)) == expected[n % 4]
 
     with ThreadPoolExecutor(8) as pool:

@@ -7,17 +7,18 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+import wasmtime
 
 import chromium
 from engine_cases import Asked, case, random_asked, random_case, random_model
 from vidrio.engine import build
-from vidrio.engine.engine import Engine, as_struct
+from vidrio.engine.engine import Engine, as_struct, load_model
 from vidrio.engine.library import BUILT, Library, Native, Wasm, supports
-from vidrio.engine.loaded import loader
-from vidrio.engine.wasm import Module, Wasmtime
+from vidrio.engine.wasm import instances
 from vidrio.engine.weights import read_weights
 from vidrio.hypothesis import Hypothesis, Options, default_options
 from vidrio.model.find import find
@@ -49,8 +50,8 @@ def builds(modules: Path) -> dict[str, Callable[[], Library]]:
     """What opens each of the builds that run here, compiled now."""
     folder, found = modules, dict[str, Callable[[], Library]]()
     for name in build.WEBASSEMBLY:
-        module = Module(folder / name)
-        found[name] = lambda module=module: Wasm(Wasmtime(module))
+        new = instances(folder / name)
+        found[name] = lambda new=new: Wasm(new())
     for name in filter(build.here, build.NATIVE):
         kind = name.rpartition("-")[2].partition(".")[0]
         if kind == "plain" or supports(kind):
@@ -75,7 +76,7 @@ def results(engine: Engine, has_decoder: bool, asked: list[Asked]) -> list[objec
     for a in asked:
         found += bits(engine.search([a.source], a.options))
         pair = (a.source, a.options.prefix)
-        found += [(scores, looked.tobytes()) for scores, looked in engine.forced([pair])]
+        found += engine.forced([pair])
         found.append({k: v.tobytes() for k, v in engine.quantities(*pair).items()})
     return found
 
@@ -88,7 +89,7 @@ def test_all_builds_compute_the_same_bits_with_models_of_all_kinds(
         asked = random_asked(config, seed, 3)
         found = {}
         for name, open_library in builds.items():
-            engine = Engine(loader(tmp_path / str(seed), config, open_library), config, 1)
+            engine = Engine(partial(load_model, tmp_path / str(seed), config, open_library()), 1)
             found[name] = results(engine, config.has_decoder, asked)
         first, *others = found
         assert found[first], seed
@@ -106,7 +107,7 @@ def test_all_builds_translate_the_same_with_the_packaged_models(
     sources = [(*tokenizer.encode(sentence), config.special.end) for sentence in SENTENCES]
     found = {}
     for name, open_library in builds.items():
-        engine = Engine(loader(folder, config, open_library), config, 1)
+        engine = Engine(partial(load_model, folder, config, open_library()), 1)
         usual = default_options(config)
         found[name] = [*bits(engine.search(sources, usual)), *bits(engine.search(sources[:3], Options(beam=1)))]
     first, *others = found.values()
@@ -118,7 +119,7 @@ def test_the_modules_that_are_shipped_are_made_of_the_source(name: str, modules:
     made, shipped = (modules / name).read_bytes(), (BUILT / name).read_bytes()
     assert made == shipped, "make engine, and commit what changed"
     assert str(REPOSITORY).encode() not in made
-    module = Module(modules / name).module
+    module = wasmtime.Module.from_file(wasmtime.Engine(), str(modules / name))
     assert not module.imports, "a page would have to supply what is imported"
 
 
@@ -172,7 +173,7 @@ def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]
     names = list(build.WEBASSEMBLY)
     given = {
         "modules": [(BUILT / name).read_bytes() for name in names],
-        **{"sizes": bytes(weights.sizes), "tensors": bytes(weights.tensors), "data": bytes(weights.data)},
+        **{"sizes": weights.sizes, "tensors": weights.tensors, "data": weights.data},
         **{"options": as_struct(options), "sentences": sources},
     }
     text = json.dumps(given, default=lambda data: base64.b64encode(data).decode())
@@ -181,7 +182,7 @@ def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]
     page.write_text(f"<body></body><script>const given = {text};\n{script}</script>", encoding="utf-8")
     opened = chromium.open_page(page)
     found = json.loads(opened.dom.partition("<body>")[2].partition("</body>")[0])
-    engine = Engine(loader(folder, config, builds[names[0]]), config, 1)
+    engine = Engine(partial(load_model, folder, config, builds[names[0]]()), 1)
     for module in found:
         assert len(module) == len(sources) == 60
         for (ids, log_probs), [best] in zip(module, engine.search(sources, options), strict=True):

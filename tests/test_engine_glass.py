@@ -170,8 +170,11 @@ def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list
     pairs = [(source, best.ids) for source, (best, *_) in zip(sources, found, strict=True)]
     suppressed = default_options(both.config).suppressed
     assert suppressed  # their share of the probability is missing in the search
-    for (best, *_), (scores, looked) in zip(found, both.engine.forced(pairs), strict=True):
-        assert bits(looked) == bits(best.attention)
+    for (source, ids), (best, *_), scores in zip(pairs, found, both.engine.forced(pairs), strict=True):
+        seen = both.engine.quantities(source, ids)
+        last = f"dec.{both.config.n_decoder_layers - 1}.cross.weights"
+        first, *others = (np.asarray(seen[f"{last}.h{h}"])[: len(ids)] for h in range(both.config.n_heads))
+        assert bits(sum(others, first) / np.float32(both.config.n_heads)) == bits(best.attention)
         assert np.allclose(scores, best.token_log_probs, atol=1e-3)
 
 

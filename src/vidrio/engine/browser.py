@@ -6,9 +6,6 @@ from typing import Any
 
 import js
 
-# JavaScript gives a WebAssembly function an int64 as a BigInt only, and Python's small numbers become no BigInt.
-LAST_AS_INT64 = js.Function.new("f", "return (...given) => f(...given.slice(0, -1), BigInt(given.at(-1)))")
-
 
 class Browser:
     """An instance with a memory of its own."""
@@ -19,8 +16,6 @@ class Browser:
         exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(_as_array(wasm))).exports
         exports._initialize()
         self._exports = {name: getattr(exports, name) for name in exports.object_keys()}
-        if "model_load" in self._exports:
-            self._exports["model_load"] = LAST_AS_INT64(self._exports["model_load"])
 
     def call(self, name: str, *numbers: int) -> int:
         return self._exports[name](*numbers) or 0
@@ -29,10 +24,7 @@ class Browser:
         if len(data):
             self._view(address, len(data)).assign(data)
 
-    def read(self, address: int, size: int = -1) -> bytes:
-        if size < 0:
-            address &= 0xFFFFFFFF
-            size = js.Uint8Array.new(self._exports["memory"].buffer).indexOf(0, address) - address
+    def read(self, address: int, size: int) -> bytes:
         found: bytes = self._view(address, size).to_bytes()
         return found
 

@@ -8,7 +8,6 @@ nobody needs a compiler; a test makes them again and compares. `--all` makes the
 import platform
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from vidrio.engine.library import FUNCTIONS
@@ -18,19 +17,11 @@ HERE = Path(__file__).parent
 SOURCE, BUILT = HERE / "c", HERE / "built"
 
 # No fast-math and no contraction: a sum is rounded where the source says, on every processor.
-FLAGS = [
-    "-std=gnu11",
-    "-O3",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-sanitize=all",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all", *WARNINGS]
 SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # neither debug information nor the path of this machine
 
-# What is built: the compiler's target, and the processor or its features. docs/design.md says which is chosen when.
+# What is built: the compiler's target, and the processor or its features (docs/engine.md).
 WEBASSEMBLY = {
     "engine.wasm": ["wasm32-wasi", "-msimd128", "-mrelaxed-simd"],
     "engine-core.wasm": ["wasm32-wasi", "-msimd128"],  # without relaxed SIMD, which Safari lacks
@@ -41,7 +32,6 @@ NATIVE = {
     "linux-x86_64-avx2.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v3"],
     "linux-x86_64-vnni.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v4+avx512vnni"],
     "linux-aarch64-plain.so": ["aarch64-linux-gnu.2.17"],
-    "darwin-x86_64-avx2.dylib": ["x86_64-macos", "-mcpu=x86_64_v3"],
     "darwin-arm64-plain.dylib": ["aarch64-macos"],
     "windows-amd64-avx2.dll": ["x86_64-windows-gnu", "-mcpu=x86_64_v3"],
 }
@@ -63,7 +53,8 @@ def compile_to(folder: Path, name: str) -> None:
         [*command, "-o", str(folder / name), str(SOURCE / source)], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise VidrioError(f"{name} cannot be compiled", found=done.stderr.strip()[-2000:], do="mend the source")
+        found = done.stderr.strip()[-2000:]
+        raise VidrioError(f"{name} cannot be compiled", found=found, do="mend the source, or pip install ziglang")
 
 
 def here(name: str) -> bool:
@@ -72,8 +63,6 @@ def here(name: str) -> bool:
 
 
 def main(arguments: list[str]) -> None:
-    if find_spec("ziglang") is None:
-        raise VidrioError("there is no compiler", found="ziglang is not installed", do="pip install ziglang")
     names = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if "--all" in arguments or here(name))]
     for name in names:
         compile_to(BUILT, name)

@@ -1,202 +1,254 @@
 """Ids → hypotheses, by the engine: the C in `c/`, as machine code or as WebAssembly (docs/design.md says why).
 
-All calls share one queue, and their requests share batches: no result depends on its neighbours.
-
-There are as many batches as workers, but no thread that waits for work. A caller takes a free batch and works on it
-until its own results are there; whatever else is in the batch then goes to a helper, a thread that ends when nothing is
-left to do. A caller that finds no batch free waits. So a single sentence is translated by the thread that asked (a
-browser has no other), and a short call never waits for the whole of a long one: calls take turns.
+A call works in the thread that made it, so a single sentence takes no other (a browser has none). Where there are more,
+helpers take some of them: threads that end with the call, as many as no other call has. Each thread searches for its
+sentences side by side; no result depends on its neighbours. No call waits for another: the system lets all threads take
+turns. All of them use one model; but an instance of WebAssembly, with its own model, is for one thread at a time, so
+each thread takes an idle one, or a new one, which is kept for the next.
 """
 
-import ctypes
-import os
 import struct
 import threading
-import weakref
 from array import array
-from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
-from vidrio.engine.library import opener
-from vidrio.engine.loaded import Forced, Model, classify, forced, loader, quantities
-from vidrio.errors import ConfigError, InputError, VidrioError
+from vidrio.engine.library import Library, opener
+from vidrio.engine.weights import read_weights
+from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Options, Pair, Sampling
 from vidrio.model.config import ModelConfig
 
 ROWS = 32  # hypotheses that go through the decoder together
+WAITING = 16  # more of them wait in a search, so that they begin as soon as others end
 STEPS = 4  # decoding steps between two looks at what has ended
-TURN_SECONDS = 0.015  # how long a thread works before it looks for new requests
-POLL_SECONDS = 0.05  # how long a caller waits before it asks again whether to stop
 LARGEST = 2**31 - 1
+FOUND = struct.Struct("<2i2d")  # how `Hypothesis` of search.c begins: length, ended, log p, score
+QUANTITY = struct.Struct("<64s2i")  # how `Quantity` of record.c begins: its address, its rows and columns
+TOKEN = struct.Struct("<2if")  # `Token` of search.c: id, its row of the attention, log p
 
 Stopped = Callable[[], bool] | None  # says whether the results are no longer wanted
 
 
+@dataclass(frozen=True)
+class Model:
+    """A model in a library's memory."""
+
+    library: Library
+    address: int
+    config: ModelConfig
+
+    def __del__(self) -> None:
+        if self.library.shares_models:  # else the instance goes with its one model
+            self.library.functions.model_free(self.address)
+
+
+def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
+    """A folder's model, refused with a reason if it is damaged."""
+    weights = read_weights(folder, config)
+    try:
+        address = library.functions.model_load(*weights.arguments)
+        problem = library.read(library.functions.model_problem(), 80).partition(b"\0")[0].decode()
+    except MemoryError as error:
+        address, problem = 0, f"no memory for {len(weights.data):,} bytes: {error}"
+    if not address:
+        raise ModelError(f"the engine cannot use {folder}", found=problem, do="use an undamaged model folder")
+    return Model(library, address, config)
+
+
+class Call:
+    """Items to work on, each by whichever thread takes it, and what came of them."""
+
+    def __init__(self, items: Sequence[Any], threads: int) -> None:
+        self.waiting = enumerate(items)
+        self.share = -(-len(items) // threads)  # as many as a thread may take at a time, to leave some for the others
+        self.found: dict[int, Any] = {}
+        self.error: BaseException | None = None
+        self.over = False  # nobody waits any more
+
+
+Work = Callable[[Call, Model], None]  # takes items of a call until none is left
+
+
 class Engine:
-    """A loaded model. Safe to use from many threads, and in the child of a fork.
+    """A loaded model. Safe to use from many threads.
 
     Source ids have their end token, if the model wants one; target ids have neither start nor end.
     """
 
-    def __init__(self, load: Callable[[], Model], config: ModelConfig, workers: int) -> None:
-        self._config = config
-        self._workers = Workers(load, workers)
+    def __init__(self, load: Callable[[], Model], workers: int) -> None:
+        first = load()  # a damaged one is refused here
+        self._load: Callable[[], Model] = (lambda: first) if first.library.shares_models else load
+        self._idle = [first]  # models that no thread uses
+        self._helpers = threading.Semaphore(workers - 1)
 
     @staticmethod
     def load(folder: Path, config: ModelConfig, *, workers: int = 1) -> "Engine":
-        """The engine for a model folder. At most `workers` threads work at the same time."""
-        return Engine(loader(folder, config, opener()), config, workers)
+        """The engine for a model folder. At most `workers` threads work on a call."""
+        open_library = opener()
+        return Engine(lambda: load_model(folder, config, open_library()), workers)
 
     def search(
         self, sources: Sequence[Sequence[int]], options: Options, stopped: Stopped = None
     ) -> list[list[Hypothesis]]:
         """For each source the best hypotheses, best first; CancelledError once `stopped` returns true."""
-        self._check_lengths(sources, options.max_length)
-        return self._workers.run([SearchRequest(source, options) for source in sources], stopped)
+        return self.run(partial(search, options, stopped), sources)
 
-    def forced(self, pairs: Sequence[Pair]) -> list[Forced]:
-        """How likely the model finds each target, given its source."""
-        self._check_pairs(pairs)
-        return self._workers.run([partial(forced, *pair) for pair in pairs])
+    def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
+        """How likely the model finds each target, given its source: log p of each token, and of the end token."""
+        return self.run(partial(each, forced), pairs)
 
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
         """The probabilities of a classifier's classes for each source."""
-        self._check_lengths(sources, 0)
-        return self._workers.run([partial(classify, source, self._config.n_classes) for source in sources])
+        return self.run(partial(each, classify), [(source,) for source in sources])
 
     def quantities(self, source: Sequence[int], target: Sequence[int] = ()) -> dict[str, "memoryview[float]"]:
         """Every quantity of a pass by its address (enc.0.self.Q.h1), as it was in the engine's memory; a classifier has
         no target."""
-        self._check_pairs([(source, target)])
-        [found] = self._workers.run([partial(quantities, source, target, self._config)])
-        return found
+        [found] = self.run(partial(each, quantities), [(source, target)])
+        return dict(found)
 
-    def _check_pairs(self, pairs: Sequence[Pair]) -> None:
-        self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
+    def run(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        """What the work makes of each item, in order."""
+        count = 0
+        while count < len(items) - 1 and self._helpers.acquire(blocking=False):
+            count += 1
+        call = Call(items, 1 + count)
+        helpers = [threading.Thread(target=self._help, args=(work, call), daemon=True) for _ in range(count)]
+        for helper in helpers:
+            helper.start()
+        try:
+            self._take_part(work, call)
+            for helper in helpers:
+                helper.join()
+        finally:
+            call.over = True
+        if call.error:
+            raise call.error
+        return [call.found[place] for place in range(len(items))]
 
-    def _check_lengths(self, sources: Sequence[Sequence[int]], longest_target: int) -> None:
-        limit = self._config.max_positions
-        longest = max((len(ids) for ids in sources), default=0)
-        if longest > limit or longest_target > limit:
-            raise InputError(
-                "the text is longer than the model's positions",
-                found=f"{longest} tokens to read and up to {longest_target} to write; the model holds {limit}",
-                do="shorten or split the text; nothing was cut off silently",
-            )
+    def _help(self, work: Work, call: Call) -> None:
+        self._take_part(work, call)
+        self._helpers.release()
 
+    def _take_part(self, work: Work, call: Call) -> None:
+        """Work on a call. An instance in which this failed is not used again."""
+        try:
+            model = self._model()
+            work(call, model)
+            self._idle.append(model)
+        except BaseException as error:
+            call.error, call.over = call.error or error, True
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
-class SearchRequest(NamedTuple):
-    """A source to translate."""
-
-    source: Sequence[int]
-    options: Options
-
-
-Request = SearchRequest | Callable[[Model], Any]
-
-
-class Call:
-    """A caller that waits for the results of some requests."""
-
-    def __init__(self, requests: Sequence[Request]) -> None:
-        self.waiting = deque(Job(self, place, request) for place, request in enumerate(requests))
-        self.results: list[Any] = [None] * len(requests)
-        self.missing = len(requests)
-        self.error: BaseException | None = None
-        self.cancelled = False
-
-    @property
-    def is_over(self) -> bool:
-        return not self.missing or self.error is not None or self.cancelled
+    def _model(self) -> Model:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._load()
 
 
-class Job(NamedTuple):
-    """One request of a call."""
-
-    call: Call
-    place: int
-    request: Request
-
-    @property
-    def width(self) -> int:
-        """How many hypotheses it adds to a step."""
-        return self.request.options.beam if isinstance(self.request, SearchRequest) else 1
-
-    def receive(self, result: object) -> None:
-        """A result, or the exception that it ended in. After an interrupt it may come twice; then the first counts."""
-        if isinstance(result, BaseException):
-            self.call.error = result
-        elif self.call.results[self.place] is None:
-            self.call.results[self.place] = result
-            self.call.missing -= 1
+# --- work -------------------------------------------------------------------------------------------------------------
 
 
-# --- a batch ----------------------------------------------------------------------------------------------------------
+def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None:
+    """Search for sentences side by side; as some are done, others begin."""
+    functions = model.library.functions
+    begun = dict[int, tuple[int, Sequence[int]]]()  # by the addresses of their sentences
+    given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
+    most = min(call.share, (ROWS + WAITING) // (options.n_best if options.sampling else options.beam) or 1)
+    address = functions.search_new(model.address, ROWS)
+    try:
+        while not call.over:
+            while len(begun) < most and (item := next(call.waiting, None)):
+                sentence = functions.search_add(address, *as_ids(item[1]), *given)
+                if not sentence:
+                    raise refusal(model.config, item[1], options.max_length)
+                begun[sentence] = item
+            if not begun:
+                return
+            if stopped and stopped():
+                from concurrent.futures import CancelledError
+
+                raise CancelledError
+            functions.search_run(address, STEPS)
+            while sentence := functions.search_next(address):
+                place, source = begun.pop(sentence)
+                call.found[place] = hypotheses(model.library, sentence, source, options)
+                functions.search_drop(address, sentence)
+    finally:
+        functions.search_free(address)
 
 
-class Search:
-    """Sentences that are searched for side by side, in a library's memory. Each is known by its address there."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self._functions = model, model.library.functions
-        self._address: int = self._functions.search_new(model.address, ROWS)
-
-    def __del__(self) -> None:
-        self.model.library.free("search_free", self._address)
-
-    def add(self, request: SearchRequest) -> int:
-        """Add a sentence → its address."""
-        (source, o), given = request, list[Any]()
-        for ids in (source, o.prefix, o.suppressed):
-            given += (array("i", ids).tobytes(), len(ids))
-        address: int = self._functions.search_add(self._address, as_struct(o), *given)
-        if not address:
+def hypotheses(library: Library, sentence: int, source: Sequence[int], options: Options) -> list[Hypothesis]:
+    """What was found for a sentence, best first."""
+    found, width = list[Hypothesis](), 4 * len(source)
+    while address := library.functions.sentence_found(sentence, len(found)):
+        length, ended, log_prob, score = FOUND.unpack(library.read(address, FOUND.size))
+        if not ended and length < options.max_length:
             raise ConfigError(
-                "this search cannot be done",
-                found=f"{len(source)} tokens to read, at most {o.max_length} to write, a prefix of {len(o.prefix)}",
-                do="change the options, or shorten the text",
+                "no token is left to choose from",
+                found="all tokens are forbidden at some step, or the model computes NaN",
+                do="allow more: fewer suppressed tokens, a larger or no no_repeat_ngram",
             )
-        return address
+        tokens = library.read(library.functions.hypothesis_tokens(address), TOKEN.size * length)
+        ids, looked, log_probs = zip(*TOKEN.iter_unpack(tokens), strict=True)
+        ids, looked = ids[: length - ended], looked[: length - ended]
+        rows = library.read(library.functions.sentence_attention(sentence), width * (1 + max(looked, default=-1)))
+        attention = b"".join(rows[width * row : width * (row + 1)] for row in looked)
+        shown = memoryview(attention).cast("f", (len(ids), len(source))) if attention else None
+        found.append(Hypothesis(ids, log_prob, score, log_probs, bool(ended), shown))
+    return found
 
-    def run(self) -> None:
-        """Some steps of all sentences."""
-        self._functions.search_run(self._address, STEPS)
 
-    def next(self) -> int:
-        """A sentence that is done and not dropped yet; 0 if there is none."""
-        return self._functions.search_next(self._address) or 0
+def each(ask: Callable[..., Any], call: Call, model: Model) -> None:
+    """One item after the other."""
+    for place, item in call.waiting:
+        if call.over:
+            return
+        call.found[place] = ask(model, *item)
 
-    def read(self, address: int, request: SearchRequest) -> list[Hypothesis]:
-        """What was found for a sentence, best first."""
-        hypotheses, sources = [], len(request.source)
-        for nth in range(self._functions.sentence_count(address)):
-            length = self._functions.sentence_length(address, nth)
-            ids, log_probs = (ctypes.c_int32 * length)(), (ctypes.c_float * length)()
-            attention, total = (ctypes.c_float * (length * sources))(), (ctypes.c_double * 2)()
-            ended = bool(self._functions.sentence_read(address, nth, ids, log_probs, attention, total))
-            if not ended and length < request.options.max_length:
-                raise ConfigError(
-                    "no token is left to choose from",
-                    found="all tokens are forbidden at some step, or the model computes NaN",
-                    do="allow more: fewer suppressed tokens, a larger or no no_repeat_ngram",
-                )
-            tokens, rows = tuple(ids[: length - ended]), None
-            if tokens and sources:
-                shape = (len(tokens), sources)
-                rows = memoryview(attention).cast("B")[: 4 * len(tokens) * sources].cast("f", shape)
-            hypotheses.append(Hypothesis(tokens, total[0], total[1], tuple(log_probs), ended, rows))
-        return hypotheses
 
-    def drop(self, address: int) -> None:
-        """Forget a sentence, done or not."""
-        self._functions.search_drop(self._address, address)
+def forced(model: Model, source: Sequence[int], target: Sequence[int], record: int = 0) -> list[float]:
+    """The log-probabilities of a target and of the end token after it. `record` gets all quantities of the pass."""
+    found = model.library.functions.forced(model.address, record, *as_ids(source), *as_ids(target))
+    if not found:
+        raise refusal(model.config, source, len(target) + 1)
+    return numbers(model.library, found, len(target) + 1)
+
+
+def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float]:
+    """The probabilities of a classifier's classes."""
+    found = model.library.functions.classify(model.address, record, *as_ids(source))
+    if not found:
+        raise refusal(model.config, source, 0)
+    return numbers(model.library, found, model.config.n_classes)
+
+
+def quantities(model: Model, source: Sequence[int], target: Sequence[int]) -> dict[str, "memoryview[float]"]:
+    library, functions = model.library, model.library.functions
+    record = functions.record_new()
+    try:
+        if model.config.has_decoder:
+            forced(model, source, target, record)
+        else:
+            classify(model, source, record)
+        # Read at once: in a browser, a look into the engine's memory takes longer than most quantities.
+        recorded = memoryview(library.read(functions.record_quantities(record), 4 * functions.record_count(record)))
+    finally:
+        functions.record_free(record)
+    found, at = dict[str, "memoryview[float]"](), 0
+    while at < len(recorded):
+        address, rows, columns = QUANTITY.unpack_from(recorded, at)
+        start, at = at + QUANTITY.size, at + QUANTITY.size + 4 * rows * (columns or 1)
+        values = recorded[start:at].cast("f", (rows, columns) if columns else (rows,))
+        found[address.partition(b"\0")[0].decode()] = values
+    return found
+
+
+# --- what goes into the library's memory, and out of it ---------------------------------------------------------------
 
 
 def as_struct(o: Options) -> bytes:
@@ -206,162 +258,25 @@ def as_struct(o: Options) -> bytes:
     return struct.pack("<7iI3f", *numbers, o.sampling is not None, s.seed, o.length_penalty, s.temperature, s.top_p)
 
 
-class Batch:
-    """The jobs of one thread. If an exception interrupts it between two calls of the engine, it can still go on."""
-
-    def __init__(self, load: Callable[[], Model]) -> None:
-        self._load = load
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin afresh: after a failure of the engine nothing in its memory can be trusted."""
-        self._search: Search | None = None
-        self._begun: dict[int, Job] = {}  # by the addresses of their sentences
-        self._waiting = deque[Job]()
-
-    @property
-    def jobs(self) -> list[Job]:
-        """The jobs that are not done."""
-        return [*self._begun.values(), *self._waiting]
-
-    @property
-    def room(self) -> int:
-        """For how many more hypotheses: some wait in the search, so that they begin as soon as others end."""
-        return ROWS + ROWS // 2 - sum(job.width for job in self.jobs)
-
-    def take(self, job: Job) -> None:
-        self._waiting.append(job)
-
-    def forget(self) -> None:
-        """Drop the jobs of calls that are over."""
-        self._waiting = deque(job for job in self._waiting if not job.call.is_over)
-        for address in [address for address, job in self._begun.items() if job.call.is_over]:
-            del self._begun[address]
-            assert self._search
-            self._search.drop(address)
-
-    def work(self, deliver: Callable[[Job, object], None]) -> None:
-        """Work for a turn; each job that is done is delivered with its result, or with the error that it ended in."""
-        search = self._search = self._search or Search(self._load())
-        end = perf_counter() + TURN_SECONDS
-        while self._waiting and perf_counter() < end:
-            job = self._waiting[0]
-            try:
-                if isinstance(job.request, SearchRequest):
-                    self._begun[search.add(job.request)] = job
-                else:
-                    deliver(job, job.request(search.model))
-            except VidrioError as error:
-                deliver(job, error)
-            self._waiting.popleft()
-        while self._begun:
-            search.run()
-            while address := search.next():
-                if done := self._begun.get(address):
-                    assert isinstance(done.request, SearchRequest)
-                    try:
-                        deliver(done, search.read(address, done.request))
-                    except VidrioError as error:
-                        deliver(done, error)
-                    del self._begun[address]
-                search.drop(address)
-            if perf_counter() > end:
-                break
+def as_ids(ids: Sequence[int]) -> tuple[bytes, int]:
+    return array("i", ids).tobytes(), len(ids)
 
 
-# --- threads ----------------------------------------------------------------------------------------------------------
+def numbers(library: Library, address: int, count: int) -> list[float]:
+    """So many float32 numbers, which the library may forget then."""
+    values = list(struct.unpack(f"<{count}f", library.read(address, 4 * count)))
+    library.functions.let_go(address)
+    return values
 
 
-class Workers:
-    """`count` batches, each with a model that is loaded when it is first needed."""
-
-    def __init__(self, load: Callable[[], Model], count: int) -> None:
-        self._load, self._count = load, count
-        self._begin()
-        if hasattr(os, "register_at_fork"):  # the threads stay behind in the parent, so the child begins afresh
-            reference = weakref.WeakMethod(self._begin)
-            os.register_at_fork(after_in_child=lambda: (begin := reference()) and begin())
-
-    def _begin(self) -> None:
-        self._changed = threading.Condition()  # guards all of this; notified when a call is over
-        self._calls = deque[Call]()  # those with jobs that are in no batch yet
-        self._free = [Batch(self._load) for _ in range(self._count)]
-
-    @property
-    def _waiting(self) -> int:
-        """How many jobs are in no batch yet."""
-        return sum(len(call.waiting) for call in self._calls)
-
-    def run(self, requests: Sequence[Request], stopped: Stopped = None) -> list[Any]:
-        """The result of each request, in order; CancelledError once `stopped` returns true."""
-        if not requests:
-            return []
-        call, batch = Call(requests), None
-        try:
-            with self._changed:
-                self._calls.append(call)
-                batch = self._free.pop() if self._free else None
-                for _ in range(min(len(self._free), self._waiting - 1)):
-                    self._hand_on(self._free.pop())
-            while not (call.is_over or (stopped and stopped())):
-                if batch:
-                    self._turn(batch)
-                else:
-                    with self._changed:
-                        if not call.is_over:
-                            self._changed.wait(POLL_SECONDS)
-        finally:
-            with self._changed:
-                if not call.is_over:
-                    call.cancelled = True
-                    self._calls = deque(other for other in self._calls if other is not call)
-                if batch:
-                    self._hand_on(batch)
-        if call.error:
-            raise call.error
-        if call.missing:
-            from concurrent.futures import CancelledError
-
-            raise CancelledError
-        return call.results
-
-    def _hand_on(self, batch: Batch) -> None:
-        """Leave a batch to a helper, if there is anything to do."""
-        if batch.jobs or self._calls:
-            threading.Thread(target=self._help, args=(batch,), daemon=True).start()
-        else:
-            self._free.append(batch)
-
-    def _help(self, batch: Batch) -> None:
-        while True:
-            with self._changed:
-                if not batch.jobs and not self._calls:
-                    self._free.append(batch)
-                    return
-            self._turn(batch)
-
-    def _turn(self, batch: Batch) -> None:
-        """Fill the batch, and work on it for some hundredths of a second."""
-        with self._changed:
-            batch.forget()
-            room, share = batch.room, -(-self._waiting // self._count)  # leave some for the others
-            while room > 0 and share > 0:
-                call = self._calls.popleft()
-                job = call.waiting.popleft()
-                batch.take(job)
-                room, share = room - job.width, share - 1
-                if call.waiting:
-                    self._calls.append(call)
-        try:
-            batch.work(self._deliver)
-        except Exception as error:
-            jobs = batch.jobs
-            batch.reset()
-            for job in jobs:
-                self._deliver(job, error)
-
-    def _deliver(self, job: Job, result: object) -> None:
-        with self._changed:
-            job.receive(result)
-            if job.call.is_over:
-                self._changed.notify_all()
+def refusal(config: ModelConfig, source: Sequence[int], to_write: int) -> InputError:
+    """Why the library cannot be asked this."""
+    if max(len(source), to_write) > config.max_positions:
+        return InputError(
+            "the text is longer than the model's positions",
+            found=f"{len(source)} tokens to read and up to {to_write} to write; the model holds {config.max_positions}",
+            do="shorten or split the text; nothing was cut off silently",
+        )
+    return InputError(
+        "these ids are none of this model's", found="a token beyond its vocabulary, or none", do="give its own ids"
+    )

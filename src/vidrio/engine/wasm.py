@@ -1,18 +1,10 @@
 """The engine's WebAssembly, run by wasmtime."""
 
-import ctypes
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import wasmtime
-
-
-class Module:
-    """The compiled module, of which any number of instances are made."""
-
-    def __init__(self, path: Path) -> None:
-        self.engine = wasmtime.Engine()
-        self.module = wasmtime.Module.from_file(self.engine, str(path))
 
 
 class Wasmtime:
@@ -20,9 +12,9 @@ class Wasmtime:
 
     shares_models = False
 
-    def __init__(self, module: Module) -> None:
-        self.store = wasmtime.Store(module.engine)
-        exports: Any = wasmtime.Instance(self.store, module.module, []).exports(self.store)
+    def __init__(self, module: wasmtime.Module, engine: wasmtime.Engine) -> None:
+        self.store = wasmtime.Store(engine)
+        exports: Any = wasmtime.Instance(self.store, module, []).exports(self.store)
         self._exports, self._memory = exports, exports["memory"]
         self.call("_initialize")
 
@@ -32,13 +24,15 @@ class Wasmtime:
         except wasmtime.Trap:  # the only one in there: no memory is left
             raise MemoryError("WebAssembly has at most 4 GB") from None
 
-    def write(self, address: int, data: Any) -> None:
-        room = (ctypes.c_uint8 * len(data)).from_address(self._at(address))
-        memoryview(room).cast("B")[:] = data
+    def write(self, address: int, data: bytes) -> None:
+        self._memory.write(self.store, data, address & 0xFFFFFFFF)
 
-    def read(self, address: int, size: int = -1) -> bytes:
-        return ctypes.string_at(self._at(address), size)
+    def read(self, address: int, size: int) -> bytes:
+        return bytes(self._memory.read(self.store, address & 0xFFFFFFFF, (address & 0xFFFFFFFF) + size))
 
-    def _at(self, address: int) -> int:
-        """Where in this process an address is. The module's memory may move when it grows."""
-        return ctypes.addressof(self._memory.data_ptr(self.store).contents) + (address & 0xFFFFFFFF)
+
+def instances(path: Path) -> Callable[[], Wasmtime]:
+    """What makes any number of instances of a module, which is compiled once."""
+    engine = wasmtime.Engine()
+    module = wasmtime.Module.from_file(engine, str(path))
+    return lambda: Wasmtime(module, engine)

@@ -1,16 +1,10 @@
-"""A model folder → what `model_load` takes: sizes and choices, and where each parameter lies among the file's bytes.
+"""A model folder → what `model_load` takes: sizes and choices, and where each parameter lies among the file's bytes."""
 
-The file is mapped into memory and read where it lies. Only where it holds what the engine does not read (float16,
-float64) is it written out as float32 first, which takes NumPy.
-"""
-
-import ctypes
 import math
-import mmap
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
 from vidrio.model.folder import TENSORS, check_files, read_stored
@@ -18,58 +12,54 @@ from vidrio.model.header import Stored
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import SCALE, goes_by_integers
 
-TYPES = {"F32": 0, "I8": 1}  # Tensor.type; other types are written out as float32
-
 
 class Weights(NamedTuple):
     """What `model_load` takes."""
 
-    sizes: Any  # int32_t
-    tensors: Any  # int64_t, three for each parameter: its type, its place in `data`, and its scale's
-    data: "memoryview[int]"
+    sizes: bytes  # in the order of engine.h
+    tensors: bytes  # `Tensor` of engine.h, one for each parameter
+    data: bytes
+
+    @property
+    def arguments(self) -> tuple[int | bytes, ...]:
+        return self.sizes, self.tensors, len(self.tensors) // TENSOR.size, self.data, len(self.data)
 
 
-def in_whole_numbers(stored: Mapping[str, Stored]) -> bool:
-    """Whether matrices multiply in whole numbers."""
-    n_bytes = sum(tensor.data_offsets[1] - tensor.data_offsets[0] for tensor in stored.values())
-    return goes_by_integers(any(tensor.dtype == "I8" for tensor in stored.values()), n_bytes)
+TENSOR = struct.Struct("<3q")  # 1: integers, 0: float32; where its numbers lie in `data`, and where its scale does
+SIZES = struct.Struct("<12if9i")
 
 
 def read_weights(folder: Path, config: ModelConfig) -> Weights:
     """The weights of a model folder, which are the ones that its config was written with."""
     check_files(folder, [TENSORS])
     stored = read_stored(folder, config)
-    with (folder / TENSORS).open("rb") as file:
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    data = (folder / TENSORS).read_bytes()
     first = 8 + int.from_bytes(data[:8], "little")
-    sizes = sizes_of(config, whole_numbers=in_whole_numbers(stored))
     places = {name: first + tensor.data_offsets[0] for name, tensor in stored.items()}
-    if any(tensor.dtype not in TYPES for tensor in stored.values()):
+    whole = {name for name, tensor in stored.items() if tensor.dtype == "I8"}
+    sizes = _sizes(config, goes_by_integers(bool(whole), len(data) - first))
+    if any(tensor.dtype not in ("F32", "I8") for tensor in stored.values()):
         data, places = _as_float32(data, places, stored)
-    tensors: list[int] = []
-    for name in parameter_specs(config):
-        is_whole = stored[name].dtype == "I8"
-        tensors += (TYPES["I8" if is_whole else "F32"], places[name], places[name + SCALE] if is_whole else 0)
-    return Weights((ctypes.c_int32 * len(sizes))(*sizes), (ctypes.c_int64 * len(tensors))(*tensors), data)
+    tensors = [
+        TENSOR.pack(name in whole, places[name], places[name + SCALE] if name in whole else 0)
+        for name in parameter_specs(config)
+    ]
+    return Weights(sizes, b"".join(tensors), data)
 
 
-def sizes_of(config: ModelConfig, *, whole_numbers: bool) -> list[int]:
-    """The sizes and choices in the order of engine.h."""
+def _sizes(config: ModelConfig, whole_numbers: bool) -> bytes:
     c = config
-    [epsilon] = struct.unpack("<i", struct.pack("<f", c.norm_epsilon))
-    choices = [NORMS.index(c.norm), epsilon, ACTIVATIONS.index(c.activation), POSITIONS.index(c.positions)]
-    return [
+    return SIZES.pack(
         *(SHAPES.index(c.shape), c.source_vocabulary, c.target_vocabulary, c.d_model, c.n_heads, c.d_head, c.d_ff),
-        *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions, *choices),
+        *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions),
+        *(NORMS.index(c.norm), c.norm_epsilon, ACTIVATIONS.index(c.activation), POSITIONS.index(c.positions)),
         *(TYINGS.index(c.tying), c.scale_embeddings, c.attention_bias, c.output_bias),
         *(c.special.start, c.special.end, whole_numbers),
-    ]
+    )
 
 
-def _as_float32(
-    data: "memoryview[int]", places: Mapping[str, int], stored: Mapping[str, Stored]
-) -> tuple["memoryview[int]", dict[str, int]]:
-    """The same numbers, those that are not integers as float32, and where they lie now."""
+def _as_float32(data: bytes, places: Mapping[str, int], stored: Mapping[str, Stored]) -> tuple[bytes, dict[str, int]]:
+    """The same numbers, those that are not integers as float32, which the engine reads, and where they lie now."""
     import numpy as np
 
     kinds = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I8": np.int8}
@@ -79,4 +69,4 @@ def _as_float32(
         found[name] = len(written)
         with np.errstate(over="ignore"):  # the engine refuses what is infinite
             written += (values if tensor.dtype == "I8" else values.astype(np.float32)).tobytes()
-    return memoryview(written), found
+    return bytes(written), found

@@ -1,8 +1,7 @@
 """What the routes ask for: a text in another language, through one model or several, for many clients at once.
 
-Each model is loaded when it is first asked for. The engine batches together what requests ask and lets them take turns,
-so a request is one call in a thread of its own; how many characters wait is bounded, and a client that leaves ends its
-work.
+Each model is loaded when it is first asked for. A request is one call in a thread of its own, and the system lets them
+take turns; how many characters wait is bounded, and a client that leaves ends its work.
 """
 
 import asyncio

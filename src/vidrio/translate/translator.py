@@ -110,7 +110,7 @@ class Translator:
         """How likely the model finds given translations: the log-probability of each token, and of the end token. Each
         pair is one sentence, whatever it holds."""
         found = self.engine.forced([self._pair_ids(*pair) for pair in pairs])
-        return [tuple(log_probs) for log_probs, _ in found]
+        return list(map(tuple, found))
 
     def fits(self, source: str, target: str) -> bool:
         """Whether a pair can be scored as one sentence: there is something to read, and it is not too long."""

@@ -15,7 +15,7 @@ typedef struct Model {
   struct Piece { struct Piece *next; } *memory;
 } Model;
 
-static _Thread_local const char *problem = "";
+static _Thread_local char problem[80];
 const char *model_problem(void) { return problem; } // why this thread's last model_load returned NULL
 
 // --- memory -----------------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ static void *take(size_t bytes) {
 
 static void *need(size_t bytes) { return memset(take(bytes), 0, bytes + 64); }
 
-static void let_go(void *p) {
+void let_go(void *p) {
   if (p) free(((void **)p)[-1]);
 }
 
@@ -75,7 +75,7 @@ typedef struct { Model *model; const Tensor *tensors; const uint8_t *data; int64
 enum { FLOAT32, INT8 };
 
 static int refuse(const char *why) {
-  if (!*problem) problem = why;
+  if (!*problem) snprintf(problem, sizeof problem, "%s", why);
   return 0;
 }
 
@@ -210,11 +210,11 @@ static int check_sizes(const int32_t *c) {
   return fits || refuse("its sizes do not go together");
 }
 
-Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors, const uint8_t *data, int64_t n_bytes) {
-  problem = "";
+Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors, const uint8_t *data, size_t n_bytes) {
+  *problem = 0;
   if (!check_sizes(sizes)) return NULL;
   Model *m = need(sizeof *m);
-  Reader *r = &(Reader){.model = m, .tensors = tensors, .n_tensors = n_tensors, .data = data, .n_bytes = n_bytes};
+  Reader *r = &(Reader){.model = m, .tensors = tensors, .n_tensors = n_tensors, .data = data, .n_bytes = (int64_t)n_bytes};
   memcpy(m->size, sizes, sizeof m->size);
   const int32_t *c = m->size, d = c[D_MODEL], words = c[TARGET_VOCABULARY];
   m->embedding_scale = c[SCALE_EMBEDDINGS] ? sqrtf((float)d) : 1.0f;

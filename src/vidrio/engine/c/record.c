@@ -1,12 +1,14 @@
 // Somebody looks: every quantity of a pass, copied under its address (enc.0.self.Q.h1) as the engine has it in memory.
 // Nobody looking is a NULL, and costs a branch.
 
-typedef struct { char address[64]; int32_t rows, columns; float *values; } Quantity;
+typedef struct { char address[64]; int32_t rows, columns; float values[]; } Quantity; // no columns: a vector
+
+enum { HEADER = sizeof(Quantity) / sizeof(float) };
 
 typedef struct Record {
-  char place[48]; // where the pass is: enc.0.self
-  Quantity *quantities;
-  int32_t count, room;
+  char place[48];      // where the pass is: enc.0.self
+  float *quantities;   // one after the other, each a Quantity with its values
+  int32_t count, room; // in numbers
 } Record;
 
 // What is recorded from now on belongs to side.n.part; n < 0: to the side alone.
@@ -15,27 +17,27 @@ static void enter(Record *record, const char *side, int32_t n, const char *part)
   snprintf(record->place, sizeof record->place, n < 0 ? "%s" : "%s.%d.%s", side, n, part);
 }
 
-// place.name.hH, or place.name where head < 0. Rows lie `stride` apart; no columns: a vector. `aspect` is a part of the
+// place.name.hH, or place.name where head < 0. Rows lie `stride` apart. `aspect` is a part of the
 // name: of x its .scale, or "".
 static void tap(Record *record, const char *name, const char *aspect, int32_t head, const float *values, int32_t rows, int32_t columns,
                 int32_t stride) {
   if (!record) return;
-  record->quantities = with_room(record->quantities, record->count + 1, &record->room, sizeof *record->quantities);
-  Quantity *q = &record->quantities[record->count++];
+  int32_t width = columns ? columns : 1, numbers = HEADER + rows * width;
+  if (numbers > INT32_MAX - record->count) __builtin_trap(); // as where no memory is left
+  record->quantities = with_room(record->quantities, record->count + numbers, &record->room, sizeof(float));
+  Quantity *q = memset(record->quantities + record->count, 0, sizeof *q);
+  record->count += numbers;
   int end = snprintf(q->address, sizeof q->address, "%s%s%s%s", record->place, *record->place ? "." : "", name, aspect);
   if (head >= 0) snprintf(q->address + end, sizeof q->address - (size_t)end, ".h%d", head);
-  size_t width = columns ? (size_t)columns : 1;
-  q->rows = rows, q->columns = columns, q->values = need((size_t)rows * width * sizeof(float));
-  for (size_t r = 0; r < (size_t)rows; r++) memcpy(q->values + r * width, values + r * (size_t)stride, width * sizeof(float));
+  q->rows = rows, q->columns = columns;
+  for (size_t r = 0; r < (size_t)rows; r++) memcpy(q->values + r * (size_t)width, values + r * (size_t)stride, (size_t)width * sizeof(float));
 }
 
-// For the host: how many quantities there are; of each its address, its shape (0 columns: a vector) and its numbers.
+// For the host, which reads all of it at once.
 Record *record_new(void) { return need(sizeof(Record)); }
+const float *record_quantities(const Record *r) { return r->quantities; }
 int32_t record_count(const Record *r) { return r->count; }
-const Quantity *record_quantity(const Record *r, int32_t n) { return &r->quantities[n]; }
-const float *record_values(const Record *r, int32_t n) { return r->quantities[n].values; }
 void record_free(Record *r) {
-  for (int32_t n = 0; n < r->count; n++) let_go(r->quantities[n].values);
   let_go(r->quantities);
   let_go(r);
 }

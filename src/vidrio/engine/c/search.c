@@ -9,9 +9,9 @@ enum {
 typedef struct { int32_t id, looked; float log_prob; } Token; // `looked`: its row in the sentence's attention
 
 typedef struct {
-  Token *tokens; // as many as max_length has room for, the forced prefix included
   int32_t length, ended;
   double total, score; // log p; the score is of one that goes no further
+  Token *tokens;       // as many as max_length has room for, the forced prefix included
   uint64_t random;     // the state of its generator
   KVCache *self;       // the decoder's keys and values, of each layer; NULL where it goes no further
 } Hypothesis;
@@ -330,7 +330,7 @@ static int can_translate(const Model *m, const int32_t *source, int32_t n_source
 }
 
 // One more sentence; NULL: refused.
-Sentence *search_add(Search *search, const Options *o, const int32_t *source, int32_t n_source, const int32_t *prefix, int32_t n_prefix,
+Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, const Options *o, const int32_t *prefix, int32_t n_prefix,
                      const int32_t *suppressed, int32_t n_suppressed) {
   const int32_t *c = search->pass.m->size;
   int fits = can_translate(search->pass.m, source, n_source, prefix, n_prefix) && are_tokens(suppressed, n_suppressed, c[TARGET_VOCABULARY]) &&
@@ -364,30 +364,13 @@ Sentence *search_next(const Search *search) {
   return NULL;
 }
 
-// Hypotheses found, best first; -1: unfinished.
-int32_t sentence_count(const Sentence *s) {
-  if (s->state != DONE) return -1;
-  return s->n_finished < s->options.n_best ? s->n_finished : s->options.n_best;
+// The best hypotheses of one that is done, best first, and NULL after the last. The host reads how long it is (the end token
+// included), whether it ended or was cut at max_length, log p and score; its tokens; and the rows that those looked at.
+const Hypothesis *sentence_found(const Sentence *s, int32_t nth) {
+  return nth < s->n_finished && nth < s->options.n_best ? &s->finished[nth] : NULL;
 }
-
-// Tokens of a hypothesis, the end token included if it ended.
-int32_t sentence_length(const Sentence *s, int32_t nth) { return nth >= 0 && nth < sentence_count(s) ? s->finished[nth].length : -1; }
-
-// ids[length], log_probs[length], attention[length * n_source] (each may be NULL); total[2]: log p and score. 1: it ended,
-// 0: it was cut at max_length.
-int32_t sentence_read(const Sentence *s, int32_t nth, int32_t *ids, float *log_probs, float *attention, double *total) {
-  if (sentence_length(s, nth) < 0) return -1;
-  const Hypothesis *f = &s->finished[nth];
-  size_t width = (size_t)s->n_source;
-  for (int32_t t = 0; t < f->length; t++) {
-    const Token *token = &f->tokens[t];
-    if (ids) ids[t] = token->id;
-    if (log_probs) log_probs[t] = token->log_prob;
-    if (attention) memcpy(attention + (size_t)t * width, s->attention + (size_t)token->looked * width, width * sizeof *attention);
-  }
-  if (total) total[0] = f->total, total[1] = f->score;
-  return f->ended;
-}
+const Token *hypothesis_tokens(const Hypothesis *h) { return h->tokens; }
+const float *sentence_attention(const Sentence *s) { return s->attention; }
 
 // Out of the search, done or not.
 void search_drop(Search *search, Sentence *s) {
