@@ -85,7 +85,6 @@ LIBRARIES = {
     "pydantic": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
-    "prometheus_client": ("serve",),
     "py3langid": ("serve",),
     "justhtml": ("documents",),
     "markdown_it": ("documents", "lessons"),

@@ -5,7 +5,6 @@ Translated files lie in a folder until they are old: FILES/<job>.
 """
 
 import asyncio
-import hmac
 import re
 import time
 from dataclasses import dataclass
@@ -133,19 +132,8 @@ def libre_router(parts: Parts) -> APIRouter:
 
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
-        status = service.status
-        found = {"status": status, "models": service.models.states(), "waiting": service.queue.waiting}
-        return JSONResponse(found, 200 if status == "ok" else 503)
-
-    if settings.metrics:
-
-        @router.get("/metrics", summary="Figures for Prometheus")
-        def metrics(request: Request) -> Response:
-            given = request.headers.get("authorization", "").removeprefix("Bearer ")
-            if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
-                raise Refusal(401, "Unauthorized")
-            service.metrics.waiting.set(service.queue.waiting)
-            return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        full, waiting = service.queue.is_full, service.queue.waiting
+        return JSONResponse({"status": "overloaded" if full else "ok", "waiting": waiting}, 503 if full else 200)
 
     return router
 
