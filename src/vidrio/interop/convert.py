@@ -68,22 +68,20 @@ def fetched(name: str, to: Path) -> Path:
             do="unpack it, if it is a zip, or check the path",
         )
 
-    def get(file: str) -> bool:
-        """Whether the model has such a file."""
-        try:
-            hf_hub_download(name, file, local_dir=to)
-        except (EntryNotFoundError, HfHubHTTPError) as error:
-            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
-                return False
-            found = str(error).strip().partition("\n")[0]
-            raise ModelError(f"{name} cannot be fetched", found=found, do="check the name and the network") from None
-        return True
-
-    if not get("config.json") or not any(map(get, huggingface.WEIGHTS)):
-        found = f"it has no config.json, or neither {' nor '.join(huggingface.WEIGHTS)}"
-        raise ModelError(f"{name} is not a MarianMT model", found=found, do="check the name")
-    for file in FILES:
-        get(file)
+    try:
+        for file in ("config.json", *huggingface.WEIGHTS, *FILES):
+            if file in huggingface.WEIGHTS and any((to / other).is_file() for other in huggingface.WEIGHTS):
+                continue  # the same numbers, in another form
+            try:
+                hf_hub_download(name, file, local_dir=to)
+            except EntryNotFoundError as error:  # it has no such file, unless the hub could not be asked
+                if isinstance(error, LocalEntryNotFoundError):
+                    raise
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        found = str(error).strip().partition("\n")[0]
+        raise ModelError(f"{name} cannot be fetched", found=found, do="check the name and the network") from None
+    if not (to / "config.json").is_file():
+        raise ModelError(f"{name} is not a MarianMT model", found="it has no config.json", do="check the name")
     return to
 
 

@@ -20,7 +20,6 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 T = TypeVar("T")
 
 UNKNOWN = "<unk>"
-SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # NumPy has no bfloat16, half of a float32
 CARD = "README.md"
 LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
 
@@ -93,15 +92,9 @@ def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    from safetensors import deserialize
+    from safetensors.numpy import load_file
 
-    arrays = {}
-    for name, stored in deserialize(path.read_bytes()):  # type: ignore[no-untyped-call]
-        if stored["dtype"] in SAFETENSORS:
-            array = np.frombuffer(stored["data"], SAFETENSORS[stored["dtype"]]).reshape(stored["shape"])
-            is_half = stored["dtype"] == "BF16"
-            arrays[name] = (array.astype(np.uint32) << 16).view(np.float32) if is_half else array
-    return arrays
+    return load_file(path)
 
 
 def read_torch(path: Path) -> dict[str, np.ndarray]:
