@@ -242,7 +242,7 @@ def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["alice", "alice s3cret many", "alice s3cret 1 2 3"])
 def test_a_file_of_keys_that_is_none_is_told(line: str, tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text(line, encoding="utf-8")
-    with pytest.raises(ConfigError, match="cannot be used for API keys"):
+    with pytest.raises(ConfigError, match="is not a file of API keys"):
         Keys(tmp_path / "keys.txt")
 
 

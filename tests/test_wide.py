@@ -102,7 +102,7 @@ def test_patterns_folders_and_files_name_inputs(tmp_path):
     assert names("in/*.txt") == ["a.txt", "b.txt"]
     assert names("in", "other.txt") == ["a.txt", "b.txt", "c.jsonl", "other.txt"]
     assert [place.base for place in matching([f"file://{tmp_path}/in/?.jsonl"])] == ["c.jsonl"]
-    for wrong, message in ((["in/*.gz"], "names no file"), (["in/a.txt", "in/deep/a.txt"], "same output")):
+    for wrong, message in ((["in/*.gz"], "matches no file"), (["in/a.txt", "in/deep/a.txt"], "same output")):
         with pytest.raises(DataError, match=message):
             names(*wrong)
     with pytest.raises(DataError, match="cannot be opened"):

@@ -51,7 +51,7 @@ def arriving(source: Path | None) -> Iterator[Iterator[str]]:
     answered before the next ones are waited for."""
     decode = Decoder("standard input" if source is None else str(source))
     if source is None and sys.stdin.isatty():
-        click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
+        click.echo("vidrio: type a line and press Enter; press Ctrl-D to finish", err=True)
     rest: list[bytes] = []
     done = 0
     with open(sys.stdin.fileno() if source is None else source, "rb", buffering=0, closefd=source is not None) as file:
@@ -81,7 +81,7 @@ def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
     """Files whose lines belong together, such as those of a test set."""
     files = [read_lines(path) for path in paths]
     if not any(files):
-        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give files with a text per line")
+        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="write one text per line")
     if len({len(lines) for lines in files}) > 1:
         counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
         raise DataError("these files do not have the same number of lines", found=counts, do="align them line by line")

@@ -164,7 +164,7 @@ def tell_unknown(seen: "Look") -> None:
     from vidrio.look.writing import visible
 
     for word in seen.unknown:
-        click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)
+        click.echo(f"note: {visible(word)!r} is not in the vocabulary: the model reads the unknown token", err=True)
 
 
 def refuse_copied(seen: "Look") -> None:

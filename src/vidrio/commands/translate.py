@@ -166,8 +166,8 @@ def translate_on_cluster(request: Request) -> None:
         """On a worker: open the model, which must be the one that this machine has."""
         work = Work.begin(request, cores)
         if work.checksum() != model:
-            do = "give all machines the same model and Vidrio"
-            raise ModelError(f"{work.model.folder} is another model here", do=do)
+            do = "install the same model and Vidrio on all machines"
+            raise ModelError(f"{work.model.folder} on this machine is a different model", do=do)
         return lambda name, lines: work.on_lines(map(Decoder(name), lines))
 
     target = str(request.target)

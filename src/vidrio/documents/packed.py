@@ -86,7 +86,7 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
     """What to translate of a book: its pages, its table of contents, its title."""
     parts = unpacked(data)
     if "META-INF/encryption.xml" in parts and b"EncryptedData" in parts["META-INF/encryption.xml"]:
-        raise DataError("this book is encrypted", do="give one without copy protection")
+        raise DataError("this book is encrypted", do="use one without copy protection")
     container = tokens(_part(parts, "META-INF/container.xml"), "container.xml")
     roots = [token.attributes.get("full-path") for token in container if token.name == "rootfile"]
     plans: dict[str, Plan] = {}
@@ -118,7 +118,7 @@ def _package(found: Sequence[Token], target: str) -> Plan:
 
 def _part(parts: dict[str, bytes], name: str) -> bytes:
     if name not in parts:
-        raise DataError("this archive is not of the kind its name says", found=f"no {unescape(name)}", do="rename it")
+        raise DataError("this archive is not what its name says", found=f"no {unescape(name)}", do="rename it")
     return parts[name]
 
 

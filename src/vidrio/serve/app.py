@@ -51,7 +51,6 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     )
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None)
-    app.state.settings = settings
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
     app.add_middleware(limited, settings=settings)
     app.add_middleware(guarded, settings=settings)
@@ -118,7 +117,7 @@ def listening(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
-        do = "take another: --port 5001, or --port 0 for any free one" if port else "take another --host"
+        do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
     # Every connection inherits it. Without, the end of an answer waits 40 ms for the client to confirm its beginning.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

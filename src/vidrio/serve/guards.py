@@ -115,7 +115,7 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
             if message["type"] == "http.disconnect":
                 raise Refusal(400, LEFT)
             if size > limit:
-                raise Refusal(413, f"a request has at most {limit} bytes")
+                raise Refusal(413, f"the request exceeds {limit} bytes")
             return message
 
         await app(scope, counted if scope["type"] == "http" else receive, send)

@@ -36,9 +36,9 @@ from vidrio.serve.requests import (
     Translate,
     TranslateFile,
     bad,
-    check_length,
     described,
     form_of,
+    hold,
     of_fields,
     read,
 )
@@ -87,14 +87,16 @@ def libre_router(parts: Parts) -> APIRouter:
 
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
-        ask = (await read(Translate, request)).check(settings)
-        check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
+        ask = await read(Translate, request)
+        hold("alternatives", ask.alternatives, "limit", settings.alternatives_limit)
+        hold("request", len(ask.texts), "batch limit", settings.batch_limit)
+        hold("request", sum(map(len, ask.texts)), "text limit", parts.admit(request, ask, len(ask.texts)))
         return as_json(await while_connected(request, _translated(parts, ask)))
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
     async def detect(request: Request) -> Any:
         ask = await read(Detect, request)
-        check_length(len(ask.q), parts.admit(request, ask))
+        hold("request", len(ask.q), "text limit", parts.admit(request, ask))
         ranked = await asyncio.to_thread(parts.detector.ranked, ask.q)
         return [{"confidence": one.confidence, "language": one.language} for one in ranked]
 
@@ -203,7 +205,7 @@ def files_router(parts: Parts) -> APIRouter:
         finally:
             await form.close()
         texts = (await asyncio.to_thread(_plan, name, data, "")).texts
-        check_length(sum(map(len, texts)), most)
+        hold("request", sum(map(len, texts)), "text limit", most)
         source = asked.source
         if source == "auto":
             source = (await asyncio.to_thread(parts.detector.ranked, " ".join(texts[:50])))[0].language

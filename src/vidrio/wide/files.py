@@ -87,7 +87,7 @@ def matching(patterns: Sequence[str]) -> list[Place]:
             some = [Place.of(pattern)]
         some = [place for place in some if not place.base.startswith((".", "_"))]
         if not some:
-            raise DataError(f"{pattern} names no file", do="give a file, a folder, or a pattern like 'in/*.txt'")
+            raise DataError(f"{pattern} matches no file", do="give a file, a folder, or a pattern such as 'in/*.txt'")
         for place in some:
             if place.base in found:
                 raise DataError("two inputs would have the same output", found=place.base, do="use two commands")
