@@ -73,7 +73,6 @@ LIBRARIES = {
     "huggingface_hub": ("interop",),
     "sentencex": ("text",),
     "sentencepiece": ("text.tokens", "interop"),
-    "yaml": ("interop",),
     "wasmtime": ("engine",),
     "google": ("interop",),
     "torch": ("learn", "interop"),

@@ -13,7 +13,7 @@ from vidrio.commands._options import two_names
 @click.option("--target", default="", help="Target language, if the model has several: spa for >>spa<<.")
 @click.option("--languages", callback=two_names, metavar="en,es", help="Names of its languages. [the model's own]")
 def import_(source: str, to: Path, target: str, languages: tuple[str, str] | None) -> None:
-    """Convert a MarianMT model (Hugging Face) or a Marian release (OPUS-MT) to a model folder.
+    """Convert an OPUS-MT model, in the form that Hugging Face has (MarianMT), to a model folder.
 
     PATH_OR_NAME is a folder, or the name of a model on the Hugging Face hub such as Helsinki-NLP/opus-mt-en-es.
     docs/interop.md lists what is supported. All commands work on the result: translate, look, train --from, …
