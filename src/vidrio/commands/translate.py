@@ -64,7 +64,7 @@ Examples:
     help="Format of TEXT or the input. [from the file's name]",
 )
 @click.option("--glossary", type=THERE, help="File of term<TAB>translation; a term alone is kept as it is.")
-@click.option("--workers", type=click.IntRange(1), help="CPU cores to use. [all]")
+@click.option("--workers", type=click.IntRange(1), help="CPU cores to use; with --ray, per worker. [all]")
 def translate(words: tuple[str, ...], **given: Any) -> None:
     """Translate TEXT, a file, or standard input. A classifier prints the class of each text, and a language model
     continues it.
