@@ -2,8 +2,8 @@
 
     python benchmarks/damaged_imports.py --each 100 --seed 2
 
-A Marian release, and a MarianMT folder with each of its three forms of weights: of each so many times one file, weights
-or another, is cut off, gets a bit turned over, a piece put in or taken out. It stops at the first that fails.
+A MarianMT folder with each of its three forms of weights: of each so many times one file, weights or another, is cut
+off, gets a bit turned over, a piece put in or taken out. It stops at the first that fails.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from shared import TESTS
 
 sys.path.insert(0, str(TESTS))
 from marian_models import import_damaged, write_marian
-from test_import_release import write_release
 
 
 def forms(place: Path) -> Iterator[tuple[str, Path]]:
@@ -29,8 +28,6 @@ def forms(place: Path) -> Iterator[tuple[str, Path]]:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    write_release(place / "npz")
-    yield "a release's npz", place / "npz"
     write_marian(place / "safetensors")
     yield "safetensors", place / "safetensors"
     weights = place / "safetensors/model.safetensors"

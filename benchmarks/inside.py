@@ -21,7 +21,7 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
 LENGTH, VOCABULARY = 20, 8000
-COMMANDS = (["translate"], ["look"], ["look", "--json"], ["look", "--html", "-"], ["check"])
+COMMANDS = (["translate"], ["look"], ["look", "--json"], ["look", "--html", "/dev/stdout"], ["check"])
 
 
 def main() -> None:

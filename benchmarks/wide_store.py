@@ -3,10 +3,10 @@
     python -m venv ENVIRONMENT && ENVIRONMENT/bin/pip install 'moto[server]'
     python benchmarks/wide_store.py --moto ENVIRONMENT --source FILE [--lines 2000]
 
-Lines of the file, as text and JSON lines, are put into a bucket and translated into another folder of it by a
-cluster of this machine, in parts of some 4 KB. In the middle a worker is killed, then the command itself; the same
-command with --resume goes on. What comes out must be what the plain command writes. In the end all that lies in the
-store is listed.
+Lines of the file, as files of 50 lines of text and one of JSON lines, are put into a bucket and translated into another
+folder of it by a cluster of this machine. In the middle a worker is killed, then the command itself; the same command
+with --resume goes on. What comes out must be what the plain command writes. In the end all that lies in the store is
+counted.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 BUCKET = "texts"
 BASE = f"s3://{BUCKET}"
 PATIENCE = 300  # seconds
-SMALL = "import vidrio.wide.parts as p; p.PART = p.BLOCK = 4096; from vidrio.cli import main; raise SystemExit(main())"
+EACH = 50  # lines of a file
 
 
 @contextmanager
@@ -66,7 +66,8 @@ def wait_for(what: Callable[[], bool], process: "subprocess.Popen[str] | subproc
 
 def write_inputs(folder: Path, lines: list[str]) -> None:
     folder.mkdir()
-    (folder / "a.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    for at in range(0, len(lines), EACH):
+        (folder / f"{at:06}.txt").write_text("".join(f"{line}\n" for line in lines[at : at + EACH]), "utf-8")
     (folder / "b.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines[:200]), "utf-8")
 
 
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=2000)
     given = parser.parse_args()
-    from vidrio.wide.parts import Place
+    from vidrio.wide.files import Place
 
     with tempfile.TemporaryDirectory() as temporary, store(given.moto):
         home = Path(temporary)
@@ -90,7 +91,7 @@ def main() -> None:
         def command(form: str, output: str, *more: str) -> "subprocess.Popen[str]":
             more = (*more, "--jsonl") if form == "jsonl" else more
             asked = ["translate", "-i", f"{BASE}/in/*.{form}", "-o", output, "--ray", *more]
-            return subprocess.Popen([sys.executable, "-c", SMALL, *asked], stderr=subprocess.PIPE, text=True)
+            return subprocess.Popen([sys.executable, "-m", "vidrio", *asked], stderr=subprocess.PIPE, text=True)
 
         def ends(process: "subprocess.Popen[str]") -> str:
             told = process.communicate(timeout=PATIENCE)[1]
@@ -101,14 +102,12 @@ def main() -> None:
         def equal(name: str, options: list[str]) -> None:
             plain = ["translate", "-i", str(home / "in" / name), "-o", str(home / name), *options]
             subprocess.run([sys.executable, "-m", "vidrio", *plain], check=True)
-            if Place.of(f"{BASE}/out/{name}").read() != (home / name).read_bytes():
-                raise SystemExit(f"{name} differs")
-            print(f"{name}: the bytes of the plain command", flush=True)
-
-        parts = Place.of(f"{BASE}/out/.vidrio/a.txt")
+            with Place.of(f"{BASE}/out/{name}").reading() as stream:
+                if stream.read() != (home / name).read_bytes():
+                    raise SystemExit(f"{name} differs")
 
         def done() -> int:
-            return sum(place.base.isdigit() for place in parts.files())
+            return len(Place.of(f"{BASE}/out").files())
 
         first = command("txt", f"{BASE}/out")
         wait_for(lambda: done() >= 2, first)
@@ -117,13 +116,14 @@ def main() -> None:
         wait_for(lambda: done() > before + 1, first)
         first.kill()
         first.communicate()
-        print(f"a worker was killed after {before} parts, the command after {done()}; then --resume:", flush=True)
+        print(f"a worker was killed after {before} files, the command after {done()}; then --resume:", flush=True)
         print(ends(command("txt", f"{BASE}/out", "--resume")))
-        equal("a.txt", [])
+        for path in (home / "in").glob("*.txt"):
+            equal(path.name, [])
         print(ends(command("txt", f"{BASE}/out", "--resume")))
         print(ends(command("jsonl", f"{BASE}/out")))
         equal("b.jsonl", ["--jsonl"])
-        print("left in the store:", ", ".join(place.name for place in Place.of(f"{BASE}/out").files()))
+        print(f"the bytes of the plain command; files in the store: {done()}")
 
 
 def worker_of(command: int) -> int:

@@ -272,7 +272,7 @@ LAUGHS = '<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;">]><w:document><w:p
         ("a.docx", archive({"../x": "y"}), "unsafe name"),
         ("a.docx", archive({"/x": "y"}), "unsafe name"),
         ("a.docx", bomb(), "too large when unpacked"),
-        ("a.epub", archive({"x": "y"}), "is not of the kind"),
+        ("a.epub", archive({"x": "y"}), "is not what its name says"),
         ("a.epub", book(**{"META-INF/encryption.xml": "<EncryptedData/>"}), "encrypted"),
         ("a.odt", archive({"META-INF/manifest.xml": "<manifest:encryption-data/>"}), "encrypted"),
     ],

@@ -185,7 +185,7 @@ def test_everything_works_on_it(usual: tuple[Path, Path], tmp_path: Path, capsys
     assert before.fingerprint() == after.fingerprint()
 
 
-@pytest.mark.parametrize("weights", ["zip", "old", "bfloat16", "half"])
+@pytest.mark.parametrize("weights", ["zip", "old", "half"])
 def test_every_form_of_weights(usual: tuple[Path, Path], tmp_path: Path, weights: str) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -195,8 +195,7 @@ def test_every_form_of_weights(usual: tuple[Path, Path], tmp_path: Path, weights
         torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=weights == "zip")
         bound = 0.0
     else:
-        dtype = torch.bfloat16 if weights == "bfloat16" else torch.float16
-        save_file({name: value.to(dtype) for name, value in state.items()}, folder / "model.safetensors")
+        save_file({name: value.half() for name, value in state.items()}, folder / "model.safetensors")
         bound = 0.01
     import_model(str(folder), tmp_path / "ours")
     expected, found = read_parameters(usual[1]), read_parameters(tmp_path / "ours")

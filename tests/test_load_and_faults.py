@@ -21,7 +21,7 @@ from vidrio.serve.settings import Settings  # noqa: E402
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     files = tmp_path_factory.mktemp("files")
-    with server("--no-page", "--model", "en-es", "--metrics", "--files", str(files)) as there:
+    with server("--no-page", "--model", "en-es", "--files", str(files)) as there:
         yield there
 
 

@@ -147,16 +147,7 @@ def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture
     assert f"{limit + 5} tokens" in refused(capsys, "hello " * (limit + 5), "--as-typed")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--beam", "0"],
-        ["--dtype", "int4"],
-        ["--att", "enc.0"],
-        ["--json", "--html", "-"],
-        ["--at", "enc.0", "--html", "-"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [["--beam", "0"], ["--dtype", "int4"], ["--att", "enc.0"]])
 def test_a_mistyped_option_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys, "Hello world", *arguments, code=2)
 

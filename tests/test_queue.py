@@ -25,11 +25,7 @@ from vidrio.translate.translator import Translator
 
 def run(work: Callable[[Queue], Any], *, threads: int = 2, most: int = 100_000) -> Any:
     async def main() -> Any:
-        queue = Queue(threads=threads, most=most)
-        try:
-            return await work(queue)
-        finally:
-            queue.close()
+        return await work(Queue(threads=threads, most=most))
 
     return asyncio.run(main())
 
@@ -126,7 +122,7 @@ def get(address: str) -> str:
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
-    with server("--metrics", model="en-es") as ready:
+    with server(model="en-es") as ready:
         yield ready
 
 

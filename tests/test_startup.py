@@ -8,7 +8,7 @@ import pytest
 from vidrio import cli
 
 # Whole libraries that nobody should wait for before there is something for them to do.
-HEAVY = {*("numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "sacrebleu", "huggingface_hub", "yaml")}
+HEAVY = {*("numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "sacrebleu", "huggingface_hub")}
 # Parts of Python itself that cost hundredths of a second each and that no help page needs.
 SLOW = {
     *("asyncio", "concurrent", "multiprocessing", "subprocess", "socket", "ssl", "http", "urllib", "email", "html"),

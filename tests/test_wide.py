@@ -1,4 +1,4 @@
-"""Bulk work part by part, with a loop in place of the cluster: the parts, their order, resume, what cannot be done.
+"""Bulk work file by file, with a loop in place of the cluster: the files, resume, what cannot be done.
 tests/test_wide_cluster.py has the cluster, and kills what is in it."""
 
 import gzip
@@ -14,21 +14,12 @@ from hypothesis import strategies as st
 
 from small_models import WORDS, write_model
 from vidrio.errors import DataError
-from vidrio.wide import bulk, cluster, parts
+from vidrio.wide import bulk, cluster
 from vidrio.wide.bulk import Bulk, answer_files
-from vidrio.wide.cluster import Pool
-from vidrio.wide.parts import File, Place, cut_lines, lines_of, matching
-
-SMALL = 64  # bytes of a part
+from vidrio.wide.files import Place, matching
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
-    monkeypatch.setattr(parts, "PART", SMALL)
-    monkeypatch.setattr(parts, "BLOCK", 16)
-
-
-def in_turn(make, pieces, pool):
+def in_turn(make, pieces, cores):
     """A loop in place of the cluster, which ends with the latest piece first."""
     do = make()
     for piece in reversed(pieces):
@@ -38,22 +29,25 @@ def in_turn(make, pieces, pool):
             yield piece, cluster.Failed(f"{type(error).__name__}: {error}")
 
 
+@contextmanager
+def looping():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bulk, "results", in_turn)
+        patch.setattr(bulk, "cluster", lambda address: nullcontext())
+        patch.setattr(bulk, "cores_of_a_worker", lambda cores: 1)
+        yield
+
+
 @pytest.fixture
-def loop(monkeypatch, small_parts):
-    monkeypatch.setattr(bulk, "results", in_turn)
-    monkeypatch.setattr(bulk, "cluster", lambda address: nullcontext())
-    monkeypatch.setattr(bulk, "share_out", lambda cores: Pool(1, 1))
+def loop():
+    with looping():
+        yield
 
 
 @pytest.fixture
 def model(tmp_path):
     write_model(tmp_path / "model", ends=True)
     return tmp_path / "model"
-
-
-def file_of(path: Path) -> File:
-    place = Place.of(str(path))
-    return File(place, Place.of(f"{path}.out"), Place.of(f"{path}.parts"))
 
 
 @contextmanager
@@ -68,7 +62,7 @@ def asked(tmp_path: Path, begin, **changes) -> Bulk:
 
 def upper(cores):
     """What a worker does where no model is needed."""
-    return lambda name, raw, first: [line.decode().upper() for line in raw]
+    return lambda name, lines: [line.decode().upper() for line in lines]
 
 
 LINES = st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")), max_size=30)
@@ -76,22 +70,25 @@ LINES = st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b""
 
 @settings(deadline=None)
 @example(lines=[], ends=False)
-@example(lines=[b"x" * 200, b"", b"\r"], ends=True)
+@example(lines=[b"x" * 20_000, b"", b"\r"], ends=True)
 @given(lines=LINES, ends=st.booleans())
-def test_parts_are_the_file(tmp_path_factory, lines, ends):
-    """Whatever its bytes: every line in one part, none twice, in order; numbers and lengths are right."""
-    path = tmp_path_factory.mktemp("cut") / "file"
-    path.write_bytes(b"\n".join(lines) + b"\n" * ends)
-    whole = list(io.BytesIO(path.read_bytes()))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "PART", SMALL)
-        patch.setattr(parts, "BLOCK", 16)
-        file = file_of(path)
-        cut = cut_lines(file, 0)
-    assert [line for part in cut for line in lines_of(file, part)] == [line.removesuffix(b"\n") for line in whole]
-    assert [part.first for part in cut] == [1 + sum(p.lines for p in cut[:n]) for n in range(len(cut))]
-    assert sum(part.bytes for part in cut) == path.stat().st_size
-    assert len(cut) <= 1 or path.stat().st_size >= SMALL
+def test_a_worker_reads_the_lines_of_a_file(tmp_path_factory, lines, ends):
+    """Whatever its bytes: every line once, in order."""
+    folder = tmp_path_factory.mktemp("lines")
+    (folder / "in").write_bytes(b"\n".join(lines) + b"\n" * ends)
+    read = []
+
+    def empty(lines):
+        for line in lines:
+            read.append(line)
+            yield ""
+
+    with looping():
+        answer_files(
+            asked(folder, lambda cores: lambda name, lines: (read.append(line) or "" for line in lines)), no_bar
+        )
+    assert read == [line.removesuffix(b"\n") for line in io.BytesIO((folder / "in").read_bytes())]
+    assert (folder / "out" / "in").read_bytes() == b"\n" * len(read)
 
 
 def test_patterns_folders_and_files_name_inputs(tmp_path):
@@ -105,7 +102,7 @@ def test_patterns_folders_and_files_name_inputs(tmp_path):
     assert names("in/*.txt") == ["a.txt", "b.txt"]
     assert names("in", "other.txt") == ["a.txt", "b.txt", "c.jsonl", "other.txt"]
     assert [place.base for place in matching([f"file://{tmp_path}/in/?.jsonl"])] == ["c.jsonl"]
-    for wrong, message in ((["in/*.gz"], "names no file"), (["in/a.txt", "in/deep/a.txt"], "one output")):
+    for wrong, message in ((["in/*.gz"], "matches no file"), (["in/a.txt", "in/deep/a.txt"], "same output")):
         with pytest.raises(DataError, match=message):
             names(*wrong)
     with pytest.raises(DataError, match="cannot be opened"):
@@ -154,36 +151,35 @@ def test_addresses_of_file_systems(call_vidrio, loop, model, tmp_path):
     assert left == ["a.txt"]
 
 
-def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, tmp_path):
+def test_what_cannot_be_done_is_told_and_the_rest_is_done(loop, tmp_path):
     """Resume does what was left, and only that."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "good").write_text("one\ntwo\n")
-    (tmp_path / "in" / "bad").write_text("".join(f"line {n}\n" for n in range(100)))
-    tried, broken = [], {"line 50": OSError("no space left"), "line 90": DataError("not a line", found="this")}
+    for name in ("bad", "good", "worse"):
+        (tmp_path / "in" / name).write_text(f"one\n{name}\n")
+    tried, broken = [], {"bad": OSError("no space left"), "worse": DataError("not a line", found="this")}
 
     def begin(cores):
-        def answer(name, raw, first):
-            tried.append((name, first))
-            for line in raw:
+        def answer(name, lines):
+            tried.append(Path(name).name)
+            for line in lines:
                 if error := broken.get(line.decode()):
                     raise error
-            return upper(cores)(name, raw, first)
+                yield line.decode().upper()
 
         return answer
 
-    with pytest.raises(DataError, match="2 of 14 parts failed") as caught:
+    with pytest.raises(DataError, match="2 of 3 files failed") as caught:
         answer_files(asked(tmp_path, begin), no_bar)
-    assert "bad, lines 50 to 57: OSError: no space left" in caught.value.found
-    assert "bad, lines 90 to 97: DataError: not a line found: this" in caught.value.found
-    assert (tmp_path / "out" / "good").read_text() == "ONE\nTWO\n"
-    assert not (tmp_path / "out" / "bad").exists()
+    assert "bad: OSError: no space left" in caught.value.found
+    assert "worse: DataError: not a line found: this" in caught.value.found
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good"]
+    assert (tmp_path / "out" / "good").read_text() == "ONE\nGOOD\n"
     tried.clear()
     broken.clear()
     summary = answer_files(asked(tmp_path, begin, resume=True), no_bar)
-    assert (summary.there, summary.lines) == (1, 100)
-    assert sorted(first for _, first in tried) == [50, 90]
-    assert (tmp_path / "out" / "bad").read_text() == "".join(f"LINE {n}\n" for n in range(100))
-    assert not list((tmp_path / "out" / ".vidrio" / "bad").iterdir())
+    assert (summary.there, summary.lines) == (1, 4)
+    assert sorted(tried) == ["bad", "worse"]
+    assert (tmp_path / "out" / "bad").read_text() == "ONE\nBAD\n"
 
 
 def test_half_a_file_is_none(tmp_path):

@@ -16,10 +16,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": Fa
 PATIENCE = 300  # seconds
 VERBS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LINES = [f"The {a} men saw {b} dogs and {c} cats near the house." for a in VERBS for b in VERBS for c in VERBS]
-# The command with parts of some 4 KB, so that little text is many parts.
-COMMAND = (
-    "import vidrio.wide.parts as p; p.PART = p.BLOCK = 4096; from vidrio.cli import main; raise SystemExit(main())"
-)
+FILES = 20
 
 
 class Nodes:
@@ -70,49 +67,46 @@ def wait_for(what, process: "subprocess.Popen[str]") -> None:
 
 
 def begun(nodes: Nodes, folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", COMMAND, *arguments, "--ray", nodes.cluster.address]
+    command = [sys.executable, "-m", "vidrio", *arguments, "--ray", nodes.cluster.address]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def parts_in(folder: Path) -> int:
-    return sum(path.name.isdigit() for path in folder.glob("*"))
-
-
-def plain(folder: Path, *arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "vidrio", *arguments], cwd=folder, check=True, capture_output=True)
+def done_in(folder: Path) -> dict[str, int]:
+    """The files that are complete, and when they were."""
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.txt")}
 
 
 def test_killed_workers_and_a_killed_node_leave_no_trace(nodes, tmp_path):
     """In the middle a worker is killed, then a node with its worker; what comes out is what the plain command writes.
     Then the command itself is killed, and goes on."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.txt").write_text("\n".join(LINES[:900]))
-    (tmp_path / "in" / "b.txt").write_text("\n".join(LINES[900:]) + "\n")
-    for name in ("a.txt", "b.txt"):
-        plain(tmp_path, "translate", "-i", f"in/{name}", "-o", name)
+    each = len(LINES) // FILES
+    names = [f"{number:02}.txt" for number in range(FILES)]
+    for number, name in enumerate(names):
+        (tmp_path / "in" / name).write_text("\n".join(LINES[number * each : (number + 1) * each]))
+        command = [sys.executable, "-m", "vidrio", "translate", "-i", f"in/{name}", "-o", name]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    out = tmp_path / "out"
     process = begun(nodes, tmp_path, "translate", "-i", "in/*.txt", "-o", "out/")
-    parts = tmp_path / "out" / ".vidrio" / "a.txt"
-    wait_for(lambda: parts_in(parts) >= 2, process)
+    wait_for(lambda: len(done_in(out)) >= 2, process)
     os.kill(nodes.workers()[0], signal.SIGKILL)
-    done = parts_in(parts)
-    wait_for(lambda: parts_in(parts) > done, process)
+    done = len(done_in(out))
+    wait_for(lambda: len(done_in(out)) > done, process)
     nodes.kill_node()
-    out, told = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (0, ""), told
-    assert "files: 2; lines: 1,000" in told
-    for name in ("a.txt", "b.txt"):
-        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / name).read_bytes()
+    said, told = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, said) == (0, ""), told
+    assert "files: 20; lines: 1,000" in told
+    for name in names:
+        assert (out / name).read_bytes() == (tmp_path / name).read_bytes()
 
+    again = tmp_path / "again"
     process = begun(nodes, tmp_path, "translate", "-i", "in/*.txt", "-o", "again/")
-    parts = tmp_path / "again" / ".vidrio" / "a.txt"
-    wait_for(lambda: parts_in(parts) >= 3, process)
+    wait_for(lambda: len(done_in(again)) >= 3, process)
     process.kill()
     process.communicate()
-    there = {path: path.stat().st_mtime_ns for path in parts.glob("0*") if path.name.isdigit()}
+    there = done_in(again)
     process = begun(nodes, tmp_path, "translate", "-i", "in/*.txt", "-o", "again/", "--resume")
-    wait_for(lambda: parts_in(parts) > len(there) or (tmp_path / "again" / "a.txt").exists(), process)
-    kept = {path: path.stat().st_mtime_ns for path in there if path.exists()}
-    assert kept.items() <= there.items()
-    assert process.communicate(timeout=PATIENCE)[1].startswith("vidrio: files: 2")
-    for name in ("a.txt", "b.txt"):
-        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / name).read_bytes()
+    assert process.communicate(timeout=PATIENCE)[1].startswith("vidrio: files: 20 (")
+    assert there.items() <= done_in(again).items()
+    for name in names:
+        assert (again / name).read_bytes() == (tmp_path / name).read_bytes()

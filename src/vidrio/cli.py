@@ -23,16 +23,16 @@ from vidrio.errors import VidrioError
 VERBS = {
     "translate": ("vidrio.commands.translate", "Translate text, files or standard input."),
     "look": ("vidrio.commands.look", "Look inside: every step from text to text, with its numbers."),
-    "why": ("vidrio.commands.why", "The receipt of one number: formula, values, recomputation."),
-    "check": ("vidrio.commands.check", "Recompute numbers of a trace independently; the exit code tells."),
-    "lesson": ("vidrio.commands.lesson", "Lessons: the worked example, the NaN laboratory, exercises."),
+    "why": ("vidrio.commands.why", "Print one number's receipt: formula, values, recomputation."),
+    "check": ("vidrio.commands.check", "Recompute all numbers independently; the exit code tells."),
+    "lesson": ("vidrio.commands.lesson", "Read lessons: the worked example, the NaN laboratory, exercises."),
     "train": ("vidrio.commands.train", "Learn to translate from a file of sentence pairs."),
     "data": ("vidrio.commands.data", "Clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "site": ("vidrio.commands.site", "Write the page as static files, for any web server."),
-    "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
-    "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
-    "export": ("vidrio.commands.export", "Make of a model what another program loads."),
+    "serve": ("vidrio.commands.serve", "Serve the page, and translations to programs."),
+    "import": ("vidrio.commands.import_", "Convert another program's model to a model folder."),
+    "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }
 
 # New objects after which Python looks for those that only hold each other. Its own 700 cost a tenth of the time of
@@ -46,7 +46,6 @@ EXTRAS = {
     "ctranslate2": "interop",
     "google": "interop",  # protobuf
     "sentencepiece": "interop",
-    "yaml": "interop",
     "polib": "documents",
     "pyarrow": "ray",
     "ray": "ray",

@@ -3,9 +3,8 @@
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from io import BufferedReader
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -20,7 +19,7 @@ from vidrio.text.utf8 import Decoder
 if TYPE_CHECKING:
     from vidrio.commands._work import Work
 
-READ_AT_ONCE = 64 * 1024  # bytes
+READ_AT_ONCE = 1 << 20  # bytes
 
 
 def translate_lines(work: "Work") -> None:
@@ -31,10 +30,9 @@ def translate_lines(work: "Work") -> None:
     if request.resume and target and target.is_file() and not part_of(target).exists():
         click.echo(f"vidrio: {target} is complete", err=True)
         return
-    with writing(target, resume=request.resume) as (output, done), reading(source) as groups:
+    with writing(target, resume=request.resume) as (output, done):
         at, left = done + 1, done
-        for group in groups:
-            lines = iter(group)
+        for lines in arriving(source):
             left -= sum(1 for _ in islice(lines, left))
             for line in work.on_lines(lines, at):
                 output.write(f"{line}\n".encode())
@@ -48,47 +46,28 @@ def translate_lines(work: "Work") -> None:
             )
 
 
-# --- in ---------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def reading(source: Path | None) -> Iterator[Iterator[Iterable[str]]]:
-    """The lines of a file or of standard input, in groups: a file is one group, read as it is needed; a pipe or a
-    terminal gives the lines that have arrived, so that each is answered before the next one is waited for."""
+def arriving(source: Path | None) -> Iterator[Iterator[str]]:
+    """The lines of a file or of standard input, as many at a time as are there: those of a pipe or a terminal are
+    answered before the next ones are waited for."""
     decode = Decoder("standard input" if source is None else str(source))
-    if source is None:
-        if sys.stdin.isatty():
-            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
-        file = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115  (closed below)
-    else:
-        file = source.open("rb")
-    with file:
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            with bar("translating", os.fstat(file.fileno()).st_size) as show:
-                yield iter([_lines_of(file, decode, show)])
-        else:
-            yield ([decode(line) for line in lines] for lines in _arriving(file.fileno()))
-
-
-def _lines_of(file: BufferedReader, decode: Callable[[bytes], str], show: Callable[[int], object]) -> Iterator[str]:
-    done = 0
-    for line in file:
-        yield decode(line.removesuffix(b"\n"))
-        done += len(line)
-        show(done)
-
-
-def _arriving(descriptor: int) -> Iterator[list[bytes]]:
-    """Whole lines as they arrive; the last one may lack its end."""
+    if source is None and sys.stdin.isatty():
+        click.echo("vidrio: type a line and press Enter; press Ctrl-D to finish", err=True)
     rest: list[bytes] = []
-    while data := os.read(descriptor, READ_AT_ONCE):
-        *lines, last = data.split(b"\n")
-        if lines:
-            yield [b"".join([*rest, lines[0]]), *lines[1:]]
-            rest = []
-        rest.append(last)
+    done = 0
+    with open(sys.stdin.fileno() if source is None else source, "rb", buffering=0, closefd=source is not None) as file:
+        status = os.fstat(file.fileno())
+        is_file = stat.S_ISREG(status.st_mode)
+        with bar("translating", status.st_size) if is_file else nullcontext(lambda done: None) as show:
+            while data := file.read(READ_AT_ONCE):
+                *lines, last = data.split(b"\n")
+                if lines:
+                    yield map(decode, [b"".join([*rest, lines[0]]), *lines[1:]])
+                    rest = []
+                rest.append(last)
+                done += len(data)
+                show(done)
     if any(rest):
-        yield [b"".join(rest)]
+        yield map(decode, [b"".join(rest)])
 
 
 def read_lines(path: Path) -> list[str]:
@@ -102,18 +81,15 @@ def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
     """Files whose lines belong together, such as those of a test set."""
     files = [read_lines(path) for path in paths]
     if not any(files):
-        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give files with a text per line")
+        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="write one text per line")
     if len({len(lines) for lines in files}) > 1:
         counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
         raise DataError("these files do not have the same number of lines", found=counts, do="align them line by line")
     return files
 
 
-# --- out --------------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
-def writing(target: Path | None, *, resume: bool = False) -> Iterator[tuple[BinaryIO, int]]:
+def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
     """Where lines go, and how many an earlier command has written. Standard output, a device or a pipe get them as they
     come. A file gets its name when all of it is there; until then it grows as FILE.part, and `resume` continues it."""
     if target is None:
@@ -121,7 +97,7 @@ def writing(target: Path | None, *, resume: bool = False) -> Iterator[tuple[Bina
             yield sys.stdout.buffer, 0
             sys.stdout.buffer.flush()
     elif is_plain_file(target):
-        with _growing(real_place(target), resume=resume) as growing:
+        with _growing(target, resume=resume) as growing:
             yield growing
     elif resume:
         raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="leave out --resume")
@@ -143,7 +119,7 @@ def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
     except BaseException:
         click.echo(f"vidrio: finished lines are in {part}; run the same command with --resume to continue", err=True)
         raise
-    os.replace(part, target)
+    os.replace(part, real_place(target))
 
 
 def part_of(target: Path) -> Path:

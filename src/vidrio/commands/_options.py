@@ -40,43 +40,35 @@ THERE = click.Path(exists=True, dir_okay=False, path_type=Path)  # a file that i
 FILE = click.Path(dir_okay=False, path_type=Path)  # one that may be written
 
 model_option = click.option(
-    "-m", "--model", "model_name", metavar="MODEL", help="A model folder, or the name of a packaged one. [the default]"
+    "-m",
+    "--model",
+    "model_name",
+    metavar="MODEL",
+    help="A model folder, or a packaged model's name. [default: en-es]",
 )
 precision_option = click.option(
-    "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals of every number printed."
+    "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals to print."
 )
 dtype_option = click.option(
-    "--dtype", type=DTYPES, help="What to compute in; int8 as the engine. [as translating does]"
+    "--dtype", type=DTYPES, help="Number type to compute in; int8 is the engine's. [as in translation]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-ray_option = click.option(
-    "--ray",
-    metavar="[ADDRESS]",
-    is_flag=False,
-    flag_value="",
-    help="On a Ray cluster; without ADDRESS this machine's, or all of its cores.",
-)
-
-
-_BEAM = (
-    click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy."),
-    click.option("--length-penalty", type=float, help="Score = log p / length^this. [the model's]"),
-    click.option("--min-length", type=click.IntRange(0), help="Tokens at least."),
-    click.option("--max-length", type=click.IntRange(1), help="Tokens at most. [the model's]"),
-    click.option("--no-repeat", "no_repeat_ngram", type=click.IntRange(0), help="So many tokens in a row never twice."),
-)
-_SAMPLING = (
-    click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Draw tokens: below 1 bolder."),
-    click.option("--top-k", type=click.IntRange(0), help="Draw from the k likeliest tokens."),
-    click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Draw from the likeliest with sum p."),
-    click.option("--seed", type=click.IntRange(0), help="Which draw. Any of these four turns drawing on."),
-)
 
 
 # Beam, length penalty and sampling; `as_options` makes them the search's.
-search_options = together(*_BEAM, *_SAMPLING)
-SAMPLING = names_of(*_SAMPLING)
-SEARCH = [*names_of(*_BEAM), *SAMPLING]
+search_options = together(
+    click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy search."),
+    click.option("--length-penalty", type=float, help="A in: score = log p / length^A. [the model's]"),
+    click.option("--min-length", type=click.IntRange(0), help="Fewest tokens to write."),
+    click.option("--max-length", type=click.IntRange(1), help="Most tokens to write. [the model's]"),
+    click.option("--no-repeat", "no_repeat_ngram", type=click.IntRange(0), help="Never repeat N tokens in a row."),
+    click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Sample; below 1 is more cautious."),
+    click.option("--top-k", type=click.IntRange(0), help="Sample from the k likeliest tokens."),
+    click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Sample from the likeliest with sum p."),
+    click.option("--seed", type=click.IntRange(0), help="Sample; the same seed gives the same tokens."),
+)
+SAMPLING = ("temperature", "top_k", "top_p", "seed")
+SEARCH = ("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram", *SAMPLING)
 
 
 def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
@@ -111,7 +103,7 @@ def duration(context: click.Context, parameter: click.Parameter, value: str | No
         sum(float(part or 0) * size for part, size in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
     )
     if not seconds:
-        raise click.BadParameter(f"{value!r} is no time; write 30m, 90s or 1h30m")
+        raise click.BadParameter(f"{value!r} is not a duration; write 30m, 90s or 1h30m")
     return seconds
 
 
@@ -120,29 +112,35 @@ def two_names(context: click.Context, parameter: click.Parameter, value: str | N
         return None
     parts = [part.strip() for part in value.split(",")]
     if len(parts) != 2 or not all(parts):
-        raise click.BadParameter(f"{value!r}: give two names with a comma between them")
+        raise click.BadParameter(f"{value!r}: write two names with a comma between them")
     return parts[0], parts[1]
 
 
 # --- which pairs to leave out -----------------------------------------------------------------------------------------
 
 LIMITS = (
-    click.option("--longest", type=click.IntRange(0), default=1000, show_default=True, help="Characters; 0: any."),
-    click.option("--ratio", type=click.FloatRange(0), default=3.0, show_default=True, help="Of the lengths; 0: any."),
-    click.option("--keep-duplicates", is_flag=True, help="Leave repeated pairs in."),
+    click.option("--longest", type=click.IntRange(0), default=1000, show_default=True, help="In characters; 0: any."),
+    click.option(
+        "--ratio",
+        type=click.FloatRange(0),
+        default=3.0,
+        show_default=True,
+        help="Of the two lengths; 0: any.",
+    ),
+    click.option("--keep-duplicates", is_flag=True, help="Keep repeated pairs."),
     click.option(
         *("--keep-numbers", "numbers"),
         is_flag=True,
         flag_value=False,
         default=True,
-        help="Leave pairs in whose numbers differ.",
+        help="Keep pairs whose numbers differ.",
     ),
     click.option(
         *("--keep-identical", "identical"),
         is_flag=True,
         flag_value=0,
         default=3,
-        help="Leave pairs in whose sides are the same.",
+        help="Keep pairs whose sides are the same.",
     ),
 )
 LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` has the same names

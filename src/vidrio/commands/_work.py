@@ -144,8 +144,8 @@ def read_record(line: str, number: int) -> dict[str, Any]:
     try:
         record = json_data(line)
     except ValueError as error:
-        raise DataError(f"line {number} is not JSON", found=str(error), do="give one JSON object per line") from None
+        raise DataError(f"line {number} is not JSON", found=str(error), do="write one JSON object per line") from None
     text = record.get("text") if isinstance(record, dict) else None
     if not isinstance(text, str):
-        raise DataError(f'line {number} has no "text"', found=line[:80], do='give objects like {"text": "Hello"}')
+        raise DataError(f'line {number} has no "text"', found=line[:80], do='write objects such as {"text": "Hello"}')
     return record

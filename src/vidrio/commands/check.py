@@ -14,9 +14,9 @@ from vidrio.commands.run_request import RunRequest, run_options, tell_unknown
 @run_options
 @dtype_option
 def check(text: str, **given: Any) -> int:
-    """Recompute every number of the run on TEXT from its inputs, by an independent implementation.
+    """Run the model on TEXT, and recompute every number from its inputs with an independent implementation.
 
-    Exit code 0: rounding explains every difference. 1: it does not; the worst numbers are named.
+    The exit code is 0 if rounding explains every difference; otherwise it is 1, and the worst numbers are listed.
 
     \b
     vidrio check "Hello world"

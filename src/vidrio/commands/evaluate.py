@@ -16,12 +16,14 @@ TOKENIZERS = click.Choice(["13a", "none", "intl", "char", "zh"])
 
 @click.command()
 @click.argument("model_name", metavar="[MODEL]", required=False)
-@click.option("--src", "source", type=THERE, required=True, help="What to translate, a sentence a line.")
-@click.option("--ref", "references", type=THERE, required=True, multiple=True, help="What is right. Repeatable.")
-@click.option("--against", metavar="MODEL|FILE", help="Another model, or a file of translations, to compare with.")
-@click.option("-o", "--output", type=FILE, help="Keep the translations here.")
-@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="How BLEU splits words.")
-@click.option("--lowercase", is_flag=True, help="Upper and lower case are the same.")
+@click.option("--src", "source", type=THERE, required=True, help="The sentences to translate, one per line.")
+@click.option(
+    "--ref", "references", type=THERE, required=True, multiple=True, help="The right translations; repeatable."
+)
+@click.option("--against", metavar="MODEL|FILE", help="Compare with another model or a file of translations.")
+@click.option("-o", "--output", type=FILE, help="Save the translations to this file.")
+@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="BLEU's tokenizer.")
+@click.option("--lowercase", is_flag=True, help="Ignore case.")
 @json_option
 @search_options
 def evaluate(
@@ -29,10 +31,11 @@ def evaluate(
 ) -> None:
     """Translate a test set and score the translations.
 
-    MODEL is a folder or the name of a packaged model. Scores are sacreBLEU's, with signatures to quote and 95 %
-    confidence by bootstrap; --against says whether another system differs, or whether that may be chance.
+    MODEL is a folder or the name of a packaged model. The scores are sacreBLEU's, with signatures to quote and
+    95 % confidence intervals by bootstrap. With --against, the significance of the difference is tested too.
     """
-    from vidrio.commands._lines import read_aligned, writing
+    from vidrio.commands._lines import read_aligned
+    from vidrio.model.files import write_output
     from vidrio.score import evaluate as evaluation
     from vidrio.score.metrics import usual_metrics
     from vidrio.translate.translator import Translator
@@ -51,8 +54,7 @@ def evaluate(
     options = as_options(translator.config, given)
     outcome = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
     if output is not None:
-        with writing(output) as (file, _):
-            file.writelines(f"{line}\n".encode() for line in outcome.run.translations)
+        write_output(output, "".join(f"{line}\n" for line in outcome.run.translations).encode())
     if as_json:
         asked = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
         print_json({**asked, "against": against, **asdict(outcome)})

@@ -36,15 +36,15 @@ def of_the_locale() -> str:
 @click.command()
 @click.argument("name", required=False)
 @click.argument("section", required=False)
-@click.option("--code", "wants_code", is_flag=True, help="Only the Python of the section, to save and to change.")
+@click.option("--code", "wants_code", is_flag=True, help="Print only the section's Python code, to save and change.")
 @click.option(
-    "--language", type=click.Choice(list(SAYS)), default=of_the_locale, help="English or Spanish. [the locale's]"
+    "--language", type=click.Choice(list(SAYS)), default=of_the_locale, help="Language of the lesson. [the locale's]"
 )
 def lesson(name: str | None, section: str | None, wants_code: bool, language: "Language") -> None:
-    """Lessons: a Transformer worked through by hand, and experiments on it.
+    """Read lessons: a Transformer worked through by hand, and experiments on it.
 
-    Without a name, the lessons are listed; without a section, the lesson's sections. SECTION is a number, words of its
-    title, or `all`. Its experiments run while you read.
+    Without NAME, list the lessons; without SECTION, list the lesson's sections. SECTION is a number, words from its
+    title, or `all`. Its experiments run as you read.
 
     \b
     vidrio lesson

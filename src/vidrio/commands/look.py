@@ -5,35 +5,30 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import dtype_option, json_option, model_option, precision_option, print_json
+from vidrio.commands._options import FILE, dtype_option, json_option, model_option, precision_option, print_json
 from vidrio.commands.run_request import RunRequest, refuse_copied, run_options
 from vidrio.model.files import write_output
-
-FILE = click.Path(dir_okay=False)
 
 
 @click.command()
 @click.argument("text")
 @model_option
-@click.option("--at", "addresses", metavar="ADDRESS", multiple=True, help="A layer, a matrix or a number. Repeatable.")
+@click.option("--at", "addresses", metavar="ADDRESS", multiple=True, help="A layer, a matrix or a number; repeatable.")
 @run_options
 @precision_option
 @dtype_option
 @json_option
-@click.option("--html", metavar="FILE", type=FILE, help="Write a page.")
-def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, html: str | None, **given: Any) -> None:
+@click.option("--html", metavar="FILE", type=FILE, help="Write an interactive page.")
+def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, html: Path | None, **given: Any) -> None:
     """Look inside: how TEXT becomes its translation, every step with its numbers.
 
-    Without further options: the whole machine, a line a step, and the translation token by token.
+    Without further options, show the whole machine, one line per step, and the translation token by token.
 
     \b
     vidrio look "Hello world" --at enc.0
     vidrio look "Hello world" --at enc.0.self.weights.h0
     vidrio look "Hello world" --html page.html
     """
-    outputs = ["--at"] * bool(addresses and not as_json) + ["--json"] * as_json + ["--html -"] * (html == "-")
-    if len(outputs) > 1:
-        raise click.UsageError(f"{' and '.join(outputs)} would all go to standard output: ask for one at a time")
     from vidrio.glass.trace import parse_address
     from vidrio.look import changed, overview, quantities, run_data
     from vidrio.search import Tree
@@ -48,7 +43,9 @@ def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, h
     if html is not None:
         from vidrio.look.page import run_page
 
-        write(html, run_page(tried, lead_on))
+        page = run_page(tried, lead_on).encode()
+        write_output(html, page)
+        click.echo(f"wrote {html} ({len(page):,} bytes)", err=True)
     if as_json and addresses:
         names = dict.fromkeys(n for a in addresses for n in quantities.under(run.trace, parse_address(a).name))
         print_json([run_data.quantity_data(run.trace, name) for name in names])
@@ -60,12 +57,3 @@ def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, h
     elif html is None:
         whole = changed.view(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
         click.echo("\n".join(whole))
-
-
-def write(path: str, content: str) -> None:
-    """A file, whole or not at all, or into a device or a pipe; `-` is standard output."""
-    if path == "-":
-        click.echo(content, nl=False)
-        return
-    write_output(Path(path), content.encode())
-    click.echo(f"wrote {path} ({len(content.encode()):,} bytes)", err=True)

@@ -30,35 +30,35 @@ Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
 
 # `glass/whatif` says which values are valid; help pages must not import it. In this order changes are made.
 _WHATIF = {
-    "change-dtype": ("TYPE", "Compute in int8 (as the engine), float16, float32 or float64."),
+    "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
         "WHAT",
-        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or enc.1.ffn.",
+        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or a part: enc.1.ffn.",
     ),
     "softmax": ("KIND", "naive: exp of the scores as they are."),
-    "mask": ("KIND", "off or zeros: decoder self-attention."),
+    "mask": ("KIND", "Decoder self-attention mask: off or zeros."),
     "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
     "divisor": ("X", "Divide scores by X instead of √K."),
     "norm-epsilon": ("X", "ε of layer norm."),
-    "layer-norm": ("KIND", "beside: ε is added to the root, as in the worked example."),
-    "heads-off": ("HEAD,…", "Heads that give out zeros: enc.1.self.h0."),
+    "layer-norm": ("KIND", "beside: add ε to the root, as in the worked example."),
+    "heads-off": ("HEAD,…", "Make these heads output zeros: enc.1.self.h0."),
     "set": (
         "ADDRESS=X",
-        "A parameter or number on the way; [2,*] is a row, no index all of it. X: 1 or [[1,0],[0,1]].",
+        "Replace a parameter or intermediate number; [2,*] is a row, no index the whole. X: 1 or [[1,0],[0,1]].",
     ),
-    "scale": ("ADDRESS=X", "The same, times X."),
+    "scale": ("ADDRESS=X", "Multiply it by X."),
 }
 _REPEATED = ("without", "heads-off", "set", "scale")
 # Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one."),
     search_options,
-    click.option("--as-typed", "typed", is_flag=True, help="Read TEXT itself, not what translating reads."),
+    click.option("--as-typed", "typed", is_flag=True, help="Give the model TEXT itself, unprepared."),
     *(
         click.option(f"--{name}", metavar=metavar, help=text, multiple=name in _REPEATED)
         for name, (metavar, text) in _WHATIF.items()
     ),
-    click.option("--values", metavar="FILE", help="Your own numbers: a TOML file, a line ADDRESS = X for each --set."),
+    click.option("--values", metavar="FILE", help="TOML file of your own numbers; each line ADDRESS = X is a --set."),
 )
 
 
@@ -164,7 +164,7 @@ def tell_unknown(seen: "Look") -> None:
     from vidrio.look.writing import visible
 
     for word in seen.unknown:
-        click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)
+        click.echo(f"note: {visible(word)!r} is not in the vocabulary: the model reads the unknown token", err=True)
 
 
 def refuse_copied(seen: "Look") -> None:

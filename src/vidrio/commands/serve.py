@@ -22,42 +22,38 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 
 
 @click.command()
-@click.option(
-    "-m", "--model", "models", metavar="MODEL", multiple=True, help="A model folder or name; several if given again."
-)
-@option("--host", default="127.0.0.1", show_default=True, help="Where to listen; 0.0.0.0 is the whole network.")
-@option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: any free one.")
+@click.option("-m", "--model", "models", metavar="MODEL", multiple=True, help="A model folder or name; repeatable.")
+@option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is every network.")
+@option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0 takes any free port.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
-@option("--page/--no-page", help="Whether the page is served, too.")
-@option("--name", "hosts", multiple=True, metavar="HOST", help="Another name of this server, as clients call it.")
-@option("--cors", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
-@option("--threads", type=click.IntRange(1), show_default=True, help="Requests translated at the same time.")
-@option("--char-limit", type=click.IntRange(-1), show_default=True, help="Characters a request; -1: any.")
-@option("--req-limit", type=click.IntRange(-1), show_default=True, help="Requests a minute of a client.")
-@option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Texts a request.")
-@option("--alternatives-limit", type=click.IntRange(0, 64), show_default=True, help="Alternatives a text.")
-@option("--body-limit", type=click.IntRange(1), show_default=True, help="Bytes a request.")
-@option("--queue", type=click.IntRange(1), show_default=True, help="Characters that may wait.")
-@option("--keys", type=FILE, help="The file of API keys: lines of name, key, limits.")
-@option("--key-required", is_flag=True, help="Nobody is served without a key.")
-@option("--files", type=FOLDER, help="Files are translated, too; they lie here for a while.")
-@option("--file-limit", type=click.IntRange(1), show_default=True, help="Bytes of a file.")
-@option("--file-minutes", type=click.FloatRange(0), show_default=True, help="When a file is deleted.")
-@option("--suggestions", type=FILE, help="Where suggested translations are added.")
-@option("--log", is_flag=True, help="A line on stderr for each request, without its texts.")
-@option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
-@option("--metrics-token", help="Who reads them must know this.")
+@option("--page/--no-page", help="Serve the page too, or only the interface for programs.")
+@option("--name", "hosts", multiple=True, metavar="HOST", help="Another host name that clients use; repeatable.")
+@option("--cors", show_default=True, metavar="ORIGIN", help='Sites whose scripts may call the server; "" for none.')
+@option("--threads", type=click.IntRange(1), show_default=True, help="Requests to translate at the same time.")
+@option("--char-limit", type=click.IntRange(-1), show_default=True, help="Most characters per request; -1: no limit.")
+@option("--req-limit", type=click.IntRange(-1), show_default=True, help="Most requests per client and minute.")
+@option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Most texts per request.")
+@option("--alternatives-limit", type=click.IntRange(0, 64), show_default=True, help="Most alternatives per text.")
+@option("--body-limit", type=click.IntRange(1), show_default=True, help="Most bytes per request.")
+@option("--queue", type=click.IntRange(1), show_default=True, help="Most characters waiting to be translated.")
+@option("--keys", type=FILE, help="File of API keys; each line: name, key, limits.")
+@option("--key-required", is_flag=True, help="Refuse requests without a key.")
+@option("--files", type=FOLDER, help="Translate files too, and keep the results in this folder for a while.")
+@option("--file-limit", type=click.IntRange(1), show_default=True, help="Most bytes per file.")
+@option("--file-minutes", type=click.FloatRange(0), show_default=True, help="Minutes to keep a translated file.")
+@option("--suggestions", type=FILE, help="Accept suggested translations and add them to this file.")
+@option("--log", is_flag=True, help="Log each request to stderr, without its texts.")
 def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
-    """Serve the page in which the translator is made of glass, and the interface of LibreTranslate for programs.
+    """Serve the page in which the translator is made of glass, and LibreTranslate's interface for programs.
 
-    It prints its address when it is ready; Ctrl-C ends it. Nothing leaves this machine: the page loads nothing from
-    elsewhere, and unless --host says otherwise only this machine can open it. Every option is an environment variable,
-    too: --char-limit is VIDRIO_CHAR_LIMIT.
+    Prints its address when it is ready; stop it with Ctrl-C. Nothing leaves this machine: the page loads nothing from
+    elsewhere, and only this machine can connect unless --host says otherwise. Every option is also an environment
+    variable: --char-limit is VIDRIO_CHAR_LIMIT.
 
     \b
     vidrio serve
     vidrio serve --model my-model --port 8080 --open
-    vidrio serve --host 0.0.0.0 --keys keys.txt --key-required --log --metrics
+    vidrio serve --host 0.0.0.0 --keys keys.txt --key-required --log
     """
     import os
 

@@ -4,39 +4,23 @@ from pathlib import Path
 
 import click
 
-from vidrio.commands._options import json_option
-
 
 @click.command()
-@click.option(
-    "--to", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="An empty folder, or a new one."
-)
-@click.option(
-    "-m",
-    "--model",
-    "models",
-    metavar="MODEL",
-    multiple=True,
-    help="A model to show; several if given again. [packaged]",
-)
-@json_option
-def site(to: Path, models: tuple[str, ...], as_json: bool) -> None:
-    """Write the page into FOLDER as static files: with Python, the engine, the models and the lessons.
+@click.option("--to", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="A new or empty folder.")
+@click.option("-m", "--model", "models", metavar="MODEL", multiple=True, help="Model to include; repeatable. [all]")
+def site(to: Path, models: tuple[str, ...]) -> None:
+    """Write the page to FOLDER as static files, with Python, the engine, the models and the lessons.
 
-    Any web server can serve them, and after the first visit the page needs none. The first model named is the one that
-    the page opens with. docs/site.md tells how to host it, and what it weighs.
+    Any web server can host them, and after the first visit the page works offline. It opens with the first model named.
+    docs/site.md says how to host it and how large it is.
 
     \b
     vidrio site --to site
     python -m http.server --directory site
     """
-    from vidrio.model.json_text import json_text
     from vidrio.site.writing import write_site
 
     written = write_site(to, models, lambda what: click.echo(f"vidrio: {what} …", err=True))
-    if as_json:
-        click.echo(json_text({"folder": str(to), **written._asdict()}))
-        return
     rows = {"page": written.page, "Python and the engine": written.python, **written.models}
     for name, size in rows.items():
         click.echo(f"{size:12,} bytes  {name}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._lines import translate_lines
-from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, ray_option, search_options
+from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, search_options
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import ModelError
@@ -23,7 +23,7 @@ EPILOG = """\b
 Examples:
   vidrio translate "Hello world"
   vidrio translate < english.txt > spanish.txt
-  vidrio translate -i big.txt -o big.es.txt   (stopped? again, with --resume)
+  vidrio translate -i big.txt -o big.es.txt   (if interrupted, add --resume)
   vidrio translate -i page.html -o page.es.html
   vidrio translate --json --n-best 3 "Good morning"
   vidrio translate --confidence < english.txt > spanish.txt   (what to check?)
@@ -34,46 +34,44 @@ Examples:
 @click.argument("words", metavar="[TEXT]", nargs=-1)
 @model_option
 @click.option(
-    "-i",
-    "--input",
-    "sources",
+    *("-i", "--input", "sources"),
     multiple=True,
     metavar="FILE",
-    help="Read lines from this file. With --ray: files, folders, patterns.",
+    help="Translate this file. With --ray: files, folders or patterns; repeatable.",
 )
 @click.option(
-    "-o",
-    "--output",
-    "target",
+    *("-o", "--output", "target"),
     metavar="FILE",
-    help="Write to this file, which appears when all is done. With --ray: a folder.",
+    help="Write to this file, which appears when it is complete. With --ray: a folder.",
 )
-@ray_option
-@click.option("--resume", is_flag=True, help="Continue where an earlier command with this --output was stopped.")
+@click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    help="Use a Ray cluster. Without ADDRESS: the one this machine belongs to, or its own cores.",
+)
+@click.option("--resume", is_flag=True, help="Continue an interrupted command with the same --output.")
 @search_options
-@click.option(
-    "--n-best", type=BEAM, default=1, help="So many translations of TEXT, the best first; of lines in --json."
-)
-@click.option("--confidence", is_flag=True, help="On stderr: how likely each line is, and the words that are not.")
+@click.option("--n-best", type=BEAM, default=1, help="Number of translations, best first; for lines, with --json.")
+@click.option("--confidence", is_flag=True, help="Print on stderr how likely each line is, and its doubtful words.")
 @json_option
-@click.option(
-    "--jsonl", is_flag=True, help='Input lines are JSON objects with a "text"; their other fields come through.'
-)
+@click.option("--jsonl", is_flag=True, help='Read JSON objects, one per line, with a "text"; keep their other fields.')
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", *NAMES]),
-    help="What TEXT or the input is. [a file's name says it]",
+    help="Format of TEXT or the input. [from the file's name]",
 )
-@click.option("--glossary", type=THERE, help="Lines of term<TAB>translation; a term alone stays as it is.")
-@click.option("--workers", type=click.IntRange(1), help="Batches at a time. [one for each core]")
+@click.option("--glossary", type=THERE, help="File of term<TAB>translation; a term alone is kept as it is.")
+@click.option("--workers", type=click.IntRange(1), help="CPU cores to use; with --ray, per worker. [all]")
 def translate(words: tuple[str, ...], **given: Any) -> None:
-    """Translate TEXT, or the lines of a file or of standard input. A classifier names their classes, and a language
-    model continues them.
+    """Translate TEXT, a file, or standard input. A classifier prints the class of each text, and a language model
+    continues it.
 
-    Each line in gives one line out, always, in order. A line may be a word or a whole paragraph: it is split into
-    sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
-    ODT, EPUB and PO are translated as a whole, with their formatting.
+    Each line of input becomes exactly one line of output, in order. A line may be a word or a whole paragraph: it is
+    split into sentences, and the spaces between them stay as they are. HTML, Markdown, subtitle (SRT, VTT), DOCX, ODT,
+    EPUB and PO files are translated as a whole and keep their formatting.
     """
     text, search = None if words in ((), ("-",)) else " ".join(words), {name: given.pop(name) for name in SEARCH}
     request = Request(text=text, search=search, **given)
@@ -99,29 +97,27 @@ def is_document(request: Request) -> bool:
 
 def refuse_contradictions(request: Request) -> None:
     """A usage error for options that exclude each other."""
-    of_lines, document, ray = request.text is None, is_document(request), request.ray is not None
-    json, several = request.as_json or request.jsonl, request.n_best > 1
-    sources, target = request.sources, request.target
+    of_lines, ray, several = request.text is None, request.ray is not None, request.n_best > 1
+    json, sources, target = request.as_json or request.jsonl, request.sources, request.target
     wrong = {
         "Several inputs need --ray.": len(sources) > 1 and not ray,
         "Give TEXT or --input, not both.": not of_lines and sources,
         "--output is for files and standard input; the translation of TEXT goes to standard output.": (
             target and not of_lines
         ),
-        "Documents take no --json, --jsonl, --n-best or --resume.": document and (json or several or request.resume),
-        "--glossary cannot be combined with --json or --jsonl.": request.glossary and json,
-        "--confidence is for lines of text; --json and --jsonl include it.": request.confidence and (json or document),
-        "--resume needs the --output that it continues.": request.resume and target is None,
-        "--input and --output are the same file.": (
-            sources and target and not ray and Path(target).exists() and Path(target).samefile(sources[0])
+        "Documents cannot be combined with --json, --jsonl, --n-best, --resume or --ray.": (
+            is_document(request) and (json or several or request.resume or ray)
         ),
+        "--glossary cannot be combined with --json or --jsonl.": request.glossary and json,
+        "--confidence is for lines of text without --ray; --json and --jsonl include it.": (
+            request.confidence and (json or is_document(request) or ray)
+        ),
+        "--resume needs the --output that it continues.": request.resume and target is None,
         "--n-best gives several translations per line; add --json.": (
             several and not request.as_json and (of_lines or request.jsonl)
         ),
         "--ray needs an --input and an --output.": ray and not (sources and target),
-        "--ray translates lines, not documents.": ray and document,
         "--ray cannot sample: the tokens drawn depend on what else is translated.": ray and request.samples,
-        "--ray takes no --confidence; --json and --jsonl include it.": ray and request.confidence,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
@@ -170,16 +166,16 @@ def translate_on_cluster(request: Request) -> None:
         """On a worker: open the model, which must be the one that this machine has."""
         work = Work.begin(request, cores)
         if work.checksum() != model:
-            do = "give all machines the same model and Vidrio"
-            raise ModelError(f"{work.model.folder} is another model here", do=do)
-        return lambda name, raw, first: list(work.on_lines(map(Decoder(name, first=first), raw), first))
+            do = "install the same model and Vidrio on all machines"
+            raise ModelError(f"{work.model.folder} on this machine is a different model", do=do)
+        return lambda name, lines: work.on_lines(map(Decoder(name), lines))
 
     target = str(request.target)
     bulk = Bulk(request.sources, target, request.ray or None, request.resume, request.workers, begin)
     try:
         summary = answer_files(bulk, bar)
     except KeyboardInterrupt:
-        click.echo("vidrio: finished parts are kept; run the same command with --resume to continue", err=True)
+        click.echo("vidrio: finished files are kept; run the same command with --resume to continue", err=True)
         raise
     there = f" ({summary.there:,} complete before)" if summary.there else ""
     click.echo(f"vidrio: files: {summary.files:,}{there}; lines: {summary.lines:,}", err=True)

@@ -16,17 +16,17 @@ from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, 
     "--as",
     "kind",
     type=click.Choice(["python", "spreadsheet"]),
-    help="Only the arithmetic, at full precision, to copy.",
+    help="Print only the arithmetic, at full precision, for copying.",
 )
 @run_options
 @precision_option
 @dtype_option
 @json_option
 def why(address: str, text: str, precision: int, **given: Any) -> None:
-    """The receipt of the number at ADDRESS when the model reads TEXT.
+    """Print the receipt of the number at ADDRESS when the model reads TEXT.
 
-    It shows the formula, puts the numbers in, works it out step by step, recomputes it independently in float64, and
-    says how far rounding can have carried the model away. Rows and columns are numbers or tokens.
+    It shows the formula, fills in the numbers, works it out step by step, recomputes it independently in float64, and
+    says how far off rounding can have taken the model. Rows and columns are named by number or by token.
 
     \b
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"

@@ -99,8 +99,8 @@ def plan_file(name: str, data: bytes, target: str) -> FilePlan:
     """What to translate of a file. One in which nothing is found is an error: it would come back as it was."""
     suffix = suffix_of(name)
     if suffix not in PLANS:
-        raise DataError("this kind of file is not supported", found=name, do=f"give one of {', '.join(SUFFIXES)}")
+        raise DataError("this kind of file is not supported", found=name, do=f"use one of {', '.join(SUFFIXES)}")
     plan = PLANS[suffix](data, target)
     if not any(any(map(str.isalpha, text)) for text in plan.texts):
-        raise DataError("this file has no text to translate", found=f"{len(data):,} bytes", do="give another file")
+        raise DataError("this file has no text to translate", found=f"{len(data):,} bytes", do="choose another file")
     return plan

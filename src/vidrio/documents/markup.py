@@ -204,24 +204,18 @@ def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
 
 
 def _unmatched(run: Sequence[Token]) -> set[int]:
+    """The tokens of this run that begin or end an element and have no partner in it, or in the wrong order."""
     lone: set[int] = set()
-    opened: list[tuple[str, int]] = []
-    count: Counter[str] = Counter()
+    opened: list[int] = []
     for number, token in enumerate(run):
         if token.kind == "start":
-            opened.append((token.name, number))
-            count[token.name] += 1
+            opened.append(number)
         elif token.kind == "end":
-            if not count[token.name]:
+            if opened and run[opened[-1]].name == token.name:
+                opened.pop()
+            else:
                 lone.add(number)
-                continue
-            while True:
-                name, start = opened.pop()
-                count[name] -= 1
-                if name == token.name:
-                    break
-                lone.add(start)
-    return lone | {number for _, number in opened}
+    return lone | set(opened)
 
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:

@@ -3,7 +3,7 @@
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape, unescape
 from io import BytesIO
 from posixpath import dirname, join, normpath
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from vidrio.documents.html import HTML
-from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, names, plan, together
+from vidrio.documents.markup import ATTRIBUTE, Dialect, FilePlan, Kind, Plan, Token, joined, names, plan, together
 from vidrio.errors import DataError
 
 MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
@@ -86,7 +86,7 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
     """What to translate of a book: its pages, its table of contents, its title."""
     parts = unpacked(data)
     if "META-INF/encryption.xml" in parts and b"EncryptedData" in parts["META-INF/encryption.xml"]:
-        raise DataError("this book is encrypted", do="give one without copy protection")
+        raise DataError("this book is encrypted", do="use one without copy protection")
     container = tokens(_part(parts, "META-INF/container.xml"), "container.xml")
     roots = [token.attributes.get("full-path") for token in container if token.name == "rootfile"]
     plans: dict[str, Plan] = {}
@@ -118,7 +118,7 @@ def _package(found: Sequence[Token], target: str) -> Plan:
 
 def _part(parts: dict[str, bytes], name: str) -> bytes:
     if name not in parts:
-        raise DataError("this archive is not of the kind its name says", found=f"no {unescape(name)}", do="rename it")
+        raise DataError("this archive is not what its name says", found=f"no {unescape(name)}", do="rename it")
     return parts[name]
 
 
@@ -160,59 +160,37 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
 
 # --- XML --------------------------------------------------------------------------------------------------------------
 
-Event = tuple[int, str, str, Any]  # where it begins in the bytes, its kind, its name, an element's attributes
+# A piece of a document that is known to be well formed.
+TOKEN = re.compile(
+    r"""<!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!DOCTYPE(?:\[.*?\]|[^>\[])*>
+    | <(?P<ends>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*?)(?P<is_empty>/?)> | [^<]+""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """An XML file as tokens that make it up again, by expat; `what` it is, for the message if it is none. Entities of
-    its own are refused: they can grow without end."""
-    events: list[Event] = []
-    parser = expat.ParserCreate()
-    parser.buffer_text = False
-
-    def noting(kind: str) -> Callable[..., None]:
-        def note(name: str = "", attributes: Any = None, *more: Any) -> None:
-            events.append((parser.CurrentByteIndex, kind, name, attributes))
-
-        return note
+    """An XML file as tokens that make it up again; `what` it is, for the message if it is none. Entities of its own are
+    refused: they can grow without end."""
 
     def refuse(*declared: Any) -> None:
         raise DataError(f"{what} declares entities", found=str(declared[0])[:80], do="replace them with their text")
 
-    parser.StartElementHandler, parser.EndElementHandler = noting("start"), noting("end")
-    parser.CharacterDataHandler = noting("text")
-    parser.CommentHandler = parser.ProcessingInstructionHandler = noting("thing")
-    parser.StartCdataSectionHandler, parser.EndCdataSectionHandler = noting("literal"), noting("literal end")
+    parser = expat.ParserCreate()
     parser.EntityDeclHandler = refuse
-    parser.DefaultHandler = noting("other")
     try:
-        data.decode("utf-8")
+        source = data.decode("utf-8")
         parser.Parse(data, True)
     except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
         raise DataError(f"{what} is not XML in UTF-8", found=str(error), do="save it again") from None
-    return _cut(data, events)
+    return [_token(found) for found in TOKEN.finditer(source)]
 
 
-def _cut(data: bytes, events: list[Event]) -> list[Token]:
-    """Each event with the bytes from where it begins to where the next one does."""
-    found: list[Token] = []
-    ends = [*(event[0] for event in events[1:]), len(data)]
-    literal = False
-    for (at, kind, name, attributes), end in zip(events, ends, strict=True):
-        raw = data[at:end].decode("utf-8")
-        literal = kind == "literal" or (literal and kind != "literal end")
-        if literal or kind == "literal end":
-            found.append(Token("thing", raw))
-        elif kind == "text" or (kind == "other" and raw.startswith("&")):
-            if found and found[-1].kind == "text":
-                raw = found.pop().raw + raw
-            found.append(Token("text", raw, text=unescape(raw)))
-        elif kind == "end" and found and found[-1].kind == "start" and not found[-1].raw:  # <br/>: both at one place
-            found[-1] = Token("thing", raw, name, attributes=found[-1].attributes)
-        elif kind == "start":
-            found.append(Token("start", raw, name, attributes=attributes))
-        elif kind == "end":
-            found.append(Token("end", raw, name))
-        else:
-            found.append(Token("thing", raw, "" if kind == "thing" else "what stands before the text"))
-    return found
+def _token(found: re.Match[str]) -> Token:
+    raw, name = found[0], found["name"]
+    if not raw.startswith("<"):
+        return Token("text", raw, text=unescape(raw))
+    if not name:
+        return Token("thing", raw)
+    attributes = {one[1]: unescape(one[2][1:-1]) for one in ATTRIBUTE.finditer(found["attributes"])}
+    kind: Kind = "end" if found["ends"] else "thing" if found["is_empty"] else "start"
+    return Token(kind, raw, name, attributes=attributes)

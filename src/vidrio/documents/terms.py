@@ -5,7 +5,6 @@ term's translation is put there. Whether the words around are inflected to fit i
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -62,23 +61,18 @@ def hide(text: str, terms: Terms) -> Hidden:
     if not terms:
         return Hidden(text)
     pattern, known = _pattern(terms)
-    taken = spans(text)
-    starts = [span.start for span in taken]
     name = next(name for name in ("t", "term", *(f"t{n}_" for n in range(len(text) + 1))) if f"{{{name}" not in text)
-    pieces: list[str] = []
+    kept = (span for span in spans(text) if not pattern.fullmatch(text, span.start, span.end))
+    taken = {at for span in kept for at in range(span.start, span.end)}
     places: list[tuple[str, str, str]] = []
-    at = 0
-    for match in pattern.finditer(text):
-        start, end = match.span()
-        after = bisect_right(starts, start)
-        inside = any(s.end > start and (s.start, s.end) != (start, end) for s in taken[max(0, after - 1) : after])
-        if inside or any(s.start < end < s.end for s in taken[after : after + 1]):
-            continue
-        placeholder = f"{{{name}{len(places)}}}"
-        places.append((placeholder, match[0], known.get(match[0]) or known[match[0].lower()]))
-        pieces += (text[at:start], placeholder)
-        at = end
-    return Hidden("".join((*pieces, text[at:])), tuple(places))
+
+    def put(match: re.Match[str]) -> str:
+        if taken & {match.start(), match.end() - 1}:
+            return match[0]
+        places.append((f"{{{name}{len(places)}}}", match[0], known.get(match[0]) or known[match[0].lower()]))
+        return places[-1][0]
+
+    return Hidden(pattern.sub(put, text), tuple(places))
 
 
 def reveal(translation: str, hidden: Hidden) -> str:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vidrio.errors import ModelError
-from vidrio.interop import huggingface, release
-from vidrio.interop.foreign import CARD, Foreign, make_folder, opening_of
+from vidrio.interop import huggingface
+from vidrio.interop.foreign import CARD, make_folder, opening_of
 from vidrio.interop.to_argos import export_argos
 from vidrio.interop.to_ctranslate2 import export_ctranslate2
 from vidrio.interop.to_huggingface import export_huggingface
@@ -23,20 +23,14 @@ FILES = (
 )
 
 
-def import_model(
-    source: str,
-    to: Path,
-    *,
-    target: str = "",
-    languages: tuple[str, str] | None = None,
-) -> About:
+def import_model(source: str, to: Path, *, target: str = "", languages: tuple[str, str] | None = None) -> About:
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
     `languages` are what to call both."""
     path = Path(source)
     with new_folder(to) as (made, beside):
         if not path.is_dir():
             path = fetched(source, beside / "fetched")
-        foreign = opened(path)
+        foreign = huggingface.read_folder(path)
         own, into = foreign.languages
         languages = languages or (own, target or into)
         return make_folder(foreign, made, source, opening=opening_of(foreign, target), languages=languages)
@@ -65,48 +59,30 @@ def fetched(name: str, to: Path) -> Path:
         raise ModelError(
             f"{name} is not a model that can be imported",
             found="neither a folder nor the name of a model such as Helsinki-NLP/opus-mt-en-es",
-            do="unpack it, if it is a zip, or check the path",
+            do="check the path",
         )
-
-    def get(file: str) -> bool:
-        """Whether the model has such a file."""
-        try:
-            hf_hub_download(name, file, local_dir=to)
-        except (EntryNotFoundError, HfHubHTTPError) as error:
-            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
-                return False
-            found = str(error).strip().partition("\n")[0]
-            raise ModelError(f"{name} cannot be fetched", found=found, do="check the name and the network") from None
-        return True
-
-    if not get("config.json") or not any(map(get, huggingface.WEIGHTS)):
-        found = f"it has no config.json, or neither {' nor '.join(huggingface.WEIGHTS)}"
-        raise ModelError(f"{name} is not a MarianMT model", found=found, do="check the name")
-    for file in FILES:
-        get(file)
+    try:
+        for file in ("config.json", *huggingface.WEIGHTS, *FILES):
+            if file in huggingface.WEIGHTS and any((to / other).is_file() for other in huggingface.WEIGHTS):
+                continue  # the same numbers, in another form
+            try:
+                hf_hub_download(name, file, local_dir=to)
+            except EntryNotFoundError as error:  # it has no such file, unless the hub could not be asked
+                if isinstance(error, LocalEntryNotFoundError):
+                    raise
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        found = str(error).strip().partition("\n")[0]
+        raise ModelError(f"{name} cannot be fetched", found=found, do="check the name and the network") from None
+    if not (to / "config.json").is_file():
+        raise ModelError(f"{name} is not a MarianMT model", found="it has no config.json", do="check the name")
     return to
-
-
-def opened(folder: Path) -> Foreign:
-    """A folder of another program's model, by what is in it."""
-    for name in ("decoder.yml", "config.yml"):
-        if (folder / name).is_file():
-            return release.read_folder(folder, folder / name)
-    if (folder / "config.json").is_file():
-        return huggingface.read_folder(folder)
-    names = ", ".join(sorted(path.name for path in folder.iterdir())[:12])
-    raise ModelError(
-        f"{folder} is not a model that can be imported",
-        found=f"neither config.json nor decoder.yml; {names or 'it is empty'}",
-        do="give the folder of a MarianMT model or a Marian release (docs/interop.md)",
-    )
 
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
     """A folder that gets the name `to` when all went well, and one beside it that goes away."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ModelError(f"{to} already exists", found="it is not empty", do="give another folder")
+        raise ModelError(f"{to} already exists", found="it is not empty", do="choose another folder")
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.", suffix=".part") as temporary:
         made = Path(temporary) / to.resolve().name

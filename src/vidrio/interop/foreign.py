@@ -20,9 +20,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 T = TypeVar("T")
 
 UNKNOWN = "<unk>"
-SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # NumPy has no bfloat16, half of a float32
 CARD = "README.md"
-LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
 
 
 @dataclass(frozen=True)
@@ -67,23 +65,18 @@ def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, defa
 
 def read_pieces(path: Path) -> dict[str, int]:
     """The ids of pieces in a JSON file."""
-    return check_pieces(read_json(path, what="the list of pieces"), path)
-
-
-def check_pieces(data: object, path: Path) -> dict[str, int]:
     try:
-        return fitted(dict[str, int], data)
+        return fitted(dict[str, int], read_json(path, what="the list of pieces"))
     except TypeError as error:
         raise damaged(f"{path} is not a list of pieces with their ids", error) from None
 
 
 def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
     """The arrays of a file by name. No code of a file is run."""
-    readers = {".safetensors": read_safetensors, ".bin": read_torch, ".npz": read_npz}
-    if path.suffix not in readers:
-        raise ModelError(f"{path} is not a file of parameters", do=f"give one of {', '.join(readers)}")
+    from safetensors.numpy import load_file
+
     try:
-        return readers[path.suffix](path)
+        return read_torch(path) if path.suffix == ".bin" else load_file(path)
     except ModuleNotFoundError:
         raise
     except Exception as error:  # readers of other people raise whatever damaged bytes lead to
@@ -92,43 +85,12 @@ def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
         raise ModelError(what, found=f"{reason:.200}", do="copy it again") from None
 
 
-def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    from safetensors import deserialize
-
-    arrays = {}
-    for name, stored in deserialize(path.read_bytes()):  # type: ignore[no-untyped-call]
-        if stored["dtype"] in SAFETENSORS:
-            array = np.frombuffer(stored["data"], SAFETENSORS[stored["dtype"]]).reshape(stored["shape"])
-            is_half = stored["dtype"] == "BF16"
-            arrays[name] = (array.astype(np.uint32) << 16).view(np.float32) if is_half else array
-    return arrays
-
-
 def read_torch(path: Path) -> dict[str, np.ndarray]:
     """By PyTorch, which makes tensors of the pickle and nothing else."""
     import torch
 
     state = torch.load(path, map_location="cpu", weights_only=True)
     return {str(name): tensor.float().numpy() for name, tensor in state.items() if torch.is_tensor(tensor)}
-
-
-def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """Marian's files: arrays in a zip."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
-def array_of(
-    tensors: Mapping[str, np.ndarray], names: Sequence[str], shape: tuple[int, ...], misfit: str
-) -> np.ndarray:
-    """The array under the first of the names that is there; axes of length 1 do not count. `misfit` is the message if
-    there is none of this shape."""
-    name = next((name for name in names if name in tensors), names[0])
-    array = tensors.get(name)
-    if array is None or [n for n in array.shape if n != 1] != [n for n in shape if n != 1]:
-        found = "it is missing" if array is None else f"it has the shape {array.shape}, not {shape}"
-        raise damaged(misfit, f"{name}: {found}")
-    return array.reshape(shape)
 
 
 def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
@@ -164,17 +126,6 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
     return about
 
 
-def sentence_piece_proto(proto: bytes, path: Path) -> Any:
-    """A SentencePiece model as SentencePiece's own library describes it, piece by piece."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
-
-    try:
-        return ModelProto.FromString(proto)
-    except DecodeError as error:
-        raise damaged(f"{path} is not a SentencePiece model", error) from None
-
-
 def opening_of(foreign: Foreign, target: str) -> str:
     """The token that says into which language to translate, for a model of several."""
     languages = [piece[2:-2] for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
@@ -186,17 +137,23 @@ def opening_of(foreign: Foreign, target: str) -> str:
         raise ModelError(
             f"the target language {shown(target)} is unknown" if target else "this model has several target languages",
             found=f"{len(languages)} languages, such as {nearest(target, languages, count=20)}",
-            do="give one of them with --target",
+            do="choose one with --target",
         )
     return f">>{target}<<"
 
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
     """What splits the texts of one language; its embedding has so many rows."""
+    from google.protobuf.message import DecodeError
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
+
     if not side.spm.is_file():
         raise unsupported(side.spm.parent, [f"it has no {side.spm.name}, a SentencePiece model"])
     proto = side.spm.read_bytes()
-    trainer = sentence_piece_proto(proto, side.spm).trainer_spec
+    try:
+        trainer = ModelProto.FromString(proto).trainer_spec
+    except DecodeError as error:
+        raise damaged(f"{side.spm} is not a SentencePiece model", error) from None
     if trainer.model_type != trainer.UNIGRAM:
         raise unsupported(side.spm, [f"SentencePiece by {trainer.ModelType.Name(trainer.model_type)}, not unigram"])
     ids = sorted(side.pieces.values())
@@ -211,13 +168,11 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     """The model's card, its own if it brings one, and the licence that it names."""
     folder = foreign.files[0].parent
-    texts = {
-        file: (folder / file).read_text(encoding="utf-8", errors="replace")
-        for file in (CARD, *LICENCES)
-        if (folder / file).is_file()
-    }
-    card = texts.pop(CARD, f"# {name}\n")
+    card, licence = (
+        (folder / file).read_text(encoding="utf-8", errors="replace") if (folder / file).is_file() else ""
+        for file in (CARD, "LICENSE")
+    )
     named = re.search(r"^license: *(.+)$", card, re.MULTILINE)
-    first = "".join(texts.values()).strip().partition("\n")[0]
-    licence = named[1].strip() if named else first or "not named; ask whoever made it"
-    return "\n\n".join([card, f"Imported by vidrio from {origin}. Licence: {licence}\n", *texts.values()]), licence
+    first = licence.strip().partition("\n")[0]
+    called = named[1].strip() if named else first or "not named; ask whoever made it"
+    return f"{card or f'# {name}'}\n\nImported by vidrio from {origin}. Licence: {called}\n\n{licence}", called

@@ -1,7 +1,6 @@
-"""What other programs call our parameters, and how they turn them.
+"""What Hugging Face calls our parameters, and how it turns them.
 
-Ours stand as x W + b, with a matrix for each head. Hugging Face's keep Wᵀ, with the heads side by side; Marian's are
-x W with the heads side by side.
+Ours stand as x W + b, with a matrix for each head; theirs keep Wᵀ, with the heads side by side.
 """
 
 import math
@@ -41,29 +40,6 @@ def hf_name(name: str) -> str:
     layer, sub_layer, *norm = middle
     part = f"{HF_NORMS[sub_layer]}." if norm else HF_PARTS[sub_layer]
     return f"{stem}.layers.{layer}.{part}{HF_LAST[last]}"
-
-
-MARIAN_TABLES = {
-    "embed": "Wemb",
-    "src.embed": "encoder_Wemb",
-    "tgt.embed": "decoder_Wemb",
-    "out.W": "decoder_ff_logit_out_W",
-    "out.b": "decoder_ff_logit_out_b",
-}
-MARIAN_PARTS = {"self": "self", "cross": "context", "ffn": "ffn"}
-MARIAN_NORMS = {"self": "self_Wo_ln", "cross": "context_Wo_ln", "ffn": "ffn_ffn_ln"}
-MARIAN_NORM_LAST = {"gain": "scale", "bias": "bias"}
-
-
-def marian_name(name: str) -> str:
-    """enc.0.self.WQ → encoder_l1_self_Wq."""
-    if name in MARIAN_TABLES:
-        return MARIAN_TABLES[name]
-    side, layer, sub_layer, *norm, last = name.split(".")
-    stem = f"{SIDES[side]}_l{int(layer) + 1}"
-    if norm:
-        return f"{stem}_{MARIAN_NORMS[sub_layer]}_{MARIAN_NORM_LAST[last]}"
-    return f"{stem}_{MARIAN_PARTS[sub_layer]}_{last[0]}{last[1].lower()}"
 
 
 def side_by_side(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:

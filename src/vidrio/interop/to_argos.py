@@ -27,13 +27,13 @@ def export_argos(folder: Path, to: Path) -> None:
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     obstacles = {
-        "no source_language or target_language; write them into its config.json, under about": (
+        "no source_language or target_language; add them to its config.json, under about": (
             not (about.source_language and about.target_language)
         ),
         "a token that stands before every source (>>spa<<)": source.opening,
         "two tokenizers; Argos has one for both languages": source is not target and source.sentence_pieces is None,
         f"a tokenizer of the kind {source.kind}, not BPE": source.sentence_pieces is None and source.kind != "bpe",
-        "capital letters as tokens (⇧ and ⇪), which SentencePiece cannot make": source.has_case_tokens,
+        "capital letters as tokens (⇧ and ⇪), which SentencePiece cannot produce": source.has_case_tokens,
     }
     if found := "; ".join(name for name, is_there in obstacles.items() if is_there):
         do = "export for another program: --to hf or --to ctranslate2"

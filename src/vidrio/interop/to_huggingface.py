@@ -34,7 +34,7 @@ def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
     problems = list(obstacles(config))
     source, target = read_tokenizers(folder, config)
     if source is not target and source.sentence_pieces is None:
-        problems.append("each language has a tokenizer of its own, and AutoTokenizer knows one")
+        problems.append("each language has a tokenizer of its own, but AutoTokenizer supports only one")
     if problems:
         raise ModelError(
             f"{folder} cannot be exported for transformers", found="; ".join(problems), do="see docs/interop.md"
@@ -66,7 +66,7 @@ def obstacles(config: ModelConfig) -> Iterator[str]:
     if abs(config.norm_epsilon - EPSILON) > EPSILON / 1000:
         yield f"the ε of its norms is {config.norm_epsilon}, not {EPSILON}"
     if config.norm == "pre" and config.tying != "all":
-        yield f"its norms stand before the sub-layers, and its embeddings are tied {config.tying!r}, not 'all'"
+        yield f"its norms come before the sub-layers, and its embeddings are tied {config.tying!r}, not 'all'"
     if min(config.special.pad, config.special.start, config.special.end) < 0:
         yield "it has no padding, start or end token"
 

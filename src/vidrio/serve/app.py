@@ -4,11 +4,10 @@
 It has no state but API keys and translated files; every request holds all that its answer depends on.
 """
 
-import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -29,10 +28,9 @@ from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector
 from vidrio.serve.libre import Parts, files_router, libre_router
 from vidrio.serve.looking import Looking
-from vidrio.serve.requests import log, refusal_of
-from vidrio.serve.service import Metrics, Models, Queue, Service, folders_of
+from vidrio.serve.requests import refusal_of
+from vidrio.serve.service import Queue, Service, folders_of
 from vidrio.serve.settings import DEFAULTS, Settings
-from vidrio.translate.translator import Translator
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
 GRACE = 30  # seconds in which requests at work may end
@@ -40,10 +38,10 @@ GRACE = 30  # seconds in which requests at work may end
 
 def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
     """The app for a model (and the packaged ones)."""
-    metrics = Metrics()
-    models = Models(folders_of((model, *settings.models) if model else settings.models))
-    queue = Queue(threads=settings.threads, most=settings.queue)
-    service = Service(models, queue, metrics)
+    folders = folders_of((model, *settings.models) if model else settings.models)
+    service = Service(folders, Queue(threads=settings.threads, most=settings.queue))
+    for pair in service.pairs[:1]:  # so that nobody waits for it
+        service.translator(pair)
     parts = Parts(
         settings=settings,
         service=service,
@@ -52,18 +50,10 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
         limits=RequestLimits(),
     )
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        for pair in service.pairs[:1]:  # so that nobody waits for it
-            asyncio.ensure_future(models.translator(pair)).add_done_callback(log_failure)
-        yield
-        queue.close()
-
-    app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.state.settings = settings
+    app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None)
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
     app.add_middleware(limited, settings=settings)
-    app.add_middleware(guarded, settings=settings, metrics=metrics)
+    app.add_middleware(guarded, settings=settings)
     _handle_errors(app)
     app.include_router(libre_router(parts))
     app.include_router(files_router(parts))
@@ -76,11 +66,6 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
         if (PAGE / "assets").is_dir():
             app.mount("/assets", StaticFiles(directory=PAGE / "assets"))
     return app
-
-
-def log_failure(loading: asyncio.Future[Translator]) -> None:
-    if not loading.cancelled() and (error := loading.exception()):
-        log.error("a model cannot be loaded: %s", error)
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -132,7 +117,7 @@ def listening(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
-        do = "take another: --port 5001, or --port 0 for any free one" if port else "take another --host"
+        do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
     # Every connection inherits it. Without, the end of an answer waits 40 ms for the client to confirm its beginning.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

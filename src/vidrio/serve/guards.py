@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vidrio.model.json_text import json_text
 from vidrio.serve.requests import Refusal
-from vidrio.serve.service import Metrics
 from vidrio.serve.settings import Settings
 
 LEFT = "the client has left"  # which nobody reads
@@ -63,38 +62,31 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
     }
 
 
-def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
-    """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), adds the headers,
-    and counts."""
+def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), and adds the
+    headers."""
     ours = {"127.0.0.1", "localhost", "[::1]", "testserver", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await app(scope, receive, send)
-        path, began, status = scope["path"], time.perf_counter(), 500
+            await app(scope, receive, send)
+            return
+        path = scope["path"]
 
         async def sending(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
                 kept = "max-age=31536000, immutable" if path.startswith("/assets/") else "no-store"
                 MutableHeaders(scope=message).update({**HEADERS, "Cache-Control": kept, **open_to(path, settings)})
             await send(message)
 
         host = Headers(scope=scope).get("host", "").lower()
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        inner: ASGIApp = app
+        inner = app
         if not {name, "*"} & ours:
             inner = problem(path, 421, "this server does not answer to that name")
         elif scope["method"] == "OPTIONS" and open_to(path, settings):
             inner = Response(status_code=204)
-        try:
-            with metrics.in_flight.track_inprogress():
-                await inner(scope, receive, sending)
-        finally:
-            route = getattr(scope.get("route"), "path", "") or "other"
-            metrics.requests.labels(route, status).inc()
-            metrics.seconds.labels(route).observe(time.perf_counter() - began)
+        await inner(scope, receive, sending)
 
     return guard
 
@@ -123,7 +115,7 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
             if message["type"] == "http.disconnect":
                 raise Refusal(400, LEFT)
             if size > limit:
-                raise Refusal(413, f"a request has at most {limit} bytes")
+                raise Refusal(413, f"the request exceeds {limit} bytes")
             return message
 
         await app(scope, counted if scope["type"] == "http" else receive, send)

@@ -1,6 +1,6 @@
-"""API keys in a text file that whoever runs the server writes, a line for each, with blanks between:
+"""API keys, in a text file that the server's operator writes, one per line:
 
-    NAME KEY [requests a minute, [characters a request]]      -1: any; lines that begin with # are comments
+    NAME KEY [requests per minute [characters per request]]      -1: no limit; lines that begin with # are comments
 
 And how many requests each client has made in this minute.
 """
@@ -46,9 +46,9 @@ class Keys:
             return [(row[1], Key(row[0], *map(int, row[2:]))) for row in rows if row and not row[0].startswith("#")]
         except (OSError, ValueError, IndexError, TypeError) as error:
             raise ConfigError(
-                f"{self.path} cannot be used for API keys",
+                f"{self.path} is not a file of API keys",
                 found=str(error),
-                do="write a line for each: NAME KEY, and if you like requests a minute and characters a request",
+                do="write one key per line: NAME KEY, and optionally requests per minute and characters per request",
             ) from None
 
 

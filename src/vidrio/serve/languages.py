@@ -17,7 +17,6 @@ NAMES = {
     **{"sv": "Swedish", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu"},
     **{"vi": "Vietnamese", "zh-Hans": "Chinese", "zh-Hant": "Chinese (traditional)"},
 }
-ALIASES = {"zh": "zh-Hans", "zt": "zh-Hant", "pb": "pt-BR"}
 ENOUGH = 2_000  # characters by which the language of a text is detected
 
 Pair = tuple[str, str]
@@ -27,14 +26,6 @@ class Language(NamedTuple):
     code: str
     name: str
     targets: tuple[str, ...]  # sorted, itself among them
-
-
-def known(code: str, codes: Sequence[str]) -> str:
-    """The code by which a server knows a language, or the one that was given."""
-    if code in codes:
-        return code
-    others = [ALIASES.get(code, code), *(short for short, long in ALIASES.items() if long == code)]
-    return next((other for other in others if other in codes), code)
 
 
 def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:

@@ -5,7 +5,6 @@ Translated files lie in a folder until they are old: FILES/<job>.
 """
 
 import asyncio
-import hmac
 import re
 import time
 from dataclasses import dataclass
@@ -37,9 +36,9 @@ from vidrio.serve.requests import (
     Translate,
     TranslateFile,
     bad,
-    check_length,
     described,
     form_of,
+    hold,
     of_fields,
     read,
 )
@@ -88,14 +87,16 @@ def libre_router(parts: Parts) -> APIRouter:
 
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
-        ask = (await read(Translate, request)).check(settings)
-        check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
+        ask = await read(Translate, request)
+        hold("alternatives", ask.alternatives, "limit", settings.alternatives_limit)
+        hold("request", len(ask.texts), "batch limit", settings.batch_limit)
+        hold("request", sum(map(len, ask.texts)), "text limit", parts.admit(request, ask, len(ask.texts)))
         return as_json(await while_connected(request, _translated(parts, ask)))
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
     async def detect(request: Request) -> Any:
         ask = await read(Detect, request)
-        check_length(len(ask.q), parts.admit(request, ask))
+        hold("request", len(ask.q), "text limit", parts.admit(request, ask))
         ranked = await asyncio.to_thread(parts.detector.ranked, ask.q)
         return [{"confidence": one.confidence, "language": one.language} for one in ranked]
 
@@ -133,19 +134,8 @@ def libre_router(parts: Parts) -> APIRouter:
 
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
-        status = service.status
-        found = {"status": status, "models": service.models.states(), "waiting": service.queue.waiting}
-        return JSONResponse(found, 200 if status == "ok" else 503)
-
-    if settings.metrics:
-
-        @router.get("/metrics", summary="Figures for Prometheus")
-        def metrics(request: Request) -> Response:
-            given = request.headers.get("authorization", "").removeprefix("Bearer ")
-            if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
-                raise Refusal(401, "Unauthorized")
-            service.metrics.waiting.set(service.queue.waiting)
-            return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        full, waiting = service.queue.is_full, service.queue.waiting
+        return JSONResponse({"status": "overloaded" if full else "ok", "waiting": waiting}, 503 if full else 200)
 
     return router
 
@@ -215,7 +205,7 @@ def files_router(parts: Parts) -> APIRouter:
         finally:
             await form.close()
         texts = (await asyncio.to_thread(_plan, name, data, "")).texts
-        check_length(sum(map(len, texts)), most)
+        hold("request", sum(map(len, texts)), "text limit", most)
         source = asked.source
         if source == "auto":
             source = (await asyncio.to_thread(parts.detector.ranked, " ".join(texts[:50])))[0].language

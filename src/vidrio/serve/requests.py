@@ -16,9 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from vidrio.errors import ConfigError, ModelError, VidrioError
-from vidrio.serve.settings import Settings
 
 MOST_FIELDS, MOST_TERMS = 100, 1_000
+LARGEST_PART = 1 << 30  # bytes: whole requests are limited before they are read (guards.py)
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 KINDS = ("application/json", *FORMS)
 
@@ -52,9 +52,9 @@ def refusal_of(error: VidrioError) -> Refusal:
 
 
 def _from_json(value: Any) -> Any:
-    """A form holds an object as JSON."""
+    """A body is JSON, and so is an object in a form."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return json.loads(value) if isinstance(value, str | bytes) else value
     except (ValueError, RecursionError):
         raise Refusal(400, "Invalid JSON format") from None
 
@@ -103,14 +103,6 @@ class Translate(Languages):
     def texts(self) -> list[str]:
         return [self.q] if isinstance(self.q, str) else self.q
 
-    def check(self, settings: Settings) -> "Translate":
-        """The same, held to the limits."""
-        if settings.alternatives_limit != -1 and self.alternatives > settings.alternatives_limit:
-            raise bad(f"alternatives ({self.alternatives}) exceeds limit ({settings.alternatives_limit})")
-        if settings.batch_limit != -1 and len(self.texts) > settings.batch_limit:
-            raise bad(f"request ({len(self.texts)}) exceeds batch limit ({settings.batch_limit})")
-        return self
-
 
 M = TypeVar("M", bound=Asked)
 
@@ -122,10 +114,7 @@ async def read(model: type[M], request: Request) -> M:
         form = await form_of(request)
         await form.close()
         return of_fields(model, form)
-    try:
-        data = json.loads(await request.body() or b"{}")
-    except (ValueError, RecursionError):
-        raise Refusal(400, "Invalid JSON format") from None
+    data = _from_json(await request.body() or b"{}")
     if not isinstance(data, dict):
         raise Refusal(400, "Invalid JSON format")
     return of_fields(model, data)
@@ -160,17 +149,17 @@ def _in_words(error: ValidationError) -> str:
 
 async def form_of(request: Request) -> FormData:
     try:
-        largest = request.app.state.settings.body_limit
-        return await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=largest)
+        return await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
         raise
     except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: bytes that are not UTF-8
         raise bad(f"the form cannot be read: {error!s:.200}") from None
 
 
-def check_length(characters: int, limit: int) -> None:
-    if limit != -1 and characters > limit:
-        raise bad(f"request ({characters}) exceeds text limit ({limit})")
+def hold(what: str, number: int, name: str, limit: int) -> None:
+    """Refuse what is more than a limit; −1 is none."""
+    if limit != -1 and number > limit:
+        raise bad(f"{what} ({number}) exceeds {name} ({limit})")
 
 
 def described(model: type[BaseModel], *kinds: str) -> dict[str, Any]:

@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from typing import NamedTuple, TypeVar
 
 from vidrio.documents.aligned import Aligned, aligned
 from vidrio.documents.formats import pieces
@@ -20,19 +18,16 @@ from vidrio.documents.markup import Planned, T
 from vidrio.documents.terms import Terms, hide, reveal, with_terms
 from vidrio.model import find
 from vidrio.model.folder import read_config
-from vidrio.serve.languages import Pair, known, languages, route
+from vidrio.serve.languages import Pair, languages, route
 from vidrio.serve.requests import Refusal, bad, busy
+from vidrio.serve.translating import remembered
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
 
 AT_ONCE = 40  # texts of a document that are asked for together, so that a book does not fill the queue
 RETRY_AFTER = 5  # seconds
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 Result = TypeVar("Result")
 Stopped = Callable[[], bool]  # says that nobody wants the result any more
-
-
-# --- models -----------------------------------------------------------------------------------------------------------
 
 
 def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
@@ -46,36 +41,6 @@ def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
             pair = (about.source_language or folder.name, about.target_language or f"{folder.name}-target")
             folders.setdefault(pair, folder)
     return folders
-
-
-class Models:
-    """Used on the event loop only; models are loaded in threads."""
-
-    def __init__(self, folders: dict[Pair, Path]) -> None:
-        self.folders = folders
-        self._loaded: dict[Pair, asyncio.Future[Translator]] = {}
-
-    async def translator(self, pair: Pair) -> Translator:
-        """The model for a pair. All who ask while it is loaded wait for the same; after a failure it is tried again."""
-        loading = self._loaded.get(pair)
-        if loading is None or (loading.done() and loading.exception()):
-            loading = self._loaded[pair] = asyncio.ensure_future(asyncio.to_thread(Translator.load, self.folders[pair]))
-        return await asyncio.shield(loading)  # one that leaves does not end the loading for the others
-
-    def states(self) -> dict[str, str]:
-        """What each model is: not loaded, loading, ready, or failed when it was last loaded."""
-        return {"-".join(pair): self._state(pair) for pair in self.folders}
-
-    def _state(self, pair: Pair) -> str:
-        loading = self._loaded.get(pair)
-        if loading is None:
-            return "not loaded"
-        if not loading.done():
-            return "loading"
-        return "failed" if loading.exception() else "ready"
-
-
-# --- requests at work and waiting -------------------------------------------------------------------------------------
 
 
 class Queue:
@@ -102,31 +67,6 @@ class Queue:
             left.set()
             self.waiting -= characters
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-class Metrics:
-    """The figures of one app, for Prometheus."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ours: dict[str, Any] = {"namespace": "vidrio", "registry": self.registry}
-        self.requests = Counter("http_requests", "Requests answered", ("path", "status"), **ours)
-        self.seconds = Histogram(
-            "http_seconds", "Seconds until the answer was sent", ("path",), buckets=SECONDS, **ours
-        )
-        self.in_flight = Gauge("http_in_flight", "Requests at work", **ours)
-        self.waiting = Gauge("queue_characters", "Characters that wait or are worked on", **ours)
-        self.characters = Counter("characters", "Characters translated", **ours)
-        self.tokens = Counter("tokens", "Tokens written", **ours)
-
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
-
-
-# --- translating ------------------------------------------------------------------------------------------------------
-
 
 class Reply(NamedTuple):
     """A translated text, and others that it could have been."""
@@ -138,25 +78,19 @@ class Reply(NamedTuple):
 class Service:
     """Translates for many at the same time."""
 
-    def __init__(self, models: Models, queue: Queue, metrics: Metrics) -> None:
-        self.models, self.queue, self.metrics = models, queue, metrics
-        self.pairs = list(models.folders)
+    def __init__(self, folders: dict[Pair, Path], queue: Queue) -> None:
+        self.queue, self.pairs = queue, list(folders)
         self.languages = {language.code: language for language in languages(self.pairs)}
+        self.folders = folders
+        self.translator = remembered(len(folders), self._load)
 
-    @property
-    def status(self) -> str:
-        """Whether it can take requests: ok, or why not."""
-        if self.queue.is_full:
-            return "overloaded"
-        states = self.models.states().values()
-        return "ok" if "ready" in states else next((why for why in ("loading", "failed") if why in states), "ok")
+    def _load(self, pair: Pair) -> Translator:
+        return Translator.load(self.folders[pair])
 
     def way(self, source: str, target: str) -> list[Pair]:
         """The pairs to go through; none for a language into itself."""
-        codes = list(self.languages)
-        source, target = known(source, codes), known(target, codes)
         for code in (source, target):
-            if code not in codes:
+            if code not in self.languages:
                 raise Refusal(400, f"{code:.20} is not supported")
         way = route(source, target, self.pairs)
         if way is None:
@@ -167,10 +101,14 @@ class Service:
     async def translate(self, way: Sequence[Pair], text: str, alternatives: int = 0, terms: Terms = ()) -> Reply:
         """A text through all models of the way; alternatives are the last one's."""
         hidden = hide(text, terms)
-        reply = Reply(hidden.text)
-        for number, pair in enumerate(way):
-            reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
-        return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
+        found = hidden.text
+        for pair in way if not alternatives else way[:-1]:
+            found = "".join(part.text for part in await self._translations(pair, pieces(found)))
+        others: Sequence[str] = ()
+        if alternatives:
+            [last] = await self._translations(way[-1], [found], alternatives)
+            found, others = last.text, [other for other in last.alternatives if other != last.text][:alternatives]
+        return Reply(reveal(found, hidden), tuple(reveal(other, hidden) for other in others))
 
     async def document(
         self, way: Sequence[Pair], document: T, planned: Callable[[T, str], Planned[T]], terms: Terms = ()
@@ -181,24 +119,16 @@ class Service:
             found: list[Aligned] = []
             for start in range(0, len(plan.texts), AT_ONCE):
                 texts = plan.texts[start : start + AT_ONCE]
-                found += map(aligned, texts, await self.translations(pair, texts))
+                found += map(aligned, texts, await self._translations(pair, texts))
             document = await asyncio.to_thread(plan.render, found)
         return document
 
-    async def _one(self, pair: Pair, text: str, alternatives: int) -> Reply:
-        if alternatives:
-            [found] = await self.translations(pair, [text], alternatives)
-            others = [other for other in found.alternatives if other != found.text]
-            return Reply(found.text, tuple(others[:alternatives]))
-        parts = await self.translations(pair, pieces(text))
-        return Reply("".join(part.text for part in parts))
-
-    async def translations(self, pair: Pair, texts: Sequence[str], alternatives: int = 0) -> list[Translation]:
+    async def _translations(self, pair: Pair, texts: Sequence[str], alternatives: int = 0) -> list[Translation]:
         """Each text by one model."""
-        translator = await self.models.translator(pair)
-        beam = max(translator.options.beam, alternatives + 1)
-        options = replace(translator.options, beam=beam, n_best=alternatives + 1)
-        found = await self.queue.run(texts, lambda stopped: translator.translate(texts, options, stopped))
-        self.metrics.characters.inc(sum(map(len, texts)))
-        self.metrics.tokens.inc(sum(len(one.best.ids) for translation in found for one in translation.sentences))
-        return found
+
+        def work(stopped: Stopped) -> list[Translation]:
+            translator = self.translator(pair)
+            beam = max(translator.options.beam, alternatives + 1)
+            return translator.translate(texts, replace(translator.options, beam=beam, n_best=alternatives + 1), stopped)
+
+        return await self.queue.run(texts, work)

@@ -28,10 +28,8 @@ class Settings:
     files: Path | None = None  # where translated files lie; None: no files
     file_limit: int = 20 << 20  # bytes of an upload
     file_minutes: float = 60  # after which a translated file is deleted
-    # What is reported
+    # What is kept
     log: bool = False  # a line for each request, without its texts
-    metrics: bool = False
-    metrics_token: str = ""
     suggestions: Path | None = None  # the file to which suggested translations are added
 
 

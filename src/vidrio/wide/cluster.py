@@ -1,29 +1,23 @@
-"""A Ray cluster: joining it, sharing its cores out, and giving it pieces of work.
+"""A Ray cluster: joining it, and giving its workers pieces of work.
 
-What a worker is given and gives back is small (which lines, how it went): it reads and writes files itself, so nothing
+What a worker is given and gives back is small (which file, how it went): it reads and writes files itself, so nothing
 goes through Ray's store of objects. Ray tries again what fails or dies with its machine.
 """
 
 import logging
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from itertools import islice
 from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
 
 MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
+MOST_WAITING = 1_000  # pieces of work that Ray is given in advance
 TRIES = 3  # of a piece of work
 Do = Callable[[Any], Any]  # a piece of work → what became of it
 _opened: list[Do] = []  # on a worker, whose process stays: what does the work, with its model
-
-
-class Pool(NamedTuple):
-    """Of workers."""
-
-    workers: int
-    cores: int  # of each
 
 
 class Failed(NamedTuple):
@@ -71,18 +65,16 @@ def _quiet() -> Iterator[None]:
         os.close(kept)
 
 
-def share_out(cores: int | None) -> Pool:
-    """How many workers the cluster has room for, each on one machine: with as many cores as its smallest machine has,
-    unless given."""
+def cores_of_a_worker(wanted: int | None) -> int:
+    """As many as are wanted, or as the smallest machine has."""
     import ray
 
     machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
     machines = [count for count in machines if count > 0]
-    if not machines or (cores is not None and cores > max(machines)):
+    if not machines or (wanted is not None and wanted > max(machines)):
         found = f"machines with {', '.join(map(str, sorted(machines))) or 'no'} cores"
         raise RunError("the cluster has no room for a worker", found=found, do="ask for fewer --workers")
-    cores = cores or min(*machines, MOST_CORES)
-    return Pool(sum(count // cores for count in machines), cores)
+    return wanted or min(*machines, MOST_CORES)
 
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
@@ -95,22 +87,21 @@ def attempt(make: Callable[[], Do], piece: Any) -> Any:
         return Failed(str(error))
 
 
-def results(make: Callable[[], Do], pieces: Sequence[Any], pool: Pool) -> Iterator[tuple[Any, Any]]:
-    """Each piece of work, in no order, with what became of it."""
+def results(make: Callable[[], Do], pieces: Sequence[Any], cores: int) -> Iterator[tuple[Any, Any]]:
+    """Each piece of work, in no order, with what became of it. A worker has so many cores."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 
-    settings = {"num_cpus": pool.cores, "max_retries": TRIES - 1, "retry_exceptions": True}
-    task, maker = ray.remote(**settings)(attempt), ray.put(make)
-    fresh, waiting = deque(pieces), dict[Any, Any]()
-    while fresh or waiting:
-        while fresh and len(waiting) < 2 * pool.workers:
-            piece = fresh.popleft()
-            waiting[task.remote(maker, piece)] = piece
-        done, _ = ray.wait(list(waiting), timeout=None)
-        piece = waiting.pop(done[0])
+    task = ray.remote(num_cpus=cores, max_retries=TRIES - 1, retry_exceptions=True)(attempt)
+    maker, fresh, waiting = ray.put(make), iter(pieces), dict[Any, Any]()
+    while True:
+        waiting |= {task.remote(maker, piece): piece for piece in islice(fresh, MOST_WAITING - len(waiting))}
+        if not waiting:
+            return
+        [done], _ = ray.wait(list(waiting))
+        piece = waiting.pop(done)
         try:
-            yield piece, ray.get(done[0])
+            yield piece, ray.get(done)
         except RayTaskError as error:
             yield piece, Failed(f"{type(error.cause).__name__}: {error.cause}")
         except RayError:

@@ -1,0 +1,95 @@
+"""Files on any file system that pyarrow knows (local ones, s3://, gs://, abfs://, hdfs://, fsspec+…://): found by a
+pattern, written whole or not at all."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+from typing import Any
+from uuid import uuid4
+
+from vidrio.errors import DataError
+
+RENAMES = ("local", "hdfs")  # elsewhere an object is there when it is closed, and moving it is copying it
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or folder on a file system, and what the user calls it."""
+
+    name: str
+    system: Any  # a pyarrow.fs.FileSystem
+    path: str
+
+    @staticmethod
+    def of(name: str) -> "Place":
+        from pyarrow import ArrowException
+        from pyarrow.fs import FileSystem
+
+        try:
+            return Place(name, *FileSystem.from_uri(name if "://" in name else Path(name).absolute()))
+        except (ArrowException, OSError, ValueError, ImportError) as error:
+            raise DataError(f"{name} cannot be opened", found=str(error), do="check the address") from None
+
+    def __truediv__(self, name: str) -> "Place":
+        return Place(f"{self.name.rstrip('/')}/{name}", self.system, f"{self.path.rstrip('/')}/{name}")
+
+    @property
+    def base(self) -> str:
+        return PurePosixPath(self.path).name
+
+    def size(self) -> int | None:
+        """In bytes; None where there is no such file."""
+        info = self.system.get_file_info(self.path)
+        return info.size if info.is_file else None
+
+    def files(self) -> "list[Place]":
+        """The files in this folder, sorted by name; none where there is no such folder."""
+        from pyarrow.fs import FileSelector
+
+        infos = self.system.get_file_info(FileSelector(self.path, allow_not_found=True))
+        return [self / name for name in sorted(info.base_name for info in infos if info.is_file)]
+
+    def reading(self) -> BufferedReader:
+        """The bytes of this file as a stream, also those of a compressed one."""
+        return BufferedReader(self.system.open_input_stream(self.path, compression=None))
+
+    @contextmanager
+    def writing(self) -> Iterator[Any]:
+        """A stream into a file that is there when all is written."""
+        folder = PurePosixPath(self.path).parent
+        self.system.create_dir(str(folder), recursive=True)
+        renames = self.system.type_name in RENAMES
+        half = str(folder / f".{self.base}.{uuid4().hex}.part") if renames else self.path
+        try:
+            with self.system.open_output_stream(half) as stream:
+                yield stream
+            if renames:
+                self.system.move(half, self.path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                self.system.delete_file(half)
+            raise
+
+
+def matching(patterns: Sequence[str]) -> list[Place]:
+    """The files that these name: files, folders, or patterns in a folder such as in/*.txt."""
+    found: dict[str, Place] = {}
+    for pattern in patterns:
+        folder, slash, last = pattern.rpartition("/")
+        if set("*?[") & set(last):
+            some = [place for place in Place.of(folder + slash or ".").files() if fnmatchcase(place.base, last)]
+        elif Place.of(pattern).size() is None:
+            some = Place.of(pattern).files()
+        else:
+            some = [Place.of(pattern)]
+        some = [place for place in some if not place.base.startswith((".", "_"))]
+        if not some:
+            raise DataError(f"{pattern} matches no file", do="give a file, a folder, or a pattern such as 'in/*.txt'")
+        for place in some:
+            if place.base in found:
+                raise DataError("two inputs would have the same output", found=place.base, do="use two commands")
+            found[place.base] = place
+    return list(found.values())
