@@ -30,7 +30,6 @@ ROOMS = (
     "errors",
     "model",
     "text.fold",
-    "text.pattern",
     "text.tokens",
     "text",
     "hypothesis",
