@@ -25,7 +25,7 @@ NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?!{_ADDRES
 # Tokens of a name that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 5, 7
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
-WORD = r"[\w\u0300-\u036f'’-]+"
+WORD = r"[\w'’-]+"
 DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
@@ -45,12 +45,15 @@ class Masked(NamedTuple):
         return {symbol: text[at.start : at.end] for symbol, at in zip(self.symbols, self.places, strict=True)}
 
     def restore(self, translation: str) -> str | None:
-        """The translation with what the symbols stand for. None unless each symbol is in it once, and at no word."""
+        """The translation with what the symbols stand for. None unless each symbol is in it once, and at no word; and
+        there are words where there were some."""
         letter = rf"[^\W_{re.escape(self.symbols)}]"
         for symbol in self.symbols:
             at_a_word = rf"{letter}{re.escape(symbol)}|{re.escape(symbol)}{letter}"
             if translation.count(symbol) != 1 or re.search(at_a_word, translation):
                 return None
+        if self.symbols and any(map(str.isalpha, self.given)) and not any(map(str.isalpha, translation)):
+            return None  # only the symbols are left
         return translation.translate({ord(symbol): thing for symbol, thing in self.things.items()})
 
 
@@ -83,8 +86,11 @@ class Masker:
         """Words that cannot be spelled, with strange letters or one letter again and again."""
         if source.text.isascii() and not re.search(DRAWN_OUT, source.text):
             return []
-        places = [Span(*word.span(), "word") for word in re.finditer(WORD, source.text) if self._is_strange(word[0])]
-        return [place for place in places if is_free(place.start, place.end, source.spans)]
+        # A combining mark belongs to the letter before it.
+        letters = "".join("x" if unicodedata.category(sign)[0] == "M" else sign for sign in source.text)
+        places = [Span(*word.span(), "word") for word in re.finditer(WORD, letters)]
+        strange = [place for place in places if self._is_strange(source.text[place.start : place.end])]
+        return [place for place in strange if is_free(place.start, place.end, source.spans)]
 
     def _is_strange(self, word: str) -> bool:
         return bool(re.search(DRAWN_OUT, word)) or (not word.isascii() and self._tokens(word) >= UNSPELLABLE)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
 from vidrio.text.mask import is_copied, plain
-from vidrio.text.protect import Protected, Span
+from vidrio.text.protect import Protected, Span, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
@@ -168,8 +168,9 @@ class Splitter:
         does not hold: all that a model could do with them is invent.
         """
         text, protected = source
-        # Within addresses nothing is apart.
-        strange = [span for span in self._apart(text) if not reaches(protected, span.start, span.end)]
+        # Emoji that touch a word are signs, too; others are hidden (mask.py). Within addresses nothing is apart.
+        whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
+        strange = [span for span in self._apart(text) if not reaches(whole, span.start, span.end)]
         for first, end in undivided(sentences, protected):
             mark = re.compile(MARKER).match(text, first, end)  # the bullet or number of a list is copied
             start = mark.end() if mark else first
