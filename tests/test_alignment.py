@@ -9,8 +9,9 @@ from hiding import mask
 from small_models import WORDS, write_model
 from vidrio.text.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.words import word_of_each, worded, words
-from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
+from vidrio.text.words import token_places, word_of_each, worded, words
+from vidrio.translate.alignment import links, mean_of_words, origins, shares
+from vidrio.translate.translation import Word
 from vidrio.translate.translator import Translator
 
 
@@ -36,14 +37,18 @@ def test_the_shares_of_a_word_are_what_its_tokens_gave(seed, targets, sources):
         assert (found[word] >= 0).all()
 
 
+def test_the_confidence_of_a_word_is_the_mean_of_its_tokens():
+    assert mean_of_words(np.array([[0.5], [0.7], [0.9]]), [0, 0, 1], 2).ravel() == pytest.approx([0.6, 0.9])
+
+
 def test_a_word_goes_to_the_word_that_it_attends_to_most_but_never_to_a_sign():
-    source, target = ("the cat .", [(0, 3), (3, 7), (7, 9)]), ("gato.", [(0, 2), (2, 4), (4, 5)])
-    attention_TS = np.array([[0.1, 0.3, 0.5, 0.1], [0.3, 0.1, 0.5, 0.1], [0.1, 0.2, 0.4, 0.3]])
-    assert [str(link) for link in links(source, target, attention_TS)] == ["the → gato 0.20", ". → . 0.40"]
-    attention_TS[0, 1] += 0.1
-    assert [str(link) for link in links(source, target, attention_TS)] == ["cat → gato 0.25", ". → . 0.40"]
-    assert links(("?", [(0, 1)]), ("gato", [(0, 4)]), np.array([[0.9, 0.1]])) == ()
-    assert links(("", []), target, attention_TS) == links(source, ("", []), np.zeros((0, 4))) == ()
+    source = [Word("the", 0, 3), Word("cat", 4, 7), Word(".", 8, 9)]
+    target = [Word("gato", 0, 4), Word(".", 4, 5)]
+    share_WW = np.array([[0.2, 0.1, 0.5], [0.1, 0.2, 0.4]])
+    assert [str(link) for link in links(source, target, share_WW)] == ["the → gato 0.20", ". → . 0.40"]
+    share_WW[0, 1] = 0.25
+    assert [str(link) for link in links(source, target, share_WW)] == ["cat → gato 0.25", ". → . 0.40"]
+    assert links(source[2:], target[:1], share_WW[:1, 2:]) == ()
 
 
 def test_a_packaged_model_aligns_what_belongs_together():
@@ -91,14 +96,16 @@ def test_places_through_symbols_and_line_breaks(written, expected):
     given = masked.given
     assert given == "see ① and ② now"
     tokens = TOKENIZER.pieces(given)
-    places = source_tokens(masked, TOKENIZER)
+    origin = origins(SOURCE, given, masked.things)
+    places = [(origin[token.start], origin[token.end]) for token in tokens]
     named = [SOURCE[slice(*place)] for place, token in zip(places, tokens, strict=True) if "①" in given[token.start :]]
     assert named[-1] == "{first_name}"
     assert [SOURCE[a:b] for a, b in words(SOURCE)] == ["see", "{first_name}", "and", "https://b.org", "now"]
     assert set(word_of_each(places, words(SOURCE))) == set(range(5))
     ids = TOKENIZER.encode(written)
     assert masked.restore(written) == expected
-    back = target_tokens(ids, masked, TOKENIZER, expected)
+    origin = origins(expected, written, masked.things)
+    back = [(origin[start], origin[end]) for start, end in token_places(ids, TOKENIZER.decode)]
     assert "".join(expected[a:b] for a, b in back) == expected
     assert {"{first_name}", "https://b.org"} <= {expected[a:b].strip() for a, b in back}
 
@@ -107,10 +114,10 @@ def test_places_of_signs_that_the_model_read_otherwise():
     source = "\ufeffse\u00ade \ufb01,and\x00  now"
     masked = mask(protected(source), "")
     assert masked.given == "see fi, and now"
-    places = source_tokens(masked, TOKENIZER)
-    assert [a for a, _ in places] == sorted(a for a, _ in places)
-    assert places[-1][1] == len(source)
-    assert "".join(source[a:b] for a, b in places).endswith("now")
+    places = origins(source, masked.given, masked.things)
+    assert places == sorted(places)
+    assert places[-1] == len(source)
+    assert source[places[masked.given.index("now")] :] == "now"
 
 
 def test_nothing_is_aligned_with_nothing(nonsense):

@@ -19,8 +19,8 @@ SYMBOLS = "①②③"
         ("Run `make test` in ~/x/y, %s.", "Run ① in ②, ③."),
         ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
         ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
-        ("② is hidden, too: {x}", "① is hidden, too: ②"),
-        ("The x① stays, and ② and {x} with it.", "The x① stays, and ② and {x} with it."),
+        ("② is hidden, too: {x}", "① is hidden, too: ③"),  # the text has ② already
+        ("The x① stays, and {x} is hidden.", "The x① stays, and ② is hidden."),
         ("Good night 🌙✨ and v1.9.8-beta", "Good night ① and ②"),
         ("Nothing to hide", "Nothing to hide"),
         ("", ""),
@@ -40,8 +40,8 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("\ufeffThe hy\u00adphen\u200b and\x00 {x}", "The hyphen and ①"),
         ("\uff26\uff55\uff4c\uff4c width", "Full width"),
         ("Hello\xa0world,\u3000good\x85people\x0bof\u2009\u2003Spain", "Hello world, good people of Spain"),
-        ("I have\xa05\xa0000\xa0dollars", "I have 5\xa0000 dollars"),
-        ("Tabs\tstay, as do é, ½ and ñ", "Tabs\tstay, as do é, ½ and ñ"),
+        ("I have\xa05\xa0000\xa0dollars", "I have 5 000 dollars"),
+        ("Tabs\tare blanks; é, ½ and ñ stay", "Tabs are blanks; é, ½ and ñ stay"),
         ("Two  blanks , as some  write , or no,none ?", "Two blanks, as some write, or no, none?"),
         ("It costs 1,000 ... in a.b,c or .NET ;) ¡No!", "It costs 1,000 ... in a.b, c or .NET ;) ¡No!"),
     ],
@@ -60,7 +60,7 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("Ask Przybylski, {x}!", "Ask ①, ②!"),
         ("It is Przybylski's bridge", "It is ①'s bridge"),
         ("Przybylski is here.", "① is here."),
-        ("Home Sweet Oz", "Home Sweet Oz"),  # a title
+        ("Home Sweet Oz", "Home ①"),  # "Home" is the first word
         ("We met Bill O'Przybylski's friends", "We met ①'s friends"),
         ("Mr. Hill met Mrs Hill and Hill", "Mr. ① met Mrs ② and Hill"),  # who is addressed so is not a hill
         ("La Sra. López y él", "La Sra. ① y él"),
@@ -69,11 +69,10 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
         ("Helen is here.", "Helen is here."),
-        ("Hyvää päivää, Oz said in Málaga.", "①, ② said in Málaga."),  # letters that the model does not know
+        ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
         ("It is the President.", "It is the President."),
-        ("On Fridays and Ozs", "On Fridays and ①"),  # Friday is a token, Oz is none
-        ("They are Friday-based, Oz-based.", "They are Friday-based, ①."),
-        ("The Oz-Friday is here.", "The ① is here."),
+        ("They met Oz-based people.", "They met ①-based people."),
+        ("They met Mary-Oz.", "They met ①."),
     ],
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
@@ -82,15 +81,13 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
             100
             if "ä" in word
             else {
-                **{"helen": 2, "przybylski": 8, "o'przybylski": 9, "oz": 5, "ozs": 5, "época": 5, "fridays": 5},
-                **{"friday-based": 6, "oz-based": 6, "oz-friday": 6},
+                **{"helen": 2, "przybylski": 8, "o'przybylski": 9, "oz": 5, "época": 5, "mary-oz": 6},
             }.get(word.lower(), 1)
         )
 
     masked = mask(protected(sentence), SYMBOLS, tokens)
     assert masked.given == read
     assert masked.restore(masked.given) == sentence
-    assert masked.named == ("①" in masked.given)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +95,13 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     [
         ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
         ("Aaargh, he said.", "Aaargh, he said."),
-        ("We met Bjørn Ødegård in Oz.", "We met ① in Oz."),
+        ("We met Bjørn Ødegård in Oz.", "We met ① ② in Oz."),
     ],
 )
 def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
     masked = mask(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
     assert masked.given == read
     assert masked.restore(masked.given) == sentence
-    assert not masked.named
 
 
 def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:

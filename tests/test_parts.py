@@ -35,7 +35,7 @@ def parts_of(text, longest):
 
 def test_a_part_ends_after_a_comma_rather_than_at_a_space_and_there_rather_than_in_a_word():
     assert parts_of("abc abc abc, abc abc abc abc", 6) == ["abc abc abc,", "abc abc abc abc"]
-    assert parts_of("abc abc abc abc abc abc abc", 6) == ["abc abc abc abc abc abc", "abc"]
+    assert parts_of("abc abc abc abc abc abc abc", 6) == ["abc abc abc", "abc abc abc abc"]
     assert "".join(parts_of("j" * 50, 6)) == "j" * 50
     assert parts_of("abc", 6) == ["abc"]
     assert parts_of("   ", 6) == []

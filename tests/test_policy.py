@@ -30,8 +30,6 @@ ROOMS = (
     "errors",
     "model",
     "text.fold",
-    "text.utf8",
-    "text.pattern",
     "text.tokens",
     "text",
     "hypothesis",

@@ -344,5 +344,5 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     assert "tatoeba.tsv@2 written.tsv@5" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     translator = Translator.load(folder)
-    assert translator._source.has_case_tokens
+    assert translator.source.has_case_tokens
     assert translator.translate("{x}").text == "{x}"

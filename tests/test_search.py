@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
 from vidrio.hypothesis import WIDEST_BEAM, Options, Sampling
-from vidrio.search import Tree, beam_search, draw, drawable, finish, greedy, largest, restrict, search, uniform
+from vidrio.search import (
+    Tree,
+    allowed,
+    draw,
+    drawable,
+    finish,
+    largest,
+    log_softmax,
+    restrict,
+    search,
+    uniform,
+)
 
 START, END, V = 0, 1, 5
 
@@ -60,17 +71,21 @@ def test_a_beam_as_wide_as_the_search_space_finds_the_optimum(seed, alpha, suppr
     options = Options(beam=WIDEST_BEAM, max_length=3, length_penalty=alpha, suppressed=suppressed)
     step = random_model(seed)
     best = max(every_hypothesis(step, options), key=lambda hypothesis: hypothesis.score)
-    found = beam_search(step, START, END, options)[0]
+    found = search(step, START, END, options)[0]
     assert found.score == pytest.approx(best.score, abs=1e-5)
     assert found.ids == best.ids
 
 
 @given(seed=st.integers(0, 10_000), options=options_st)
 def test_a_beam_of_one_is_greedy(seed, options):
-
     one = replace(options, beam=1, n_best=1)
     step = random_model(seed)
-    assert beam_search(step, START, END, one) == [greedy(step, START, END, one)]
+    ids, log_probs = (), []
+    while len(ids) < one.max_length and ids[-1:] != (END,):
+        logits = allowed(step([(START, *ids)])[0], ids, END, one)
+        token = int(np.argmax(logits))
+        ids, log_probs = (*ids, token), [*log_probs, float(log_softmax(logits)[token])]
+    assert search(step, START, END, one) == [finish(ids, log_probs, END, one)]
 
 
 @given(seed=st.integers(0, 10_000), options=options_st)

@@ -20,9 +20,9 @@ def test_a_text_walks_through_few_files() -> None:
     walks = walks_of("translate")
     in_machine_code = walks["hello"]["files"] <= 9  # WebAssembly has two files more, which every call passes
     assert walks["hello"]["files"] <= 11
-    assert walks["hello"]["changes"] <= (12 if in_machine_code else 42)
-    # The packaged model loses the € of this sentence, so it takes every round; one that keeps it takes about half.
-    assert walks["marks"]["changes"] <= (43 if in_machine_code else 160)
+    assert walks["hello"]["changes"] <= (11 if in_machine_code else 42)
+    # A model that loses the € of this sentence translates it again in parts, and takes about twice as many.
+    assert walks["marks"]["changes"] <= (22 if in_machine_code else 160)
 
 
 def test_a_batch_walks_from_phase_to_phase() -> None:

@@ -1,8 +1,8 @@
-"""From logits to a translation: greedy, beam and sampling over `step(prefixes) → logits of the next token`.
+"""From logits to a translation: beam search and sampling over `step(prefixes) → logits of the next token`.
 
 Knows ids only: no model, no text. The engine's search does the same in C, and finds the same, bit for bit: logits and
 log-probabilities are float32, totals float64. This one also records a tree of what it considered. The 2 · beam
-candidates of a step and the moment when the search stops are CTranslate2's.
+candidates of a step and the moment when the search stops are CTranslate2's. A beam of 1 is greedy search.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,13 +16,14 @@ from vidrio.model.exact import F, exp, in_lanes, log
 
 # One row for each prefix (all begin with the start token): logits of the next token.
 Step = Callable[[Sequence[Ids]], np.ndarray]
+ROOT = -1  # stands for the start and the forced prefix
 
 
 @dataclass
 class Node:
     """One hypothesis that the search considered: a token after its parent, and what became of it."""
 
-    parent: int  # place of the parent in the tree; -1: the start (and the forced prefix)
+    parent: int  # its place in the tree, or ROOT
     depth: int  # decoding step, from 0
     token: int
     log_prob: float  # of this token
@@ -39,126 +40,108 @@ class Tree:
 
     prefix: Ids = ()
     nodes: list[Node] = field(default_factory=list)
-    best: int = -1  # place of the best finished hypothesis
+    best: int = ROOT  # place of the best finished hypothesis
 
     def ids(self, place: int) -> Ids:
         """The tokens from the start to this node, the forced prefix and the end token included."""
-        tokens: list[int] = []
-        while place >= 0:
-            tokens.append(self.nodes[place].token)
-            place = self.nodes[place].parent
-        return self.prefix + tuple(reversed(tokens))
+        return (*self.prefix, *(node.token for node in self.path(place)))
 
-
-@dataclass(frozen=True)
-class _Alive:
-    """A hypothesis in the beam."""
-
-    ids: Ids
-    total: float
-    token_log_probs: tuple[float, ...]
-    place: int = -1  # in the tree
+    def path(self, place: int) -> list[Node]:
+        """The nodes from the first one to this one."""
+        nodes: list[Node] = []
+        while place != ROOT:
+            nodes.append(self.nodes[place])
+            place = nodes[-1].parent
+        return nodes[::-1]
 
 
 def search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
     """The best hypotheses, best first; with sampling, the draws, likeliest first."""
-    if (sampling := options.sampling) is not None:
-        return best_first([sample(step, start, end, options, uniform(sampling.seed, n)) for n in range(options.n_best)])
-    if options.beam > 1 or tree:
-        return beam_search(step, start, end, options, tree)
-    return [greedy(step, start, end, options)]
+    if options.sampling is not None:
+        return best_first([sample(step, start, end, options, number) for number in range(options.n_best)])
+    return beam_search(step, start, end, options, tree or Tree())
 
 
-def greedy(step: Step, start: int, end: int, options: Options) -> Hypothesis:
-    """The likeliest token at every step: beam search with a beam of 1."""
-    return _follow(step, start, end, options, lambda logits_V: int(np.argmax(logits_V)))
-
-
-def sample(step: Step, start: int, end: int, options: Options, numbers: Iterator[np.float32]) -> Hypothesis:
-    """A token drawn from the tempered and truncated distribution at every step."""
+def sample(step: Step, start: int, end: int, options: Options, number: int) -> Hypothesis:
+    """A token drawn from the tempered and truncated distribution at every step. `number`: which draw it is."""
     sampling = options.sampling or Sampling()
-    return _follow(step, start, end, options, lambda logits_V: draw(logits_V, sampling, next(numbers)))
-
-
-def _follow(step: Step, start: int, end: int, options: Options, choose: Callable[[np.ndarray], int]) -> Hypothesis:
+    numbers = uniform(sampling.seed, number)
     ids, log_probs = options.prefix, [0.0] * len(options.prefix)
-    while len(ids) < options.max_length:
+    while len(ids) < options.max_length and ids[-1:] != (end,):
         logits_V = allowed(step([(start, *ids)])[0], ids, end, options)
         if logits_V.max() == -np.inf:
             break
-        token = choose(logits_V)
+        token = draw(logits_V, sampling, next(numbers))
         log_probs.append(float(log_softmax(logits_V)[token]))
         ids = (*ids, token)
-        if token == end:
-            break
     return finish(ids, log_probs, end, options)
 
 
-def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
+def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree) -> list[Hypothesis]:
     """The `beam` best hypotheses of every step go on, until as many have ended as the beam is wide."""
-    record = tree or Tree()
-    record.prefix = options.prefix
-    beam = [_Alive(options.prefix, 0.0, (0.0,) * len(options.prefix))]
+    tree.prefix, nodes = options.prefix, tree.nodes
+    beam = [ROOT]  # places in the tree
     finished: list[tuple[Hypothesis, int]] = []
     best_ended = False  # whether a finished hypothesis has ever led its step
+
+    def finish_at(place: int) -> None:
+        log_probs = [0.0] * len(tree.prefix) + [node.log_prob for node in tree.path(place)]
+        hypothesis = finish(tree.ids(place), log_probs, end, options)
+        finished.append((hypothesis, place))
+        if place != ROOT:
+            nodes[place].fate = "finished" if hypothesis.ended else "cut"
+
     for depth in range(len(options.prefix), options.max_length):
-        candidates, stuck = expand(step, start, end, options, beam, record)
-        for alive in stuck:  # every next token is forbidden
-            finished.append((finish(alive.ids, alive.token_log_probs, end, options), alive.place))
-            if alive.place >= 0:
-                record.nodes[alive.place].fate = "cut"
-        if not candidates:
-            beam = []
-            break
-        last_step = depth + 1 == options.max_length
+        candidates, stuck = expand(step, start, end, options, beam, tree)
+        for place in stuck:  # every next token is forbidden
+            finish_at(place)
+        is_last = depth + 1 == options.max_length
         inside = candidates[: options.beam]
         if depth == len(options.prefix) > 0:
             # Right after a forced prefix, ending is for the likeliest only: short results would crowd out the others.
-            inside = [alive for alive in inside if alive.ids[-1] != end or alive is candidates[0]]
-        over = [alive for alive in inside if last_step or alive.ids[-1] == end]
-        for alive in over:
-            node, hypothesis = record.nodes[alive.place], finish(alive.ids, alive.token_log_probs, end, options)
-            node.fate = "finished" if hypothesis.ended else "cut"
-            finished.append((hypothesis, alive.place))
-        best_ended = best_ended or candidates[0] in over
+            inside = [place for place in inside if nodes[place].token != end or place == candidates[0]]
+        over = [place for place in inside if is_last or nodes[place].token == end]
+        for place in over:
+            finish_at(place)
+        best_ended = best_ended or (bool(over) and over[0] == candidates[0])
         # The next best step in for those that have ended, so that the beam stays full.
-        substitutes = [alive for alive in candidates[options.beam :] if alive.ids[-1] != end][: len(over)]
-        beam = [] if last_step else [alive for alive in inside if alive not in over] + substitutes
-        for alive in beam:
-            record.nodes[alive.place].fate = "kept"
-        explain_dropped(record, candidates, beam, end, options)
+        substitutes = [place for place in candidates[options.beam :] if nodes[place].token != end][: len(over)]
+        beam = [] if is_last else [place for place in inside if place not in over] + substitutes
+        for place in beam:
+            nodes[place].fate = "kept"
+        explain_dropped([nodes[place] for place in candidates], end, options)
         # Without a length penalty no longer hypothesis can beat a leader that has ended.
         enough = len(finished) >= (options.n_best if options.length_penalty == 0 and best_ended else options.beam)
         if enough or not beam:
             break
-    explain_ends(record, finished, beam, options)
+    explain_ends(tree, finished, beam, options)
     return best_first([hypothesis for hypothesis, _ in finished])[: options.n_best]
 
 
 def expand(
-    step: Step, start: int, end: int, options: Options, beam: list[_Alive], record: Tree
-) -> tuple[list[_Alive], list[_Alive]]:
+    step: Step, start: int, end: int, options: Options, beam: list[int], tree: Tree
+) -> tuple[list[int], list[int]]:
     """The 2 · beam best continuations of the hypotheses in the beam, best first: of each the 2 · beam likeliest tokens
     (equals by id), all of them by total (equals by hypothesis and likelihood). And hypotheses that have none."""
-    rows = step([(start, *alive.ids) for alive in beam])
-    found: list[tuple[float, _Alive, int, float]] = []
+    found: list[tuple[float, int, int, float]] = []
     stuck = []
-    for row_V, alive in zip(rows, beam, strict=True):
-        logits_V = allowed(row_V, alive.ids, end, options)
+    rows = step([(start, *tree.ids(place)) for place in beam])
+    for row_V, place in zip(rows, beam, strict=True):
+        logits_V = allowed(row_V, tree.ids(place), end, options)
         tokens = largest(logits_V, 2 * options.beam)
         if not len(tokens):
-            stuck.append(alive)
+            stuck.append(place)
             continue
+        total = 0.0 if place == ROOT else tree.nodes[place].total
         for token, log_prob in zip(tokens.tolist(), log_softmax(logits_V)[tokens].tolist(), strict=True):
-            found.append((alive.total + log_prob, alive, token, log_prob))
-    candidates = []
+            found.append((total + log_prob, place, token, log_prob))
+    first = len(tree.nodes)
     best = sorted(found, key=lambda candidate: -candidate[0])[: 2 * options.beam]
-    for rank, (total, old, token, log_prob) in enumerate(best, start=1):
-        ids = (*old.ids, token)
-        candidates.append(_Alive(ids, total, (*old.token_log_probs, log_prob), len(record.nodes)))
-        score = total / length_power(len(ids), options)
-        record.nodes.append(Node(old.place, len(ids) - 1, token, log_prob, total, score, rank))
-    return candidates, stuck
+    for rank, (total, parent, token, log_prob) in enumerate(best, start=1):
+        length = len(tree.ids(parent)) + 1
+        score = total / length_power(length, options)
+        tree.nodes.append(Node(parent, length - 1, token, log_prob, total, score, rank))
+    return list(range(first, len(tree.nodes))), stuck
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
@@ -267,12 +250,10 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
 # --- why a hypothesis is no longer there ------------------------------------------------------------------------------
 
 
-def explain_dropped(record: Tree, candidates: list[_Alive], beam: list[_Alive], end: int, options: Options) -> None:
-    """Tell, for the candidates of this step that go no further, what was wrong with them."""
-    last_kept = min((alive.total for alive in beam), default=None)
-    for node in (record.nodes[alive.place] for alive in candidates):
-        if node.fate != "dropped":
-            continue
+def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
+    """Tell, for the candidates of a step that go no further, what was wrong with them."""
+    last_kept = min((node.total for node in candidates if node.fate == "kept"), default=None)
+    for node in (node for node in candidates if node.fate == "dropped"):
         if node.token == end and node.rank <= options.beam:
             node.why = f"right after the forced prefix only the likeliest may end: rank {node.rank}"
             continue
@@ -283,24 +264,23 @@ def explain_dropped(record: Tree, candidates: list[_Alive], beam: list[_Alive], 
             node.why += f", the last one kept has {last_kept:.3f}"
 
 
-def explain_ends(record: Tree, finished: list[tuple[Hypothesis, int]], beam: list[_Alive], options: Options) -> None:
+def explain_ends(tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[int], options: Options) -> None:
     """Tell, once the search is over, who won and what stopped the others."""
-    went_on = {node.parent for node in record.nodes if node.fate != "dropped"}
-    for place, node in enumerate(record.nodes):
+    went_on = {node.parent for node in tree.nodes if node.fate != "dropped"}
+    ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
+    for place, node in enumerate(tree.nodes):
         if node.fate == "kept" and place not in went_on:
-            node.why = "no continuation stayed in the beam"
-    for alive in beam:
-        if alive.place not in went_on:
-            ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
-            record.nodes[alive.place].why = f"the search stopped: {ended} had ended"
-    ranked = sorted((pair for pair in finished if pair[1] >= 0), key=lambda pair: -pair[0].score)
-    for rank, (hypothesis, place) in enumerate(ranked, start=1):
-        node = record.nodes[place]
+            stopped = f"the search stopped: {ended} had ended"
+            node.why = stopped if place in beam else "no continuation stayed in the beam"
+    ranked = sorted((pair for pair in finished if pair[1] != ROOT), key=lambda pair: -pair[0].score)
+    for hypothesis, place in ranked:
         is_longest = len(hypothesis.ids) == options.max_length
         cut = f"cut at max length {options.max_length}; " if is_longest else "cut, since no token was allowed; "
-        cut = "" if hypothesis.ended else cut
-        if rank == 1:
-            record.best = place
-            node.why = f"{cut}the best score: {hypothesis.score:.3f}"
-        else:
-            node.why = f"{cut}worse than the best finished: {hypothesis.score:.3f} < {ranked[0][0].score:.3f}"
+        best = ranked[0][0].score
+        tree.nodes[place].why = ("" if hypothesis.ended else cut) + (
+            f"the best score: {best:.3f}"
+            if place == ranked[0][1]
+            else f"worse than the best finished: {hypothesis.score:.3f} < {best:.3f}"
+        )
+    if ranked:
+        tree.best = ranked[0][1]

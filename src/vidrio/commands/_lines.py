@@ -14,7 +14,6 @@ import click
 from vidrio.commands._progress import bar
 from vidrio.errors import DataError, about_file
 from vidrio.model.files import is_plain_file, keep_access, real_place
-from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.commands._work import Work
@@ -44,6 +43,25 @@ def translate_lines(work: "Work") -> None:
                 found=f"{done} lines are translated already, the input has {done - left}",
                 do="give the same input as before, or leave out --resume to start afresh",
             )
+
+
+class Decoder:
+    """Decodes one line after the other; of the first one a byte-order mark is left out. The error of a line that is not
+    UTF-8 has its number."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._number = name, 0
+
+    def __call__(self, raw: bytes) -> str:
+        self._number += 1
+        try:
+            return raw.decode("utf-8-sig" if self._number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"line {self._number} of {self._name} is not UTF-8",
+                found=f"byte 0x{raw[error.start]:02X} at place {error.start + 1} of the line",
+                do="convert it to UTF-8",
+            ) from None
 
 
 def arriving(source: Path | None) -> Iterator[Iterator[str]]:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._lines import translate_lines
+from vidrio.commands._lines import Decoder, translate_lines
 from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, search_options
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import ModelError
-from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned

@@ -1,18 +1,22 @@
 """What of a text is left when case, punctuation and spacing do not count; to find copies, never to translate."""
 
 import unicodedata
+from collections.abc import Callable
 
 
-class _Folding(dict[int, str | int]):
-    """For `str.translate`: punctuation, symbols and invisible characters become a space. Filled as needed."""
+class Table(dict[int, str]):
+    """What each character becomes, for `str.translate`: asked of a rule when it is first met."""
 
-    def __missing__(self, code: int) -> str | int:
-        kind = unicodedata.category(chr(code))[0]
-        self[code] = " " if kind in "PSCZ" else code
+    def __init__(self, rule: Callable[[str], str]) -> None:
+        self._rule = rule
+
+    def __missing__(self, code: int) -> str:
+        self[code] = self._rule(chr(code))
         return self[code]
 
 
-_FOLDING = _Folding()
+# Punctuation, symbols and invisible characters become a space.
+_FOLDING = Table(lambda sign: " " if unicodedata.category(sign)[0] in "PSCZ" else sign)
 
 
 def fold(text: str) -> str:

@@ -3,18 +3,18 @@
 Where a place is a pair of numbers, they count characters: the first that belongs to it, and the first that does not.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from vidrio.text import protect
-from vidrio.text.pattern import pattern
 
 Place = tuple[int, int]
 
 _LETTER = r"[\w\u0300-\u036f]"  # an accent of its own belongs to the letter before it
 _OTHER = r"[^\w\s\u0300-\u036f]"
 # don't, e-mail, 18.10: one sign between letters holds a word together, but a dash parts two.
-_WORD = pattern(rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+")
+_WORD = rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+"
 
 
 def words(text: str) -> list[Place]:
@@ -25,7 +25,7 @@ def words(text: str) -> list[Place]:
     places: list[Place] = []
     at = 0
     for start, end, _ in [*protect.spans(text), (len(text), len(text), "")]:
-        places += (match.span() for match in _WORD.finditer(text, at, start))
+        places += (match.span() for match in re.compile(_WORD).finditer(text, at, start))
         if start < end:
             places.append((start, end))
         at = end

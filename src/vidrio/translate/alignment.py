@@ -7,79 +7,65 @@ attention is the link's weight. A word that has a letter or a digit is never ali
 stops draw attention that is meant for nothing. End tokens are no words, so a word's shares may sum to less than 1.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
 
 import numpy as np
 
-from vidrio.text.mask import Masked
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.words import Place, token_places, word_of_each, worded, words
-from vidrio.translate.translation import Link, Word, mean, word_at
+from vidrio.text.words import token_places, word_of_each, worded, words
+from vidrio.translate.translation import Details, Link, Sentence, Word
+
+
+def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details:
+    """Which word of a translation came from which, its words with their confidence, and its tokens."""
+    masked, best, text = sentence.masked, sentence.best, sentence.text
+    origin = origins(sentence.source, masked.given, masked.things)
+    read_S = [(origin[piece.start], origin[piece.end]) for piece in source.pieces(masked.given)]
+    origin = origins(text, target.decode(best.ids), masked.things)
+    written_T = [(origin[start], origin[end]) for start, end in token_places(best.ids, target.decode)]
+    source_places, target_places = words(sentence.source), words(text)
+    word_S, word_T = word_of_each(read_S, source_places), word_of_each(written_T, target_places)
+    attention_TS = np.asarray(best.attention)[:, : len(read_S)]  # after them comes the end token
+    share_WW = shares(attention_TS, word_T, word_S, len(target_places), len(source_places))
+    prob_T1 = np.exp(best.token_log_probs[: len(word_T)])[:, None]
+    confidence_W1 = mean_of_words(prob_T1, word_T, len(target_places))
+    at = sentence.source_start
+    source_words = [Word(sentence.source[a:b], at + a, at + b) for a, b in source_places]
+    at = sentence.target_start
+    target_words = [
+        Word(text[a:b], at + a, at + b, float(confidence))
+        for (a, b), [confidence] in zip(target_places, confidence_W1, strict=True)
+    ]
+    return Details(
+        links(source_words, target_words, share_WW),
+        tuple(word for word in target_words if worded(word.text)),
+        tuple(map(target.token, (*best.ids, *[target.special.end] * best.ended))),
+    )
+
+
+def mean_of_words(values_TX: np.ndarray, word_T: Sequence[int], count: int) -> np.ndarray:
+    """For each word the mean over its tokens. `word_T` holds the number of each token's word, −1 for one of none."""
+    belongs_TW = np.equal.outer(word_T, np.arange(count))
+    mean_WX: np.ndarray = belongs_TW.T @ values_TX / np.maximum(belongs_TW.sum(axis=0), 1)[:, None]
+    return mean_WX
 
 
 def shares(
-    attention_TS: np.ndarray, target_T: Sequence[int], source_S: Sequence[int], targets: int, sources: int
+    attention_TS: np.ndarray, word_T: Sequence[int], word_S: Sequence[int], targets: int, sources: int
 ) -> np.ndarray:
-    """Which share of the attention of each target word falls on each source word. `target_T` and `source_S` hold the
-    number of each token's word, −1 for a token that belongs to none."""
-    belongs_TW = np.equal.outer(target_T, np.arange(targets))
-    belongs_SW = np.equal.outer(source_S, np.arange(sources))
-    tokens_W = belongs_TW.sum(axis=0)
-    summed_WW: np.ndarray = belongs_TW.T @ attention_TS @ belongs_SW
-    return summed_WW / np.maximum(tokens_W, 1)[:, None]
+    """Which share of the attention of each target word falls on each source word."""
+    share_WW: np.ndarray = mean_of_words(attention_TS, word_T, targets) @ np.equal.outer(word_S, np.arange(sources))
+    return share_WW
 
 
-def links(
-    source: tuple[str, Sequence[Place]], target: tuple[str, Sequence[Place]], attention_TS: np.ndarray
-) -> tuple[Link, ...]:
-    """The alignment of a sentence; of each side the text and the places of its tokens. The attention's columns that
-    come after the source's tokens are those of its end token."""
-    (source_text, source_tokens), (target_text, target_tokens) = source, target
-    source_places, target_places = words(source_text), words(target_text)
-    source_words = [word_at(source_text, place) for place in source_places]
-    target_words = [word_at(target_text, place) for place in target_places]
-    if not source_words:
-        return ()
-    share_WW = shares(
-        np.asarray(attention_TS)[: len(target_tokens), : len(source_tokens)],
-        word_of_each(target_tokens, target_places),
-        word_of_each(source_tokens, source_places),
-        len(target_words),
-        len(source_words),
-    )
-    of_letters = [[worded(word.text) for word in some] for some in (target_words, source_words)]
-    share_WW[np.logical_and.outer(of_letters[0], np.logical_not(of_letters[1]))] = 0
-    rows = zip(share_WW.argmax(axis=1), target_words, share_WW, strict=True)
-    return tuple(Link(source_words[n], word, float(share_W[n])) for n, word, share_W in rows if share_W[n] > 0)
-
-
-def confident_words(text: str, tokens: Sequence[Place], token_log_probs: Sequence[float]) -> tuple[Word, ...]:
-    """The words that have a letter or a digit, each with the mean probability of its tokens, whose places are given."""
-    places = words(text)
-    numbers = word_of_each(tokens, places)
-    probs_of: list[list[float]] = [[] for _ in range(len(places) + 1)]  # the last for what belongs to no word, −1
-    for number, log_prob in zip(numbers, token_log_probs, strict=False):  # the end token is left
-        probs_of[number].append(math.exp(log_prob))
-    found = (word_at(text, at)._replace(confidence=mean(p, 1.0)) for at, p in zip(places, probs_of, strict=False))
-    return tuple(word for word in found if worded(word.text))
-
-
-# --- where tokens stand: the model read and wrote symbols, and other letters, in place of some of the text ------------
-
-
-def source_tokens(masked: Masked, tokenizer: Tokenizer) -> list[Place]:
-    """The places in a sentence of the tokens that the model read, the end token left out."""
-    origin = origins(masked.source.text, masked.given, masked.things)
-    return [(origin[piece.start], origin[piece.end]) for piece in tokenizer.pieces(masked.given)]
-
-
-def target_tokens(ids: Sequence[int], masked: Masked, tokenizer: Tokenizer, translation: str) -> list[Place]:
-    """The places in a translation of the tokens that the model wrote."""
-    origin = origins(translation, tokenizer.decode(ids), masked.things)
-    return [(origin[start], origin[end]) for start, end in token_places(ids, tokenizer.decode)]
+def links(source: Sequence[Word], target: Sequence[Word], share_WW: np.ndarray) -> tuple[Link, ...]:
+    """For each target word that has one, the source word that it came from."""
+    are_words, are_signs = [worded(word.text) for word in target], [not worded(word.text) for word in source]
+    share_WW = np.where(np.logical_and.outer(are_words, are_signs), 0, share_WW)
+    rows = zip(share_WW.argmax(axis=1), target, share_WW, strict=True)
+    return tuple(Link(source[n], word, float(share_W[n])) for n, word, share_W in rows if share_W[n] > 0)
 
 
 def origins(text: str, given: str, things: Mapping[str, str]) -> list[int]:
@@ -88,13 +74,11 @@ def origins(text: str, given: str, things: Mapping[str, str]) -> list[int]:
     lengths = [len(things.get(letter, letter)) for letter in given]
     revealed = "".join(things.get(letter, letter) for letter in given)
     if len(text) == len(revealed) and text.lower() == revealed.lower():
-        places = list(range(len(text) + 1))
-    else:
-        matcher = SequenceMatcher(None, _small(text), _small(revealed), autojunk=False)
-        places = []
-        for kind, i, j, k, end in matcher.get_opcodes():
-            places += range(i, j) if kind == "equal" else [i] * (end - k)
-        places.append(len(text))
+        return list(accumulate(lengths, initial=0))
+    places: list[int] = []
+    for kind, i, j, k, end in SequenceMatcher(None, _small(text), _small(revealed), autojunk=False).get_opcodes():
+        places += range(i, j) if kind == "equal" else [i] * (end - k)
+    places.append(len(text))
     return [places[at] for at in accumulate(lengths, initial=0)]
 
 

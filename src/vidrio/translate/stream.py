@@ -1,4 +1,4 @@
-"""Any number of texts in constant memory: some at a time, and the latest sentences remembered."""
+"""Any number of texts in constant memory: some at a time."""
 
 import threading
 import time
@@ -14,7 +14,6 @@ CHUNKS = 4
 CHUNK = 8_000  # characters: some seconds of work
 POLL_SECONDS = 0.2  # how long Ctrl-C may have to wait
 SLOW = 0.1  # seconds that a text may take to come; several are translated in less
-REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
 
 
 def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:

@@ -1,17 +1,14 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from vidrio.engine.engine import Engine
-from vidrio.hypothesis import Hypothesis, Ids, Options
+from vidrio.hypothesis import Hypothesis, Options
 from vidrio.text.mask import Masked
 from vidrio.text.sentences import CLOSING
-from vidrio.text.words import Place
 
 
 class Word(NamedTuple):
@@ -21,9 +18,6 @@ class Word(NamedTuple):
     start: int
     end: int
     confidence: float | None = None  # of a word of a translation: the mean probability of its tokens
-
-    def moved(self, by: int) -> "Word":
-        return self._replace(start=self.start + by, end=self.end + by)
 
 
 class Link(NamedTuple):
@@ -37,15 +31,11 @@ class Link(NamedTuple):
         return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
 
 
-def word_at(text: str, place: Place) -> Word:
-    return Word(text[slice(*place)], *place)
-
-
 class Details(NamedTuple):
     """What is computed of a sentence when it is first asked for, with its places in the text and the translation."""
 
     alignment: tuple[Link, ...]
-    words: tuple[Word, ...]
+    words: tuple[Word, ...]  # of the translation, those that have a letter or a digit
     tokens: tuple[str, ...]
 
 
@@ -55,10 +45,8 @@ class Sentence(NamedTuple):
     source: str
     alternatives: tuple[str, ...]  # the texts of the hypotheses
     hypotheses: tuple[Hypothesis, ...]  # best first
-    source_ids: Ids
     masked: Masked  # what the model read
     options: Options  # how its translation was searched for
-    unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
 
@@ -76,22 +64,20 @@ class Sentence(NamedTuple):
         """What the model read: `source` on one line, with symbols for what is only copied."""
         return self.masked.given
 
-    @property
-    def confidence(self) -> float:
-        """The mean probability of a token, the end token included."""
-        return mean([*map(math.exp, self.best.token_log_probs)], 0.0)
+
+def sentence_of(masked: Masked, found: Iterable[tuple[str, Hypothesis]], options: Options) -> Sentence | None:
+    """A sentence, with what was written by each hypothesis; None, if the best one has lost a symbol."""
+    distinct: dict[str, Hypothesis] = {}
+    for written, hypothesis in found:
+        text = masked.restore(written) if masked.symbols else written
+        if text is not None:
+            distinct.setdefault(text, hypothesis)
+        elif not distinct:
+            return None
+    return Sentence(masked.source.text, (*distinct,), (*distinct.values(),), masked, options)
 
 
 Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
-
-
-class Annotator(Protocol):
-    """The translator, as its translations know it."""
-
-    folder: Path
-    engine: Engine
-
-    def details(self, sentence: Sentence) -> Details: ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +87,7 @@ class Translation:
     source: str
     text: str
     sentences: Pieces
-    translator: Annotator = field(repr=False, compare=False)
+    translator: Any = field(repr=False, compare=False)  # the Translator that made it
 
     def __str__(self) -> str:
         return self.text
@@ -109,45 +95,40 @@ class Translation:
     @property
     def score(self) -> float:
         """The mean log-probability of a token: 0 is certain, −1 is 37 % for each. 0 where nothing was translated."""
-        return mean(self._log_probs, 0.0)
+        return mean([log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs], 0.0)
 
     @property
     def confidence(self) -> float:
         """The mean probability of a token, 0 to 1; 1 where nothing was translated."""
-        return mean([*map(math.exp, self._log_probs)], 1.0)
-
-    @property
-    def _log_probs(self) -> list[float]:
-        return [log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs]
+        return confidence(self.sentences)
 
     @property
     def unknown(self) -> list[str]:
         """The words of the text that the model's vocabulary does not hold."""
-        return list(dict.fromkeys(word for sentence in self.sentences for word in sentence.unknown))
+        return list(dict.fromkeys(word for one in self.sentences for word in self.translator.unknown(one)))
 
-    @cached_property
+    @property
     def alignment(self) -> tuple[Link, ...]:
         """Which word came from which (alignment.py)."""
-        return tuple(link for details in self._details for link in details.alignment)
+        return tuple(link for details in self.details for link in details.alignment)
 
-    @cached_property
+    @property
     def words(self) -> tuple[Word, ...]:
         """The words of the translation that have a letter or a digit, each with its confidence."""
-        return tuple(word for details in self._details for word in details.words)
+        return tuple(word for details in self.details for word in details.words)
 
     @cached_property
-    def _details(self) -> tuple[Details, ...]:
-        return tuple(map(self.translator.details, self.sentences))
-
-    def alternative(self, n: int) -> str:
-        """The text with the n-th best translation of every sentence; its last one where there are fewer."""
-        return put_back(self.source, [(0, self.sentences)], n)[0]
+    def details(self) -> list[Details]:
+        """Of each sentence."""
+        found: list[Details] = self.translator.details(self.sentences)
+        return found
 
     @property
     def alternatives(self) -> list[str]:
-        """The text with the best translation of every sentence, with the second best, and so on; each text once."""
+        """The text with the best translation of every sentence, with the second best (its last one where there are
+        fewer), and so on; each text once."""
         most = max((len(sentence.alternatives) for sentence in self.sentences), default=1)
-        return list(dict.fromkeys(map(self.alternative, range(most))))
+        return list(dict.fromkeys(put_back(self.source, [(0, self.sentences)], n)[0] for n in range(most)))
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for a machine to read; places are in bytes of UTF-8."""
@@ -158,43 +139,47 @@ class Translation:
             "confidence": self.confidence,
             "unknown": self.unknown,
             "alternatives": self.alternatives if self.sentences else [],
-            "sentences": list(self._sentences_json()),
+            "sentences": list(map(self._sentence_json, self.sentences, self.details)),
         }
 
-    def _sentences_json(self) -> Iterator[dict[str, Any]]:
+    def _sentence_json(self, sentence: Sentence, details: Details) -> dict[str, Any]:
         def place(text: str, start: int, part: str) -> list[int]:
             first = len(text[:start].encode())
             return [first, first + len(part.encode())]
 
-        for sentence, details in zip(self.sentences, self._details, strict=True):
-            best = sentence.best
-            yield {
-                "source": place(self.source, sentence.source_start, sentence.source),
-                "target": place(self.text, sentence.target_start, sentence.text),
-                "log_prob": best.log_prob,
-                "score": best.score,
-                "confidence": sentence.confidence,
-                "alternatives": [
-                    {"translation": text, "log_prob": h.log_prob, "score": h.score}
-                    for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
-                ],
-                "tokens": [
-                    {"token": token, "log_prob": log_prob}
-                    for token, log_prob in zip(details.tokens, best.token_log_probs, strict=True)
-                ],
-                "alignment": [
-                    {
-                        "source": place(self.source, source.start, source.text),
-                        "target": place(self.text, target.start, target.text),
-                        "weight": weight,
-                    }
-                    for source, target, weight in details.alignment
-                ],
-                "words": [
-                    {"text": text, "bytes": place(self.text, start, text), "confidence": confidence}
-                    for text, start, _, confidence in details.words
-                ],
-            }
+        best = sentence.best
+        return {
+            "source": place(self.source, sentence.source_start, sentence.source),
+            "target": place(self.text, sentence.target_start, sentence.text),
+            "log_prob": best.log_prob,
+            "score": best.score,
+            "confidence": confidence([sentence]),
+            "alternatives": [
+                {"translation": text, "log_prob": h.log_prob, "score": h.score}
+                for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
+            ],
+            "tokens": [
+                {"token": token, "log_prob": log_prob}
+                for token, log_prob in zip(details.tokens, best.token_log_probs, strict=True)
+            ],
+            "alignment": [
+                {
+                    "source": place(self.source, source.start, source.text),
+                    "target": place(self.text, target.start, target.text),
+                    "weight": weight,
+                }
+                for source, target, weight in details.alignment
+            ],
+            "words": [
+                {"text": word.text, "bytes": place(self.text, word.start, word.text), "confidence": word.confidence}
+                for word in details.words
+            ],
+        }
+
+
+def confidence(sentences: Sequence[Sentence]) -> float:
+    """The mean probability of their tokens, end tokens included; 1 for none."""
+    return mean([math.exp(log_prob) for sentence in sentences for log_prob in sentence.best.token_log_probs], 1.0)
 
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
@@ -217,7 +202,7 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
 
 def fitted(part: str, translation: str) -> str:
     """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
-    capital letter that only a whole one has. María is Mary: a name is told by how it begins."""
+    capital letter that only a whole one has."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]
     first, second = translation[:1], translation[1:2]

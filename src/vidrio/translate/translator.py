@@ -1,12 +1,12 @@
-"""Text → text: sentences, protect, mask, tokens, search, unmask, in at most three rounds.
+"""Text → text: sentences, protect, mask, tokens, search, unmask.
 
     translator = Translator.load("en-es")          # a name, a folder, or nothing: the default model
     translator.translate("Hello world").text       # "Hola mundo"
     for translation in translator.stream(lines):   # any number of lines, in order, in constant memory
         …
 
-The rounds: as usual; then, where something was lost, with names as they stand; then in parts, the words around what
-must come through whole, which is copied. A translation that repeats itself is searched for once more.
+Where a translation lost something, the sentence is translated in parts: the words around what must come through whole,
+which is copied. A translation that repeats itself is searched for once more.
 
 Whatever stands between sentences (spaces, line ends, tabs) comes back byte for byte; an empty text is an empty
 translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
@@ -17,28 +17,27 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import overload
 
 from vidrio.engine.engine import Engine, Stopped
 from vidrio.errors import InputError, ModelError
-from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
+from vidrio.hypothesis import Ids, Options, default_options
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
-from vidrio.text.mask import Masked, Masker
-from vidrio.text.pattern import pattern
+from vidrio.text.mask import Masker
 from vidrio.text.protect import Protected, came_through, protected
 from vidrio.text.sentences import Splitter, around, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
-from vidrio.translate.translation import Details, Link, Pieces, Sentence, Translation, fitted, put_back
+from vidrio.translate.stream import in_chunks, in_order
+from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fitted, put_back, sentence_of
 
 NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
-AGAIN = pattern(r"(.{1,8}?)\1{3}", re.DOTALL)  # a few tokens four times, one after the other; a character is a token
+AGAIN = r"(?s)(.{1,8}?)\1{3}"  # a few tokens four times, one after the other; a character is a token
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
 
@@ -54,12 +53,11 @@ class Translator:
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self.options = default_options(config)
-        self._source, self._target = tokenizers
-        self._masker = Masker(self._source, about.symbols)
+        self.source, self.target = tokenizers
+        self._masker = Masker(self.source, about.symbols)
         self._close = config.source_close
-        self._rounds = Rounds(self._masker, *tokenizers, self._close, engine, self.options)
         longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
-        self._splitter = Splitter(self._source, longest)
+        self._splitter = Splitter(self.source, longest)
 
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None) -> "Translator":
@@ -89,9 +87,16 @@ class Translator:
     ) -> Translation | list[Translation]:
         """Translate a text, or each of several; the options are the model's own unless given. When `stopped` says that
         nobody wants them any more, it ends in a CancelledError."""
-        texts = [text] if isinstance(text, str) else text
-        found = self._translate(texts, options or self.options, {}, stopped)
-        return found[0] if isinstance(text, str) else found
+        if isinstance(text, str):
+            return self.translate([text], options, stopped)[0]
+        plans = [self._sentences(one) for one in text]
+        sentences = list(dict.fromkeys(sentence for plan in plans for _, sentence in plan))
+        searched = search_options(options or self.options, self.config, self.target.size)
+        pieces_of = self._translated(sentences, searched, stopped)
+        return [
+            Translation(one, *put_back(one, [(start, pieces_of[sentence]) for start, sentence in plan]), self)
+            for one, plan in zip(text, plans, strict=True)
+        ]
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
         """A translation for each text, in order; texts are read as needed, and answered soon if they come slowly."""
@@ -99,11 +104,8 @@ class Translator:
             raise InputError(
                 "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
             )
-        known: dict[str, Pieces] = {}
         chunks = in_chunks(iter(texts))
-        for translations in in_order(
-            chunks, lambda chunk, stopped: self._translate(chunk, options or self.options, known, stopped)
-        ):
+        for translations in in_order(chunks, lambda chunk, stopped: self.translate(chunk, options, stopped)):
             yield from translations
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
@@ -118,45 +120,19 @@ class Translator:
         there = len(source_ids) > len(self._close)
         return there and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
 
-    def details(self, sentence: Sentence) -> Details:
-        """Its alignment, words and tokens; for this NumPy is imported."""
-        from vidrio.translate.alignment import confident_words, links, source_tokens, target_tokens
-
-        best = sentence.best
-        source = source_tokens(sentence.masked, self._source)
-        target = target_tokens(best.ids, sentence.masked, self._target, sentence.text)
-        found = links((sentence.source, source), (sentence.text, target), best.attention)
-        words = confident_words(sentence.text, target, best.token_log_probs)
-        at_source, at_target = sentence.source_start, sentence.target_start
-        return Details(
-            tuple(Link(one.moved(at_source), other.moved(at_target), weight) for one, other, weight in found),
-            tuple(word.moved(at_target) for word in words),
-            tuple(map(self._target.token, (*best.ids, *[self.config.special.end] * best.ended))),
-        )
-
     def _pair_ids(self, source: str, target: str) -> tuple[Ids, Ids]:
-        return (*self._source.encode(source), *self._close), tuple(self._target.encode(target))
+        return (*self.source.encode(source), *self._close), tuple(self.target.encode(target))
 
-    def _translate(
-        self, texts: Sequence[str], options: Options, known: dict[str, Pieces], stopped: Stopped = None
-    ) -> list[Translation]:
-        """Each text; `known` are sentences that have been translated, and remembers these."""
-        plans = []
-        for text in texts:
-            if stopped and stopped():
-                raise CancelledError
-            plans.append(self._sentences(text))
-        sources = {source.text: source for plan in plans for _, source in plan}
-        pieces_of = {sentence: there for sentence in sources if (there := known.get(sentence))}
-        new = [source for sentence, source in sources.items() if sentence not in pieces_of]
-        found = replace(self._rounds, options=self._searched(options), stopped=stopped).translate(new)
-        for source, pieces in zip(new, found, strict=True):
-            pieces_of[source.text] = known[source.text] = pieces
-        for sentence in list(known)[:-REMEMBERED]:  # the oldest
-            known.pop(sentence, None)
+    def details(self, sentences: Sequence[Sentence]) -> list[Details]:
+        """Alignment, words and tokens of each; for this NumPy is imported."""
+        from vidrio.translate.alignment import details
+
+        return [details(sentence, self.source, self.target) for sentence in sentences]
+
+    def unknown(self, sentence: Sentence) -> list[str]:
+        """Its words that the vocabulary does not hold."""
         return [
-            Translation(text, *put_back(text, [(start, pieces_of[one.text]) for start, one in plan]), self)
-            for text, plan in zip(texts, plans, strict=True)
+            sentence.given[piece.start : piece.end] for piece in self.source.pieces(sentence.given) if piece.unknown
         ]
 
     def _sentences(self, text: str) -> list[tuple[int, Protected]]:
@@ -168,8 +144,56 @@ class Translator:
             for start, end in self._splitter.parts(source, sentences)
         ]
 
-    def _searched(self, options: Options) -> Options:
-        return search_options(options, self.config, self._target.size)
+    def _translated(
+        self, sentences: Sequence[Protected], options: Options, stopped: Stopped
+    ) -> dict[Protected, Pieces]:
+        """What becomes of each sentence: it is translated as a whole, or in parts if something of it was lost."""
+        found: dict[Protected, Pieces] = {}
+        for source, sentence in zip(sentences, self._attempt(sentences, options, stopped), strict=True):
+            if sentence and (not source.spans or came_through(source, sentence.text)):
+                found[source] = (sentence,)
+        lost = [source for source in sentences if source not in found]
+        return found | self._in_parts(lost, options, stopped) if lost else found
+
+    def _in_parts(self, sentences: Sequence[Protected], options: Options, stopped: Stopped) -> dict[Protected, Pieces]:
+        """The words around all that must come through whole are translated; what stands between is copied."""
+        places, parts = list[tuple[Protected, int]](), list[Protected]()
+        for source in sentences:
+            taken = sorted((*source.spans, *self._masker.unspellable(source)))
+            for start, end in around(source.text, 0, len(source.text), taken):
+                places.append((source, start))
+                parts.append(source.part(start, end))
+        found: dict[Protected, list[tuple[int, Pieces]]] = {source: [] for source in sentences}
+        attempts = self._attempt(parts, options, stopped, hide_names=False)
+        for (source, start), sentence in zip(places, attempts, strict=True):
+            if sentence:
+                texts = tuple(fitted(sentence.source, text) for text in sentence.alternatives)
+                found[source].append((start, (sentence._replace(alternatives=texts),)))
+        return {source: put_back(source.text, pieces)[1] for source, pieces in found.items()}
+
+    def _attempt(
+        self, sentences: Sequence[Protected], options: Options, stopped: Stopped, *, hide_names: bool = True
+    ) -> list[Sentence | None]:
+        """What the search finds, a second one where a translation repeats itself; None for a sentence of which a symbol
+        was lost."""
+        if stopped and stopped():
+            raise CancelledError
+        if not sentences:
+            return []
+        read = [self._masker.mask(source, hide_names=hide_names) for source in sentences]
+        sources = [(*ids, *self._close) for ids in self.source.encode_batch([masked.given for masked in read])]
+        found = self.engine.search(sources, options, stopped)
+        again = [n for n, ids in enumerate(sources) if repeats(ids, found[n][0].ids)]
+        if again and not options.no_repeat_ngram:
+            stricter = replace(options, no_repeat_ngram=NO_REPEAT)
+            better = self.engine.search([sources[n] for n in again], stricter, stopped)
+            for n, hypotheses in zip(again, better, strict=True):
+                found[n] = hypotheses
+        written = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
+        return [
+            sentence_of(masked, [(next(written), one) for one in hypotheses], options)
+            for masked, hypotheses in zip(read, found, strict=True)
+        ]
 
 
 @lru_cache
@@ -187,109 +211,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# --- rounds -----------------------------------------------------------------------------------------------------------
-
-
-class SearchResult(NamedTuple):
-    """What the search found for a source."""
-
-    source: Ids
-    hypotheses: list[Hypothesis]
-    texts: list[str]
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """Translates sentences, by a model and its options."""
-
-    masker: Masker
-    source: Tokenizer
-    target: Tokenizer
-    close: Ids  # what closes a source
-    engine: Engine
-    options: Options
-    stopped: Stopped = None  # nobody wants the result any more
-
-    def translate(self, sentences: Sequence[Protected]) -> list[Pieces]:
-        """What becomes of each sentence."""
-        done: dict[Protected, Pieces] = {}
-        lost = self._round(dict.fromkeys(sentences), done, hide_names=True)
-        if named := [masked.source for masked in lost if masked.named]:
-            lost = [masked for masked in lost if not masked.named] + self._round(named, done, hide_names=False)
-        if lost:
-            done |= self._in_parts([masked.source for masked in lost])
-        return [done[source] for source in sentences]
-
-    def _round(
-        self, sentences: Iterable[Protected], done: dict[Protected, Pieces], *, hide_names: bool
-    ) -> list[Masked]:
-        """Translate sentences; those of which something was lost come back, as they were read."""
-        read = [self.masker.mask(source, hide_names=hide_names) for source in sentences]
-        lost = []
-        for masked, sentence in zip(read, self._attempt(read), strict=True):
-            source = masked.source
-            if sentence and (not source.spans or came_through(source, sentence.text)):
-                done[source] = (sentence,)
-            else:
-                lost.append(masked)
-        return lost
-
-    def _in_parts(self, sentences: Sequence[Protected]) -> dict[Protected, Pieces]:
-        """The words around all that must come through whole are translated; what stands between is copied."""
-        places, parts = list[tuple[Protected, int]](), list[Masked]()
-        for source in sentences:
-            taken = sorted((*source.spans, *self.masker.unspellable(source)))
-            for start, end in around(source.text, 0, len(source.text), taken):
-                places.append((source, start))
-                parts.append(self.masker.mask(source.part(start, end), hide_names=False))
-        found: dict[Protected, list[tuple[int, Pieces]]] = {source: [] for source in sentences}
-        for (source, start), sentence in zip(places, self._attempt(parts), strict=True):
-            if sentence:
-                texts = tuple(fitted(sentence.source, text) for text in sentence.alternatives)
-                found[source].append((start, (sentence._replace(alternatives=texts),)))
-        return {source: put_back(source.text, pieces)[1] for source, pieces in found.items()}
-
-    def _attempt(self, read: Sequence[Masked]) -> list[Sentence | None]:
-        """What the search finds, a second one where a translation repeats itself; None for a sentence of which a symbol
-        was lost."""
-        if self.stopped and self.stopped():
-            raise CancelledError
-        if not read:
-            return []
-        found = self._search(read, self.options)
-        bad = [n for n, (ids, hypotheses, _) in enumerate(found) if repeats(ids, hypotheses[0].ids)]
-        if bad and not self.options.no_repeat_ngram:
-            stricter = replace(self.options, no_repeat_ngram=NO_REPEAT)
-            for n, better in zip(bad, self._search([read[n] for n in bad], stricter), strict=True):
-                found[n] = better
-        return [self._sentence(*one) for one in zip(read, found, strict=True)]
-
-    def _search(self, read: Sequence[Masked], options: Options) -> list[SearchResult]:
-        given = self.source.encode_batch([masked.given for masked in read])
-        sources = [(*ids, *self.close) for ids in given]
-        found = self.engine.search(sources, options, self.stopped)
-        decoded = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
-        return [SearchResult(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
-
-    def _sentence(self, masked: Masked, found: SearchResult) -> Sentence | None:
-        """The sentence with its translations; None, if the best one has lost a symbol."""
-        distinct: dict[str, Hypothesis] = {}
-        for hypothesis, written in zip(found.hypotheses, found.texts, strict=True):
-            text = masked.restore(written) if masked.symbols else written
-            if text is not None:
-                distinct.setdefault(text, hypothesis)
-            elif not distinct:
-                return None
-        unknown: tuple[str, ...] = ()
-        if self.source.special.unk in found.source:
-            pieces = self.source.pieces(masked.given)
-            unknown = tuple(masked.given[piece.start : piece.end] for piece in pieces if piece.unknown)
-        return Sentence(
-            masked.source.text, (*distinct,), (*distinct.values(),), found.source, masked, self.options, unknown
-        )
-
-
 def repeats(source: Ids, target: Ids) -> bool:
     """Whether the target says something again and again that the source does not. A model that meets what it has hardly
     learned (a single word, a line in capital letters, another language) may do so."""
-    return AGAIN.search("".join(map(chr, target))) is not None and AGAIN.search("".join(map(chr, source))) is None
+    found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
+    return bool(found and not there)
