@@ -40,8 +40,10 @@ def test_building_again_gives_the_same_bytes(repository: Path, tmp_path: Path) -
     assert contents(tmp_path / "page") == contents(repository / BUILT), "build it: make page"
 
 
+@pytest.mark.slow
 def test_the_page_s_own_tests_pass(repository: Path) -> None:
-    """Where Node is: its unit tests, its types, its style."""
+    """Where Node is: its unit tests, its types, its style. `make page` runs them, too, before it builds anything, and
+    what is built is made from these sources."""
     if not shutil.which("npx") or not (repository / "page" / "node_modules" / ".bin" / "vitest").exists():
         return
     for check in ("test", "check", "lint"):
