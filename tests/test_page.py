@@ -169,8 +169,10 @@ def test_the_story_goes_by_itself_stops_and_is_a_place(open_page: Open) -> None:
     expect(page.locator(".block.dim")).to_have_count(0)
 
 
-def test_the_story_stands_still_where_motion_is_unwanted(open_page: Open) -> None:
-    page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES"})
+def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_unwanted(open_page: Open) -> None:
+    page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES", "color_scheme": "dark"})
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("document.documentElement.lang") == "es"
     page.get_by_role("button", name="Mira cómo pasa").click()
     story = page.get_by_role("region", name="La historia")
     expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
@@ -180,14 +182,20 @@ def test_the_story_stands_still_where_motion_is_unwanted(open_page: Open) -> Non
     expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
     story.get_by_role("button", name="Seguir").click()
     expect(story.locator("h2")).to_contain_text("Los tokens se hacen filas")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="La máquina entera")).to_be_visible()
+    page.get_by_label("Idioma").select_option("en")
+    expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
 
 
-def test_a_link_brings_the_same_view_back(open_page: Open) -> None:
+def test_a_link_brings_the_same_view_back_or_says_what_is_wrong_in_it(open_page: Open, server: str) -> None:
     at = "dec.1.cross.weights.h2[5,5]"
     page = open_page(step=5, open="dec.1", head=2, at=at)
     expect(page.locator("aside .top code")).to_have_text(at)
     expect(page.locator("#q-dec\\.1\\.cross\\.weights\\.h2 th").nth(5)).to_have_text("car")
     expect(page.locator("tr.taken th")).to_contain_text("coche")
+    page.goto(f"{server}#{urlencode({'text': TEXT, 'at': 'enc.77.in[0,0]'})}")
+    expect(page.locator(".refused")).to_contain_text("there is no 'enc.77.in'")
 
 
 def test_every_number_drawn_is_the_one_at_its_address(open_page: Open, server: str) -> None:
@@ -257,21 +265,6 @@ def test_a_number_is_overwritten_and_a_head_switched_off(open_page: Open) -> Non
     page.get_by_role("switch").first.click()
     expect(page.get_by_role("switch").first).to_have_attribute("aria-checked", "false")
     expect(page.locator(".chips")).to_contain_text("heads-off enc.0.self.h0")
-
-
-def test_an_error_is_told_in_words(open_page: Open, server: str) -> None:
-    page = open_page()
-    page.goto(f"{server}#{urlencode({'text': TEXT, 'at': 'enc.77.in[0,0]'})}")
-    expect(page.locator(".refused")).to_contain_text("there is no 'enc.77.in'")
-
-
-def test_both_languages_and_both_lights(open_page: Open) -> None:
-    page = open_page(context={"locale": "es-ES", "color_scheme": "dark"})
-    expect(page.get_by_role("heading", name="La máquina entera")).to_be_visible()
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert page.evaluate("document.documentElement.lang") == "es"
-    page.get_by_label("Idioma").select_option("en")
-    expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
 
 
 @pytest.mark.parametrize(
