@@ -87,7 +87,7 @@ texts = st.one_of(
 @given(texts)
 @example("")
 @example("\n \t")
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_nothing_but_white_space_lies_between_sentences(text: str) -> None:
     spans = split(text)
     place = 0
