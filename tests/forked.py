@@ -163,7 +163,9 @@ def run(program: str, arguments: list[str], cwd: str, environment: dict[str, str
         traceback.print_exc()
     finally:
         ended_as_python_does()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # whatever a command has made of it
+                stream.flush()
         os._exit(code if isinstance(code, int) else 1 if code else 0)
 
 
