@@ -255,8 +255,15 @@ def test_what_if_changes_the_translation_and_is_undone(open_page: Open) -> None:
     expect(page.locator("dd.differs")).to_have_count(0)
 
 
-def test_a_number_is_overwritten_and_a_head_switched_off(open_page: Open) -> None:
-    page = open_page(open="enc.0", at="enc.0.self.scores.h0[0,0]")
+def test_a_matrix_is_saved_to_the_last_digit_a_number_overwritten_and_a_head_switched_off(
+    open_page: Open, server: str
+) -> None:
+    name = "enc.0.self.scores.h0"
+    page = open_page(open="enc.0", at=f"{name}[0,0]")
+    with page.expect_download() as download:
+        page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
+    rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
+    assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
     page.locator("aside form input").fill("100")
     page.locator("aside form button").click()
     expect(page.locator("aside .mark")).to_be_visible()
@@ -351,15 +358,6 @@ def test_pencil_mode_names_the_likely_slip(open_page: Open, server: str) -> None
     page.get_by_label("Your answer").fill(f"{scaled:.3f}")
     page.get_by_role("button", name="Check").click()
     expect(page.locator("aside .value")).to_have_text(f"{scaled:.6f}".replace("-", "−"))
-
-
-def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str) -> None:
-    page = open_page(open="enc.0")
-    name = "enc.0.self.scores.h0"
-    with page.expect_download() as download:
-        page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
-    rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
-    assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
 
 
 def test_every_picture_is_kept_as_svg_and_png(open_page: Open) -> None:
