@@ -7,7 +7,7 @@ from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import SAME_CODE
 from vidrio.glass import walk
 from vidrio.glass.machine import KeyValueCache, Machine, build
-from vidrio.glass.walk import last_row, stepper
+from vidrio.glass.walk import last_row
 
 SHAPES = ["encoder-decoder", "decoder"]
 
@@ -55,19 +55,6 @@ def test_the_past_does_not_depend_on_the_future(shape: str) -> None:
     after = walk.decode(ours, [*TARGET[:4], 30, 1, 17], memory(ours))
     np.testing.assert_array_equal(after[:4], before[:4])
     assert not np.array_equal(after[4:], before[4:])
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_cached_equals_uncached(shape: str) -> None:
-    """The step function that search calls, with prefixes that branch as in a beam, against passes from nothing."""
-    ours = machine(shape)
-    step = stepper(ours, SOURCE if ours.config.has_encoder else None)
-    beams = [[(2,)], [(2, 4), (2, 9)], [(2, 9, 1), (2, 4, 11), (2, 9, 7)], [(2, 4, 11, 5), (2, 9, 7, 5)]]
-    for prefixes in beams:
-        rows = step(prefixes)
-        for prefix, row in zip(prefixes, rows, strict=True):
-            uncached = walk.logits(ours, walk.decode(ours, prefix, memory(ours)))[-1]
-            np.testing.assert_allclose(row, uncached, rtol=0, atol=SAME_CODE)
 
 
 def test_without_positions_order_is_invisible_to_the_encoder() -> None:
