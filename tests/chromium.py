@@ -1,6 +1,11 @@
-"""Chromium: where it is, what axe finds in a page, and how a page is kept from asking anybody else."""
+"""Open a page in Chromium, without a window, a network or the reader's own settings."""
 
+import os
+import re
 import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +18,35 @@ AXE = Path(__file__).parent / "data" / "axe.min.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
+@dataclass(frozen=True)
+class Opened:
+    """What came of a page: its elements after loading, and what the console said."""
+
+    dom: str
+    console: list[str]
+
+
 def program() -> str:
     """Where Chromium is; the test is skipped where there is none."""
     found = next((found for name in NAMES if (found := shutil.which(name))), None)
     if found is None:
         pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
     return found
+
+
+def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
+    """Load a page."""
+    browser = program()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = [browser, "--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
+        command += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"]
+        command += [f"--window-size={width},{height}", "--virtual-time-budget=15000", "--dump-dom", path.as_uri()]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")  # Chromium refuses to sandbox for root
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    return Opened(done.stdout, re.findall(r"CONSOLE[^\]]*\] (.*)", done.stderr))
 
 
 def violations(page: "Page", *rules: str) -> list[tuple[str, str, str]]:

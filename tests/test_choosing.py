@@ -10,6 +10,8 @@ from vidrio.look.measures import projection
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import choosing_data
 from vidrio.search import Tree
+from vidrio.serve.looking import Looking
+from vidrio.serve.translating import Asked
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,18 @@ def test_a_draw_is_the_same_for_the_same_seed(lesson: LoadedModel) -> None:
     for wrong in ("temperature=0", "warmth=3", "top-k=many", "temperature"):
         with pytest.raises(VidrioError):
             look_changed(lesson, "hello world", [("draw", wrong)])
+
+
+def test_the_worked_example_computes_what_it_prints() -> None:
+    """Numbers as the document prints them, to its eight digits; right ones where it is computed right."""
+    looking = Looking("lesson")
+    printed = looking.run(Asked("hello world", "worked-example-printed", changes=(("divisor", "30"),))).trace
+    assert printed.array("enc.in").tolist() == [[1, 3, 3, 5], [2.84, 3.99, 4, 6]]
+    Z = [11.46394285, -13.18016471, -11.59340253, -17.04387829]
+    assert printed.array("enc.0.self.out")[0] == pytest.approx(Z, abs=5.1e-9)
+    right = looking.run(Asked("hello world", "worked-example")).trace
+    first = [1.7120025012, -0.5249792500, -0.3826422867, -0.8043809645]
+    assert right.array("enc.0.self.norm.out")[0] == pytest.approx(first, abs=5.1e-11)
 
 
 def test_rows_laid_flat_keep_what_they_can(lesson: LoadedModel) -> None:

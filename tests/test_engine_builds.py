@@ -1,5 +1,7 @@
 """One arithmetic: every build of the engine computes the same bits, whatever the processor."""
 
+import base64
+import json
 import shutil
 import struct
 import subprocess
@@ -9,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import chromium
 from engine_cases import Asked, case, random_asked, random_case, random_model
 from vidrio.engine import build
-from vidrio.engine.engine import Engine
+from vidrio.engine.engine import Engine, as_struct
 from vidrio.engine.library import BUILT, Library, Native, Wasm, supports
 from vidrio.engine.loaded import loader
 from vidrio.engine.wasm import Module, Wasmtime
@@ -155,3 +158,34 @@ def test_arm_computes_the_same_bits(tmp_path: Path, features: str) -> None:
     ]
     assert len(ran[0]) > 1_000_000
     assert ran[0] == ran[1]
+
+
+@pytest.mark.slow
+def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]], tmp_path: Path) -> None:
+    folder = find("en-es")
+    config, _ = read_config(folder)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    lines = (REPOSITORY / "docs" / "training.md").read_text("utf-8").split("\n")
+    texts = [line for line in lines if 20 < len(line) < 200][: 60 - len(SENTENCES)] + SENTENCES
+    sources = [(*tokenizer.encode(text), config.special.end) for text in texts]
+    weights, options = read_weights(folder, config), Options(beam=4, max_length=100)
+    names = list(build.WEBASSEMBLY)
+    given = {
+        "modules": [(BUILT / name).read_bytes() for name in names],
+        **{"sizes": bytes(weights.sizes), "tensors": bytes(weights.tensors), "data": bytes(weights.data)},
+        **{"options": as_struct(options), "sentences": sources},
+    }
+    text = json.dumps(given, default=lambda data: base64.b64encode(data).decode())
+    script = (REPOSITORY / "tests" / "engine_page.js").read_text("utf-8")
+    page = tmp_path / "page.html"
+    page.write_text(f"<body></body><script>const given = {text};\n{script}</script>", encoding="utf-8")
+    opened = chromium.open_page(page)
+    found = json.loads(opened.dom.partition("<body>")[2].partition("</body>")[0])
+    engine = Engine(loader(folder, config, builds[names[0]]), config, 1)
+    for module in found:
+        assert len(module) == len(sources) == 60
+        for (ids, log_probs), [best] in zip(module, engine.search(sources, options), strict=True):
+            assert tuple(ids[: len(best.ids)]) == best.ids
+            assert struct.pack(f"<{len(log_probs)}i", *log_probs) == struct.pack(
+                f"<{len(log_probs)}f", *best.token_log_probs
+            )

@@ -19,7 +19,7 @@ from vidrio.site.browser.safetensors.numpy import load_file, save
 from vidrio.site.classes import classes
 from vidrio.text.tokens.tokenizer import Tokenizer
 
-TEXTS, EVERY = 2_000, 4
+TEXTS = 500
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,14 +47,14 @@ def test_texts_become_the_same_tokens(name: str, cased: Path) -> None:
     theirs.encode_special_tokens = True
     own = ours.Tokenizer.from_str(path.read_text("utf-8"))
     assert own.get_vocab() == theirs.get_vocab()
-    for text in texts(TEXTS, "es-en" if name == "es-en" else "en-es")[::EVERY]:
+    for text in texts(4 * TEXTS, "es-en" if name == "es-en" else "en-es")[::4]:  # some of every kind
         here, there = own.encode(text), theirs.encode(text, add_special_tokens=False)
         assert here.tokens == there.tokens, text
         assert (here.ids, here.offsets, here.word_ids) == (there.ids, there.offsets, there.word_ids), text
         assert own.normalizer.normalize_str(text) == theirs.normalizer.normalize_str(text)
         assert own.pre_tokenizer.pre_tokenize_str(text) == theirs.pre_tokenizer.pre_tokenize_str(text)
     draw = random.Random(0)
-    for _ in range(TEXTS // EVERY):  # what only a model writes: bytes that are no UTF-8, marks without a letter
+    for _ in range(TEXTS):  # what only a model writes: bytes that are no UTF-8, marks without a letter
         ids = [draw.randrange(draw.choice((300, own.get_vocab_size()))) % own.get_vocab_size() for _ in range(6)]
         assert own.decode(ids) == theirs.decode(ids, skip_special_tokens=False), ids
 

@@ -1,0 +1,34 @@
+// On a page that tests/test_engine_builds.py writes: the engine without a server, an import or a shim.
+// `given`: module, sizes, tensors, data, options (base64) and sentences (lists of ids).
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+async function translate(given, module) {
+  const { instance } = await WebAssembly.instantiate(bytes(module), {});
+  const engine = instance.exports;
+  engine._initialize();
+  const put = (data) => {
+    const place = engine.malloc(data.length + 8);
+    new Uint8Array(engine.memory.buffer).set(data, place);
+    return place;
+  };
+  const whole = (ids) => put(new Uint8Array(Int32Array.from(ids).buffer));
+  const data = bytes(given.data);
+  const tensors = bytes(given.tensors);
+  const model = engine.model_load(put(bytes(given.sizes)), put(tensors), tensors.length / 24, put(data), BigInt(data.length));
+  const search = engine.search_new(model, 32);
+  const options = put(bytes(given.options));
+  const sentences = given.sentences.map((ids) => engine.search_add(search, options, whole(ids), ids.length, 0, 0, 0, 0));
+  while (engine.search_run(search, 100));
+  return sentences.map((sentence) => {
+    const length = engine.sentence_length(sentence, 0);
+    const ids = whole(Array(length).fill(0));
+    const logProbs = whole(Array(length).fill(0));
+    engine.sentence_read(sentence, 0, ids, logProbs, 0, 0);
+    return [ids, logProbs].map((place) => [...new Int32Array(engine.memory.buffer, place, length)]);
+  });
+}
+
+Promise.all(given.modules.map((module) => translate(given, module))).then(
+  (found) => (document.body.textContent = JSON.stringify(found)),
+  (error) => (document.body.textContent = String(error)),
+);
