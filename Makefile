@@ -60,8 +60,9 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/$(BIN)/ruff" format --check
 	@"$(VENV_TEST)/$(BIN)/mypy"
 
-page: ## build the page of vidrio serve into the package; needs Node
-	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
+page: ## check and build the page of vidrio serve; needs Node
+	@cd page && npm install --no-save --no-audit --no-fund --silent
+	@cd page && for step in test check lint build; do npm run --silent $$step || exit 1; done
 
 engine: $(READY_TEST) ## compile the engine for this machine and the web
 	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build $(BUILDS)

@@ -14,7 +14,7 @@ notation. `more` on a script: it goes on from those before it, back to one witho
 
 Some commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
 `make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must name real extras, and
-`vidrio` starts faster (forked.py).
+`vidrio` and scripts start faster (forked.py).
 """
 
 import json
@@ -56,7 +56,8 @@ make() {
     (*) command make "${settings[@]}" -n "$@" > /dev/null ;;
   esac
 }
-vidrio() { "$PYTHON" -I -S "$FORKED" "$FORKS" "$@"; }
+forked() { "$PYTHON" -I -S "$FORKED" "$FORKS" "$@"; }
+vidrio() { forked vidrio "$@"; }
 pip() { :; }
 python3() { "$PYTHON" "$@"; }
 python() { "$PYTHON" "$@"; }
@@ -190,7 +191,7 @@ def run(block: Block, folder: Path, timeout: float, base: str = "") -> str:
         code = f"{base}\nprint({MARK!r})\n{block.code}" if "more" in block.words else block.code
         (folder / ".home" / "block.py").write_text(code, encoding="utf-8")
         # As if the script lay in the page's folder, which is where a reader would put it.
-        script = 'PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" "$PYTHON" .home/block.py'
+        script = 'PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" forked python .home/block.py'
     status, printed = run_bash(script, folder, timeout)
     if status != 0:
         raise Wrong(f"{block}: failed with status {status}\n{block.code}{printed}")

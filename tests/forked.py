@@ -3,7 +3,7 @@ of Vidrio that most commands need. Each command has its own streams, folder, env
 
     run_vidrio("translate", "Hello world")      in tests; like subprocess.run
     run_python("script.py", "an argument")      a script instead of the command
-    python forked.py SOCKET translate …         in a shell; the streams are those of this process
+    python forked.py SOCKET vidrio translate …  in a shell; the streams are those of this process
 
 One process that forks is started for a worker when it is first wanted, and ends with it. Where the start itself is what
 is tested (signals, memory, threads, what is imported), tests start Python.
@@ -163,7 +163,9 @@ def run(program: str, arguments: list[str], cwd: str, environment: dict[str, str
         traceback.print_exc()
     finally:
         ended_as_python_does()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # whatever a command has made of it
+                stream.flush()
         os._exit(code if isinstance(code, int) else 1 if code else 0)
 
 
@@ -193,5 +195,5 @@ def ended_as_python_does() -> None:
 if __name__ == "__main__":
     if sys.argv[2:]:
         here = tuple(os.fdopen(number, "rb", closefd=False) for number in range(3))
-        sys.exit(ask(sys.argv[1], ["vidrio", sys.argv[2:], os.getcwd(), dict(os.environ)], here, None))
+        sys.exit(ask(sys.argv[1], [sys.argv[2], sys.argv[3:], os.getcwd(), dict(os.environ)], here, None))
     serve(sys.argv[1])

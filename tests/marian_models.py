@@ -6,6 +6,7 @@ import random
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +20,26 @@ from vidrio.search import search
 SIZES = {"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 SIZES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2}
 SPREADS = {"encoder_attn.out_proj.weight": 6, "q_proj.weight": 4, "fc2.weight": 3}
-ENGLISH = [
+ENGLISH = tuple(
     f"The {adjective} {noun} {verb} the {other}, and {number} people saw it."
     for adjective in ("old", "young", "tall", "quiet", "green")
     for noun in ("teacher", "river", "house", "window", "garden")
     for verb in ("finds", "follows", "leaves")
     for other in ("city", "mountain", "letter", "train")
     for number in (3, 17, 240)
-]
-SPANISH = [
+)
+SPANISH = tuple(
     f"La {noun} {adjective} {verb} la {other}, y {number} personas lo vieron, ¿no es así?"
     for adjective in ("vieja", "joven", "alta", "tranquila", "verde")
     for noun in ("maestra", "niña", "casa", "ventana", "montaña")
     for verb in ("encuentra", "sigue", "deja")
     for other in ("ciudad", "carta", "señal", "estación")
     for number in (3, 17, 240)
-]
+)
 
 
-def sentence_piece_model(texts: Sequence[str], pieces: int = 150, **settings: Any) -> bytes:
+@cache
+def sentence_piece_model(texts: tuple[str, ...], pieces: int = 150, **settings: Any) -> bytes:
     """A SentencePiece model learned from texts, with the table of normalisation that OPUS-MT's have."""
     import sentencepiece
 

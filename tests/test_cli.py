@@ -30,7 +30,8 @@ def act() -> None:
 
 sys.modules["verb_for_a_test"] = types.SimpleNamespace(act=act)
 cli.VERBS["act"] = ("verb_for_a_test", "A verb for a test.")
-sys.exit(cli.main(["act"]))
+sys.argv = ["vidrio", "act"]
+sys.exit(cli.main())
 """
 
 
@@ -134,8 +135,9 @@ def test_a_closed_pipe_ends_quietly(body: str) -> None:
     assert process.wait(60) == 0
 
 
-def test_ctrl_c_is_130_and_no_traceback() -> None:
-    body = 'print("ready", flush=True); time.sleep(60)'
+@pytest.mark.parametrize("at_work", ["", "__import__('threading').Thread(target=time.sleep, args=(600,)).start();"])
+def test_ctrl_c_is_130_without_a_traceback_and_waits_for_no_thread(at_work: str) -> None:
+    body = f'{at_work} print("ready", flush=True); time.sleep(60)'.strip()
     process = subprocess.Popen(act(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout
     assert process.stdout.readline() == "ready\n"

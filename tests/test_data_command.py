@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +109,3 @@ def test_clean_leaves_devices_and_links_what_they_are(pairs: Path, tmp_path: Pat
     assert run("clean", pairs, "--to", tmp_path / "link") == 0
     assert (tmp_path / "link").is_symlink()
     assert len((tmp_path / "real.tsv").read_text(encoding="utf-8").splitlines()) == 3
-    os.mkfifo(tmp_path / "pipe")
-    read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
-    reader.start()
-    assert run("clean", pairs, "--to", tmp_path / "pipe") == 0
-    reader.join(20)
-    assert read == [(tmp_path / "real.tsv").read_bytes()]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pairs.tsv", "pipe", "real.tsv"]

@@ -94,9 +94,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)
-def test_the_runner_accepts(text: str, tmp_path: Path) -> None:
-    run_page(page_of(text, tmp_path), tmp_path)
+def test_the_runner_accepts_what_is_right(tmp_path: Path) -> None:
+    run_page(page_of("\n".join(RIGHT.values()), tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)

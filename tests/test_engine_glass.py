@@ -1,7 +1,7 @@
 """The engine and the NumPy glass compute the same bits: every quantity by its address, and every search."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,8 @@ SENTENCES = {
         "El comité aplazó su decisión, y nadie supo por qué había tardado tres días seguidos.",
     ],
 }
+Step = Callable[[Sequence[tuple[int, ...]]], np.ndarray]
+
 # Every choice of a config at least once; sizes that are no multiple of 16, of 4 or of each other.
 MODELS: dict[str, dict[str, object]] = {
     "pre-norm": {"norm": "pre", "d_model": 20, "d_ff": 37},
@@ -55,6 +57,7 @@ class Both:
         stored = read_arrays(folder)
         arithmetic = WHOLE_NUMBERS if multiplies_in_whole_numbers(stored) else IN_ORDER
         self.machine: Machine = build(self.config, stored, np.float32, arithmetic)
+        self.steps: dict[tuple[int, ...] | None, Step] = {}
 
     def in_glass(self, source: list[int], target: list[int]) -> dict[str, np.ndarray]:
         seen: dict[str, np.ndarray] = {}
@@ -71,8 +74,25 @@ class Both:
 
     def search(self, sources: Iterable[list[int]], options: Options) -> list[list[Hypothesis]]:
         special = self.config.special
-        of_glass = (None if not self.config.has_encoder else ids for ids in sources)
-        return [search(stepper(self.machine, ids), special.start, special.end, options) for ids in of_glass]
+        of_glass = (tuple(ids) if self.config.has_encoder else None for ids in sources)
+        return [search(self.step(ids), special.start, special.end, options) for ids in of_glass]
+
+    def step(self, source: tuple[int, ...] | None) -> Step:
+        """The glass's `stepper`, asked once for each prefix: one search comes by the same ones as another."""
+        if source not in self.steps:
+            self.steps[source] = asked_once(stepper(self.machine, source))
+        return self.steps[source]
+
+
+def asked_once(step: Step) -> Step:
+    known: dict[tuple[int, ...], np.ndarray] = {}
+
+    def ask(prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
+        if new := [prefix for prefix in prefixes if prefix not in known]:
+            known.update(zip(new, step(new), strict=True))
+        return np.stack([known[prefix] for prefix in prefixes])
+
+    return ask
 
 
 @pytest.fixture(

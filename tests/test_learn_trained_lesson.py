@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from vidrio.glass.machine import Machine, build
-from vidrio.glass.walk import stepper
-from vidrio.hypothesis import default_options
 from vidrio.learn.state import snapshot_steps
 from vidrio.look.history import ages_data, snapshots
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters
-from vidrio.search import search
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -35,13 +32,6 @@ def model() -> tuple[Machine, Tokenizer]:
     return build(config, read_parameters(recipe.FOLDER)), tokenizer
 
 
-def translated(model: tuple[Machine, Tokenizer], text: str) -> str:
-    machine, tokenizer = model
-    special, options = machine.config.special, default_options(machine.config)
-    best = search(stepper(machine, tokenizer.encode(text)), special.start, special.end, options)[0]
-    return tokenizer.decode(best.ids)
-
-
 def test_the_documents_sizes_and_words(model: tuple[Machine, Tokenizer]) -> None:
     machine, tokenizer = model
     c = machine.config
@@ -50,14 +40,6 @@ def test_the_documents_sizes_and_words(model: tuple[Machine, Tokenizer]) -> None
     assert tokenizer.vocabulary()[:10] == SEED_WORDS
     assert (c.special.start, c.special.end) == (6, 5)
     assert count(c) == 3088
-
-
-@pytest.mark.parametrize(
-    ("english", "spanish"),
-    [("Hello World", "hola mundo"), ("world hello", "mundo hola"), ("hello good world", "hola buen mundo")],
-)
-def test_what_it_says(model: tuple[Machine, Tokenizer], english: str, spanish: str) -> None:
-    assert translated(model, english) == spanish
 
 
 def test_the_card_and_the_config_tell_the_truth(model: tuple[Machine, Tokenizer]) -> None:

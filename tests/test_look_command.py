@@ -163,12 +163,3 @@ def test_control_characters_in_a_text_do_not_reach_the_terminal(capsys: pytest.C
     _, out, err = look_at(capsys, "hello \x1b[31mworld\u202e", "--model", "lesson")
     assert "\x1b" not in out + err
     assert "\u202e" not in out + err
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = look_at(capsys, "Hello world", "--model", "lesson", "--html", str(tmp_path / "page.html"))
-    assert code == 0, err
-    assert "hola mundo" in (tmp_path / "page.html").read_text("utf-8")

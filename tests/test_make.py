@@ -119,7 +119,7 @@ def test_that_is_skipped():
     ("ci", "text", "workers", "exit_code", "outcome"),
     [
         ("", SKIPPING, [], 0, "1 passed, 2 skipped, 1 xfailed"),
-        ("true", SKIPPING, ["-n", "2"], 1, "1 failed, 1 passed, 1 xfailed, 1 error"),
+        ("true", SKIPPING, ["-n", "1"], 1, "1 failed, 1 passed, 1 xfailed, 1 error"),
         ("true", "import pytest\npytest.importorskip('no_such_module')\n", [], 2, "1 error"),
     ],
 )

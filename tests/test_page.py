@@ -169,8 +169,10 @@ def test_the_story_goes_by_itself_stops_and_is_a_place(open_page: Open) -> None:
     expect(page.locator(".block.dim")).to_have_count(0)
 
 
-def test_the_story_stands_still_where_motion_is_unwanted(open_page: Open) -> None:
-    page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES"})
+def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_unwanted(open_page: Open) -> None:
+    page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES", "color_scheme": "dark"})
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("document.documentElement.lang") == "es"
     page.get_by_role("button", name="Mira cómo pasa").click()
     story = page.get_by_role("region", name="La historia")
     expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
@@ -180,14 +182,20 @@ def test_the_story_stands_still_where_motion_is_unwanted(open_page: Open) -> Non
     expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
     story.get_by_role("button", name="Seguir").click()
     expect(story.locator("h2")).to_contain_text("Los tokens se hacen filas")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="La máquina entera")).to_be_visible()
+    page.get_by_label("Idioma").select_option("en")
+    expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
 
 
-def test_a_link_brings_the_same_view_back(open_page: Open) -> None:
+def test_a_link_brings_the_same_view_back_or_says_what_is_wrong_in_it(open_page: Open, server: str) -> None:
     at = "dec.1.cross.weights.h2[5,5]"
     page = open_page(step=5, open="dec.1", head=2, at=at)
     expect(page.locator("aside .top code")).to_have_text(at)
     expect(page.locator("#q-dec\\.1\\.cross\\.weights\\.h2 th").nth(5)).to_have_text("car")
     expect(page.locator("tr.taken th")).to_contain_text("coche")
+    page.goto(f"{server}#{urlencode({'text': TEXT, 'at': 'enc.77.in[0,0]'})}")
+    expect(page.locator(".refused")).to_contain_text("there is no 'enc.77.in'")
 
 
 def test_every_number_drawn_is_the_one_at_its_address(open_page: Open, server: str) -> None:
@@ -247,8 +255,15 @@ def test_what_if_changes_the_translation_and_is_undone(open_page: Open) -> None:
     expect(page.locator("dd.differs")).to_have_count(0)
 
 
-def test_a_number_is_overwritten_and_a_head_switched_off(open_page: Open) -> None:
-    page = open_page(open="enc.0", at="enc.0.self.scores.h0[0,0]")
+def test_a_matrix_is_saved_to_the_last_digit_a_number_overwritten_and_a_head_switched_off(
+    open_page: Open, server: str
+) -> None:
+    name = "enc.0.self.scores.h0"
+    page = open_page(open="enc.0", at=f"{name}[0,0]")
+    with page.expect_download() as download:
+        page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
+    rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
+    assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
     page.locator("aside form input").fill("100")
     page.locator("aside form button").click()
     expect(page.locator("aside .mark")).to_be_visible()
@@ -257,21 +272,6 @@ def test_a_number_is_overwritten_and_a_head_switched_off(open_page: Open) -> Non
     page.get_by_role("switch").first.click()
     expect(page.get_by_role("switch").first).to_have_attribute("aria-checked", "false")
     expect(page.locator(".chips")).to_contain_text("heads-off enc.0.self.h0")
-
-
-def test_an_error_is_told_in_words(open_page: Open, server: str) -> None:
-    page = open_page()
-    page.goto(f"{server}#{urlencode({'text': TEXT, 'at': 'enc.77.in[0,0]'})}")
-    expect(page.locator(".refused")).to_contain_text("there is no 'enc.77.in'")
-
-
-def test_both_languages_and_both_lights(open_page: Open) -> None:
-    page = open_page(context={"locale": "es-ES", "color_scheme": "dark"})
-    expect(page.get_by_role("heading", name="La máquina entera")).to_be_visible()
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert page.evaluate("document.documentElement.lang") == "es"
-    page.get_by_label("Idioma").select_option("en")
-    expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -367,15 +367,6 @@ def test_pencil_mode_names_the_likely_slip(open_page: Open, server: str) -> None
     page.get_by_label("Your answer").fill(f"{scaled:.3f}")
     page.get_by_role("button", name="Check").click()
     expect(page.locator("aside .value")).to_have_text(f"{scaled:.6f}".replace("-", "−"))
-
-
-def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str) -> None:
-    page = open_page(open="enc.0")
-    name = "enc.0.self.scores.h0"
-    with page.expect_download() as download:
-        page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
-    rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
-    assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
 
 
 def test_every_picture_is_kept_as_svg_and_png(open_page: Open) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, Tally
@@ -191,6 +191,7 @@ def test_csv_that_is_none(tmp_path: Path) -> None:
 
 
 @given(data=st.binary(max_size=300))
+@settings(max_examples=100)
 def test_any_bytes_give_lines_or_a_data_error(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = write(tmp_path_factory.mktemp("any") / "p.tsv", data)
     try:

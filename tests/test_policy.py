@@ -89,9 +89,6 @@ LIBRARIES = {
 }
 
 MOST_LINES = 400
-# A longer file needs a reason: its path under src/vidrio, and why it is one idea and not two.
-LONG_FILES: dict[str, str] = {}
-
 MOST_PARAMETERS = 6
 
 # In the browser these take the place of libraries, and do what those do.
@@ -195,11 +192,9 @@ def test_everything_but_learning_can_be_imported_on_a_light_install() -> None:
 # --- size -------------------------------------------------------------------------------------------------------------
 
 
-def test_no_file_is_long_without_a_reason() -> None:
+def test_no_file_is_long() -> None:
     lines = {str(path.relative_to(PACKAGE)): len(path.read_text("utf-8").splitlines()) for path in source_files()}
-    long = {name: count for name, count in lines.items() if count > MOST_LINES}
-    assert set(long) == set(LONG_FILES), f"split {long}, or argue in LONG_FILES; remove entries that are short again"
-    assert all(len(reason) > 40 for reason in LONG_FILES.values())
+    assert not {name: count for name, count in lines.items() if count > MOST_LINES}, "split them"
 
 
 def test_no_function_takes_many_parameters() -> None:

@@ -54,7 +54,6 @@ def test_symbols_say_what_they_stand_for(run):
 def test_why_and_check_read_the_same(run):
     assert f"read as “{READ}”" in run("why", "out.score[0]", SENTENCE).stderr
     assert f"read as “{READ}”" in run("check", SENTENCE).stderr
-    assert "read as" not in run("check", SENTENCE, "--as-typed").stderr
 
 
 def test_several_sentences_are_read_as_one_and_that_is_told(run):

@@ -87,7 +87,7 @@ texts = st.one_of(
 @given(texts)
 @example("")
 @example("\n \t")
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_nothing_but_white_space_lies_between_sentences(text: str) -> None:
     spans = split(text)
     place = 0
@@ -106,4 +106,4 @@ def test_nothing_but_white_space_lies_between_sentences(text: str) -> None:
     "unit", ["Mr. ", ".", "a.", '."', "\n", "A ", "1. ", "x", "e\u0301", "a\n", ") ", "Hello there. "]
 )
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
-    assert takes_at_most(40, lambda times: split(unit * times), 10_000, 100_000)
+    assert takes_at_most(40, lambda length: split(unit * (length // len(unit))), 10_000, 100_000)

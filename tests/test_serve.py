@@ -1,10 +1,6 @@
 """The server: every number the glass's own, nothing kept, nothing let in that is too large or from elsewhere."""
 
-import json
-import re
 import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -201,21 +197,6 @@ def test_nothing_outside_the_page_s_folder_is_served() -> None:
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
-
-
-def test_the_command_prints_its_address_when_it_is_ready() -> None:
-    command = [sys.executable, "-m", "vidrio", "serve", "--model", "lesson", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            line = process.stdout.readline()
-            address = re.fullmatch(r"Vidrio is ready: (http://127\.0\.0\.1:\d+/)\n", line)
-            assert address, line
-            with urllib.request.urlopen(address[1] + "api/models", timeout=20) as answer:
-                assert json.load(answer)["default"] == "lesson"
-        finally:
-            process.terminate()
-    assert process.returncode in (0, -15, 143)
 
 
 def test_a_port_that_is_taken_is_told() -> None:
