@@ -28,7 +28,7 @@ def model() -> LoadedModel:
     return open_model()
 
 
-@pytest.mark.parametrize(("text", "beam"), zip(SENTENCES, [1, 4, 1, 4, 4], strict=True))
+@pytest.mark.parametrize(("text", "beam"), [*zip(SENTENCES, [1, 4, 1, 4, 4], strict=True)])
 def test_the_tokens_shown_are_those_that_were_printed(text: str, beam: int, model: LoadedModel) -> None:
     options = replace(default_options(model.config), beam=beam)
     sentence = Translator.load(model.path).translate(text, options).sentences[0]
