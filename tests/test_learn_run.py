@@ -238,7 +238,7 @@ def test_one_class_is_nothing_to_tell_apart(tmp_path: Path) -> None:
         ([], 2, "Missing argument 'PAIRS...'"),
         (["pairs.tsv"], 2, "Missing option '--to'"),
         (["nowhere.tsv", "--to", "m"], 1, "there is no file nowhere.tsv"),
-        (["pairs.tsv", "--to", "m", "--time", "soon"], 2, "'soon' is no time"),
+        (["pairs.tsv", "--to", "m", "--time", "soon"], 2, "'soon' is not a duration"),
         (["pairs.tsv", "--to", "m", "--time", "5m", "--steps", "3"], 2, "exclude each other"),
         (["pairs.tsv", "--to", "m", "--d-model", "33", "--heads", "3"], 1, "d_model is 33"),
         (["pairs.tsv", "--to", "m", "--dropout", "1.5"], 2, "1.5 is not in the range 0<=x<1"),

@@ -372,7 +372,7 @@ def test_pencil_mode_names_the_likely_slip(open_page: Open, server: str) -> None
 def test_every_picture_is_kept_as_svg_and_png(open_page: Open) -> None:
     page = open_page(text="hello world", model="lesson", open="enc.0")
     page.locator(".unfold", has_text="From text to tokens").click()
-    for name in ("vidrio", "src.embedding PCA", "src.embedding cosines", "enc.0.self.scores.h0"):
+    for name in ("vidrio", "src.embedding cosines", "enc.0.self.scores.h0"):
         with page.expect_download() as download:
             page.get_by_role("button", name=f"{name}: SVG").click()
         tree = ElementTree.parse(download.value.path())
