@@ -226,18 +226,6 @@ def test_a_panic_of_the_library_is_an_error_of_ours(tmp_path):
         Tokenizer.load(tmp_path / "tokenizer.json")
 
 
-def test_with_dropout_words_are_split_otherwise_and_nothing_is_lost(learned):
-    text = " ".join(TEXTS)
-    split, plain = learned["bpe"].with_dropout(0.3), learned["bpe"].encode(text)
-    found = {tuple(split.encode(text)) for _ in range(5)}
-    assert len(found) == 5
-    assert {split.decode(ids) for ids in found} == {normalise(text)}
-    assert min(map(len, found)) > len(plain)
-    assert learned["bpe"].encode(text) == plain
-    with pytest.raises(TokenizerError, match="BPE tokenizer only"):
-        learned["word"].with_dropout(0.3)
-
-
 @pytest.fixture(scope="module")
 def cased() -> Tokenizer:
     texts = ["Hello world, hello Madrid", "HELLO WORLD of the NATO", "¡Ñandú! the preheated McDonald"] * 50

@@ -105,15 +105,6 @@ class Tokenizer:
             raise TokenizerError(what, found=f"{error!s:.200}", do="copy it again") from None
         return Tokenizer(engine, special or SpecialIds())
 
-    def with_dropout(self, rate: float) -> "Tokenizer":
-        """The same, but each merge of BPE is left out with this probability: it splits a text otherwise every time."""
-        if self.kind != "bpe":
-            what = "words are split otherwise by a BPE tokenizer only"
-            raise TokenizerError(what, found=f"one of the kind {self.kind}", do="train without --subword-dropout")
-        engine = tokenizers.Tokenizer.from_str(self.file_text())
-        engine.model.dropout = rate
-        return Tokenizer(engine, self.special)
-
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
         write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
