@@ -42,12 +42,6 @@ def choosing(page: Page) -> Locator:
     return page.locator("main > .card").first
 
 
-def tokens(page: Page) -> Locator:
-    section = unfold(page, "From text to tokens")
-    section.locator("table").wait_for()
-    return section
-
-
 def search(page: Page) -> Locator:
     section = unfold(page, "How it was found")
     section.locator(".tree button.best").nth(2).click()
@@ -79,7 +73,6 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page
         top_at("[id='q-enc.0.self.scores.h0']"),
     ),
     "-choosing": (CAR, (1280, 900), choosing),
-    "-tokens": (CAR, (1280, 900), tokens),
     "-search": ({**CAR, "step": 4}, (1360, 900), search),
     "-whatif": ({**CAR, "if": "without:cross"}, (1360, 1180), lambda page: page),
     "-learning": ({**SEED, "at": "enc.0.self.WQ.h0[0,1]"}, (1360, 1000), learning),

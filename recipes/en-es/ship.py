@@ -107,7 +107,7 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             alone=f"| back-{direction[-2:]} {ALONE[direction[-2:]]}| forward-{direction[:2]} {ALONE[direction[:2]]}",
             source_code=direction[:2],
             target_code=direction[-2:],
-            times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")[len(done) - 1],
+            times=len(done),
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, done)),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
