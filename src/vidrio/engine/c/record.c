@@ -22,11 +22,12 @@ static void enter(Record *record, const char *side, int32_t n, const char *part)
 static void tap(Record *record, const char *name, const char *aspect, int32_t head, const float *values, int32_t rows, int32_t columns,
                 int32_t stride) {
   if (!record) return;
-  int32_t width = columns ? columns : 1, numbers = HEADER + rows * width;
-  if (numbers > INT32_MAX - record->count) __builtin_trap(); // as where no memory is left
-  record->quantities = with_room(record->quantities, record->count + numbers, &record->room, sizeof(float));
-  Quantity *q = memset(record->quantities + record->count, 0, sizeof *q);
-  record->count += numbers;
+  int32_t width = columns ? columns : 1, before = record->count;
+  int64_t numbers = before + HEADER + (int64_t)rows * width;
+  if (numbers > INT32_MAX) __builtin_trap(); // as where no memory is left
+  record->count = (int32_t)numbers;
+  record->quantities = with_room(record->quantities, record->count, &record->room, sizeof(float));
+  Quantity *q = memset(record->quantities + before, 0, sizeof *q);
   int end = snprintf(q->address, sizeof q->address, "%s%s%s%s", record->place, *record->place ? "." : "", name, aspect);
   if (head >= 0) snprintf(q->address + end, sizeof q->address - (size_t)end, ".h%d", head);
   q->rows = rows, q->columns = columns;
