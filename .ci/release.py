@@ -1,9 +1,10 @@
 """make release: a wheel and a source archive in dist/, built reproducibly, verified and listed with their checksums.
 
-The wheel is built from the source archive alone, unpacked, and must equal one built from this folder byte by byte. Then
-every Python named in PYTHONS (or found as python3.11 … python3.14) installs the wheel into an environment of its own,
-without a compiler, and translates, looks and serves; the first one also trains, if TRAIN is set. Vidrio runs there as a
-user who may write to a cache only. KEY names an SSH key to sign the checksums with; without one they are unsigned.
+The wheel is built from the source archive alone, unpacked, with engine and page made anew of their sources, and must
+equal one built from this folder byte by byte. Then every Python named in PYTHONS (or found as python3.11 … python3.14)
+installs the wheel into an environment of its own, without a compiler, and translates, looks, checks and serves; the
+first one also trains, if TRAIN is set. Vidrio runs there as a user who may write to a cache only. KEY names an SSH key
+to sign the checksums with; without one they are unsigned.
 """
 
 import hashlib
@@ -44,11 +45,22 @@ def build(source: Path, to: Path, kind: str) -> Path:
 
 
 def build_all(scratch: Path) -> list[Path]:
-    """The source archive, and the wheel that it builds."""
+    """The source archive, and the wheel that it builds with the engine and the page made anew of its sources."""
+    if (ROOT / ".git").exists() and (changed := run("git", "status", "--porcelain", cwd=ROOT)):
+        sys.exit(f"a release is made of what is committed; this is not:\n{changed}")
     sdist = build(ROOT, scratch / "sdist", "sdist")
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch / "source", filter="data")
     [source] = (scratch / "source").iterdir()
+    shutil.rmtree(source / "src/vidrio/engine/built")
+    compiled = {**os.environ, "PYTHONPATH": str(source / "src")}
+    run(sys.executable, "-m", "vidrio.engine.build", "--all", cwd=source, env=compiled)
+    if (modules := ROOT / "page/node_modules").exists():
+        shutil.rmtree(source / "src/vidrio/serve/page")
+        (source / "page/node_modules").symlink_to(modules)
+        run("npm", "run", "--silent", "build", cwd=source / "page", stderr=subprocess.DEVNULL)
+    else:
+        print("the page was NOT built anew: npm install in page/, with Node, brings what that needs")
     wheel, own = build(source, scratch / "wheel", "wheel"), build(ROOT, scratch / "own", "wheel")
     if wheel.read_bytes() != own.read_bytes():
         sys.exit("the source archive builds another wheel than this folder")
@@ -58,11 +70,20 @@ def build_all(scratch: Path) -> list[Path]:
 
 
 def pythons() -> list[str]:
-    """Those that run, of those asked for."""
-    names = os.environ.get("PYTHONS", "python3.11 python3.12 python3.13 python3.14").split()
-    return [
-        name for name in names if subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0
-    ]
+    """Those asked for, all of which must run; else those that run of the versions that Vidrio is meant for."""
+    asked = os.environ.get("PYTHONS", "").split()
+    found, missing = [], []
+    for name in asked or ["python3.11", "python3.12", "python3.13", "python3.14"]:
+        try:
+            subprocess.run([name, "-c", "import ensurepip, venv"], cwd="/", check=True, capture_output=True, **NOBODY)  # type: ignore[call-overload]
+            found.append(name)
+        except (OSError, subprocess.CalledProcessError):
+            missing.append(name)
+    if missing:
+        print(f"not tried, for the user who tries them cannot run them here: {' '.join(missing)}", flush=True)
+    if not found or (asked and missing):
+        sys.exit("name Pythons with venv that every user may run: PYTHONS=/usr/bin/python3.11 make release")
+    return found
 
 
 def verify(python: str, wheel: Path, scratch: Path, *, train: bool) -> None:
@@ -83,6 +104,7 @@ def verify(python: str, wheel: Path, scratch: Path, *, train: bool) -> None:
     print(f"  {python}: {found.strip()!r} in {time.monotonic() - seconds:.2f} s, the first time")
     if found != "Hola mundo\n" or "mundo" not in run(vidrio, "look", "Hello world", **as_user):
         sys.exit(f"{python}: translate or look shows something else")
+    run(vidrio, "check", "Hello world", **as_user)
     serve(vidrio, as_user)
     if train:
         pairs = "".join(f"the {a} {b}\tel {a} {b}\n" for a in "abcdefghij" for b in "klmnopqrst")
@@ -116,23 +138,27 @@ def serve(vidrio: Path, as_user: dict[str, object]) -> None:
         server.wait(30)
 
 
-def checksums(files: list[Path]) -> None:
+def checksums(files: list[Path], key: str) -> None:
     sums = DIST / "SHA256SUMS"
     lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
     sums.write_text("".join(lines), encoding="utf-8")
-    if key := os.environ.get("KEY"):
+    if key:
         run("ssh-keygen", "-q", "-Y", "sign", "-n", "vidrio", "-f", key, sums)
     print(sums.read_text(encoding="utf-8"), end="")
     print("signed: SHA256SUMS.sig" if key else "UNSIGNED: make release KEY=~/.ssh/id_ed25519 signs the checksums")
 
 
 if __name__ == "__main__":
+    key = os.path.expanduser(os.environ.get("KEY", ""))
+    if key and not os.path.exists(key):
+        sys.exit(f"there is no key {key}")
+    names = pythons()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         scratch.chmod(0o755)
         files = build_all(scratch)
-        for number, python in enumerate(pythons()):
+        for number, python in enumerate(names):
             own = scratch / str(number)
             own.mkdir()
             verify(python, files[1], own, train=not number and bool(os.environ.get("TRAIN")))
-    checksums(files)
+    checksums(files, key)

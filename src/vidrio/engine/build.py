@@ -55,6 +55,7 @@ def compile_to(folder: Path, name: str) -> None:
     if done.returncode:
         found = done.stderr.strip()[-2000:]
         raise VidrioError(f"{name} cannot be compiled", found=found, do="mend the source, or pip install ziglang")
+    (folder / "engine.lib").unlink(missing_ok=True)  # what programs link against a Windows library with
 
 
 def here(name: str) -> bool:
