@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -132,6 +133,8 @@ def test_every_native_build_can_be_made_here(name: str, tmp_path: Path) -> None:
     assert made.startswith(magic)
     assert b"search_run" in made
     assert str(REPOSITORY).encode() not in made
+    assert str(tmp_path).encode() not in made
+    assert os.listdir(tmp_path) == [name]
 
 
 def driver(path: Path, *flags: str) -> Path:

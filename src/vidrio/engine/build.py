@@ -49,9 +49,8 @@ def compile_to(folder: Path, name: str) -> None:
         link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *features, *FLAGS, *SMALL, *link]
     folder.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [*command, "-o", str(folder / name), str(SOURCE / source)], capture_output=True, text=True, check=False
-    )
+    command += ["-o", name, str(SOURCE / source)]  # an Apple library holds the name that it is made under
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         found = done.stderr.strip()[-2000:]
         raise VidrioError(f"{name} cannot be compiled", found=found, do="mend the source, or pip install ziglang")
