@@ -26,7 +26,7 @@ static void cache_add(KVCache *cache, int32_t width, const float *key, const flo
   Page *page = cache->pages[n];
   if (!at || page->users > 1) {
     cache->pages[n] = page_new(width);
-    if (at) memcpy(cache->pages[n]->keys, page->keys, 2 * PAGE * (size_t)width * sizeof(float)), page_drop(page);
+    if (at) memcpy(cache->pages[n]->keys, page->keys, (PAGE + (size_t)at) * (size_t)width * sizeof(float)), page_drop(page);
     page = cache->pages[n];
   }
   for (int32_t e = 0; e < width; e++) page->keys[e * PAGE + at] = key[e];

@@ -42,10 +42,12 @@ static inline float sum(const float *x, int32_t n, const int squared) {
   return fold(total);
 }
 
-static float largest_of(Lanes v) {
-  float top = v[0];
-  for (int k = 1; k < LANES; k++) top = v[k] > top ? v[k] : top;
-  return top;
+static inline float largest_of(Lanes v) {
+  float t[LANES];
+  store(t, v);
+  for (int n = LANES / 2; n; n /= 2)
+    for (int i = 0; i < n; i++) t[i] = t[i + n] > t[i] ? t[i + n] : t[i];
+  return t[0];
 }
 
 // n is a multiple of 16.

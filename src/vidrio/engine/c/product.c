@@ -19,50 +19,44 @@ typedef struct {
 // Rows made ready to be multiplied: whole numbers, `depth` a row, with a scale and their sum for each row; or just float32.
 typedef struct { const float *x; int8_t *whole; float *scale; int32_t *sum; } Rows;
 
-// --- four products added to each of 16 columns: `dot`, once for each instruction that does it --------------------------
-// The last version says what the others do. Where an instruction wants numbers without a sign, the weights are stored as
-// w + 64 (SHIFT), and 64 * sum(x) is taken off afterwards. TALL rows by WIDE blocks are worked on side by side, or one row
-// by ALONE blocks.
+// --- four products added to each column: `dot`, once for each instruction that does it ---------------------------------
+// The last version says what the others do. A Part of the 16 columns is what an instruction takes. Where it wants numbers
+// without a sign, the weights are stored as w + 64 (SHIFT), and 64 * sum(x) is taken off afterwards. TALL rows by WIDE
+// blocks are worked on side by side, or one row by ALONE blocks.
 
 static inline int32_t four(const int8_t *x) { int32_t bits; memcpy(&bits, x, sizeof bits); return bits; }
 
 #if defined(__AVX512VNNI__)
 enum { TALL = 4, WIDE = 4, ALONE = 4, SHIFT = 64, NEXT_K = 1, NEXT_COLUMN = GROUP };
-typedef __m512i Sums;
-static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
+typedef __m512i Part;
+static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
   return _mm512_dpbusd_epi32(a, _mm512_loadu_si512(w), _mm512_set1_epi32(four(x)));
 }
 #elif defined(__AVX2__)
 enum { TALL = 4, WIDE = 1, ALONE = 4, SHIFT = 64, NEXT_K = 1, NEXT_COLUMN = GROUP };
-typedef struct { __m256i half[2]; } Sums;
-static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
-  for (int j = 0; j < 2; j++) {
-    __m256i pairs = _mm256_maddubs_epi16(_mm256_loadu_si256((const __m256i *)w + j), _mm256_set1_epi32(four(x)));
-    a.half[j] = _mm256_add_epi32(a.half[j], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-  }
-  return a;
+typedef __m256i Part;
+static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
+  __m256i pairs = _mm256_maddubs_epi16(_mm256_loadu_si256((const __m256i *)w), _mm256_set1_epi32(four(x)));
+  return _mm256_add_epi32(a, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 #elif defined(__ARM_FEATURE_DOTPROD)
 enum { TALL = 4, WIDE = 1, ALONE = 4, SHIFT = 0, NEXT_K = 1, NEXT_COLUMN = GROUP };
-typedef struct { int32x4_t part[4]; } Sums;
-static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
-  for (int j = 0; j < 4; j++) a.part[j] = vdotq_s32(a.part[j], vld1q_s8(w + 16 * j), vreinterpretq_s8_s32(vdupq_n_s32(four(x))));
-  return a;
+typedef int32x4_t Part;
+static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
+  return vdotq_s32(a, vld1q_s8(w), vreinterpretq_s8_s32(vdupq_n_s32(four(x))));
 }
 #elif defined(__wasm_relaxed_simd__)
 enum { TALL = 2, WIDE = 1, ALONE = 2, SHIFT = 64, NEXT_K = 1, NEXT_COLUMN = GROUP };
-typedef struct { v128_t part[4]; } Sums;
-static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
-  for (int j = 0; j < 4; j++) // w + 64 has seven bits, so what the instruction leaves open does not show
-    a.part[j] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(wasm_i32x4_splat(four(x)), wasm_v128_load(w + 16 * j), a.part[j]);
-  return a;
+typedef v128_t Part;
+static inline Part dot(Part a, const int8_t *x, const int8_t *w) { // w + 64 has seven bits, so what the instruction leaves open does not show
+  return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(wasm_v128_load32_splat(x), wasm_v128_load(w), a);
 }
 #else
 enum { TALL = 1, WIDE = 1, ALONE = 1, SHIFT = 0, NEXT_K = COLUMNS, NEXT_COLUMN = 1 };
-typedef Whole Sums;
+typedef Whole Part;
 typedef int8_t Bytes __attribute__((vector_size(COLUMNS)));
 typedef int16_t Short __attribute__((vector_size(2 * COLUMNS)));
-static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
+static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
   Short sum = {0}; // four products of at most 63 * 127 fit
   for (int k = 0; k < GROUP; k++) {
     Bytes column;
@@ -72,6 +66,8 @@ static inline Sums dot(Sums a, const int8_t *x, const int8_t *w) {
   return a + __builtin_convertvector(sum, Whole);
 }
 #endif
+
+enum { PARTS = sizeof(Whole) / sizeof(Part) };
 
 // Where a number lies among the packed ones. float32 matrices lie as the last version's: [in / 4][4][16] is [in][16].
 static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
@@ -84,37 +80,40 @@ static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
 
-// y = product * (scale of the row * scale of the column) + b; `product` gets the whole numbers if somebody looks.
-ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y, int32_t stride,
+// y = product * (scale of the row * scale of the column) + b; `product` gets the whole numbers if somebody looks. Whole
+// blocks are written, also where the last one is only partly the row's own.
+ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y, size_t stride,
                         float *product) {
-  Sums sums[16];
-  size_t depth = (size_t)W->depth, size = depth * COLUMNS;
+  Part sums[16][PARTS];
+  size_t depth = (size_t)W->depth, size = depth * COLUMNS, column = (size_t)block * COLUMNS, to = (size_t)row * stride + column;
   const int8_t *w = W->whole + (size_t)block * size, *q = x->whole + (size_t)row * depth;
+  const float *scale = W->scale + column, *bias = W->bias ? W->bias + column : NULL, *scales = x->scale + row;
+  const int32_t *sum = x->sum + row;
   memset(sums, 0, sizeof sums);
   for (size_t k = 0; k < depth; k += GROUP)
     UNROLL for (int b = 0; b < wide; b++)
-      UNROLL for (int r = 0; r < tall; r++)
-        sums[r * wide + b] = dot(sums[r * wide + b], q + (size_t)r * depth + k, w + (size_t)b * size + k * COLUMNS);
-  UNROLL for (int r = 0; r < tall; r++)
-    UNROLL for (int b = 0; b < wide; b++) {
-      int32_t c = (block + b) * COLUMNS;
-      size_t to = (size_t)(row + r) * (size_t)stride + (size_t)c;
+      UNROLL for (int p = 0; p < PARTS; p++)
+        UNROLL for (int r = 0; r < tall; r++)
+          sums[r * wide + b][p] = dot(sums[r * wide + b][p], q + (size_t)r * depth + k, w + (size_t)b * size + k * COLUMNS + p * (GROUP * COLUMNS / PARTS));
+  UNROLL for (int r = 0; r < tall; r++, to += stride)
+    UNROLL for (int c = 0; c < wide * COLUMNS; c += COLUMNS) {
       Whole total;
-      memcpy(&total, &sums[r * wide + b], sizeof total);
-      Lanes raw = __builtin_convertvector(total - SHIFT * x->sum[row + r], Lanes), v = raw * (x->scale[row + r] * load(W->scale + c));
-      store_some(y + to, W->bias ? v + load(W->bias + c) : v, W->out - c);
-      if (product) store_some(product + to, raw, W->out - c);
+      memcpy(&total, sums[r * wide + c / COLUMNS], sizeof total);
+      Lanes raw = __builtin_convertvector(total - SHIFT * sum[r], Lanes), v = raw * (scales[r] * load(scale + c));
+      store(y + to + c, bias ? v + load(bias + c) : v);
+      if (product) store(product + to + c, raw);
     }
 }
 
-// Some rows times all blocks, `wide` of them at a time and the last few one by one.
-ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const Rows *x, int32_t row, int32_t end, float *y, int32_t stride,
+// Some rows times all blocks, `wide` of them at a time and the last few one by one. The last block comes first and rows in
+// order, so that what it writes beyond its row is overwritten by the next row, or lies behind the last one (`take`).
+ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const Rows *x, int32_t row, int32_t end, float *y, size_t stride,
                         float *product) {
-  int32_t block = 0;
-  for (; block + wide <= W->blocks; block += wide)
-    for (int32_t r = row; r < end; r += tall) tile(tall, wide, W, block, x, r, y, stride, product);
-  for (; wide > 1 && block < W->blocks; block++)
+  int32_t together = W->blocks - W->blocks % wide;
+  for (int32_t block = W->blocks - 1; block >= together; block--)
     for (int32_t r = row; r < end; r += tall) tile(tall, 1, W, block, x, r, y, stride, product);
+  for (int32_t block = 0; block < together; block += wide)
+    for (int32_t r = row; r < end; r += tall) tile(tall, wide, W, (block + together - wide) % together, x, r, y, stride, product);
 }
 
 // A tile of `add_product`.
@@ -156,8 +155,8 @@ static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int
     return;
   }
   int32_t tall = rows - rows % TALL;
-  band(TALL, WIDE, W, x, 0, tall, y, stride, product);
-  if (tall < rows) band(1, ALONE, W, x, tall, rows, y, stride, product);
+  band(TALL, WIDE, W, x, 0, tall, y, (size_t)stride, product);
+  if (tall < rows) band(1, ALONE, W, x, tall, rows, y, (size_t)stride, product);
 }
 
 // --- rows become whole numbers ----------------------------------------------------------------------------------------
@@ -169,11 +168,12 @@ static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, R
     Lanes most = {0};
     for (int32_t i = 0; i < d; i += LANES) most = larger(absolute(load_some(x + i, d - i)), most);
     float top = largest_of(most), scale = top >= 0x1p-100f ? top / MOST_INPUT : 1.0f, inverse = 1.0f / scale;
+    int8_t *whole = to->whole + (size_t)r * (size_t)depth;
     Whole total = {0};
     for (int32_t i = 0; i < depth; i += LANES) {
-      Whole whole = (Whole)((Bits)(load_some(x + i, d - i) * inverse + ROUNDS) - ROUNDS_BITS);
-      Bytes bytes = __builtin_convertvector(whole, Bytes);
-      memcpy(to->whole + (size_t)r * (size_t)depth + i, &bytes, (size_t)(depth - i < LANES ? depth - i : LANES));
+      Bytes bytes = __builtin_convertvector((Whole)((Bits)(load_some(x + i, d - i) * inverse + ROUNDS) - ROUNDS_BITS), Bytes);
+      if (depth - i >= LANES) memcpy(whole + i, &bytes, sizeof bytes);
+      else memcpy(whole + i, &bytes, (size_t)(depth - i));
       total = total + __builtin_convertvector(bytes, Whole);
     }
     to->scale[r] = scale;

@@ -148,8 +148,11 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   Rows x = make_rows(p, sub_layer_input(p, &a->norm), p->rows, d, "x");
   project(p, &a->Q, &x, p->rows, p->Q, e, "Q", p->m->size[N_HEADS]);
   if (kind != CROSS) keys_and_values(p, a, &x, kind, layer);
-  for (const Group *g = p->groups; g < p->groups + p->n_groups; g++)
-    attend(p->m, g, cache_of(g, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? g->looked : NULL, p->Q, p->s, p->concat, p->record);
+  for (const Group *g = p->groups, *end = g + p->n_groups; g < end;) {
+    Group asking = *g++;
+    for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // hypotheses that read one memory
+    attend(p->m, &asking, cache_of(&asking, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? asking.looked : NULL, p->Q, p->s, p->concat, p->record);
+  }
   tap(p->record, "concat", "", -1, p->concat, p->rows, e, e);
   Rows concat = make_rows(p, p->concat, p->rows, e, "concat");
   project(p, &a->O, &concat, p->rows, p->y, d, "out", 0);
