@@ -32,7 +32,7 @@ NATIVE = {
     "linux-x86_64-avx2.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v3"],
     "linux-x86_64-vnni.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v4+avx512vnni"],
     "linux-aarch64-plain.so": ["aarch64-linux-gnu.2.17"],
-    "darwin-arm64-plain.dylib": ["aarch64-macos"],
+    "darwin-arm64-plain.dylib": ["aarch64-macos.11.0"],
     "windows-amd64-avx2.dll": ["x86_64-windows-gnu", "-mcpu=x86_64_v3"],
 }
 
