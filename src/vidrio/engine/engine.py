@@ -22,7 +22,7 @@ from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Options, Pair, Sampling
 from vidrio.model.config import ModelConfig
 
-ROWS = 32  # hypotheses that go through the decoder together
+ROWS = 16  # hypotheses that go through the decoder together: with more, their keys and values leave the cache
 WAITING = 16  # more of them wait in a search, so that they begin as soon as others end
 STEPS = 4  # decoding steps between two looks at what has ended
 LARGEST = 2**31 - 1

@@ -53,45 +53,50 @@ typedef struct {
   int32_t first;
 } Group;
 
-// scores = Q K^T for `rows` rows of one head; `at` is its first column.
-static void scores(const float *q, int32_t rows, int32_t stride, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
-  memset(s, 0, (size_t)rows * (size_t)padded * sizeof *s);
+// Rows that ask side by side: some rows of one head, which read the same keys and values, or all heads of one row.
+// `stride` is from one to the next among the queries, `step` among the columns of keys and values.
+typedef struct { int32_t count, stride, step; } Asking;
+
+// scores = Q K^T; `at` is the first column of the first one's head.
+static void scores(const float *q, Asking rows, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
+  memset(s, 0, (size_t)rows.count * (size_t)padded * sizeof *s);
   for (int32_t p = 0; p * PAGE < cache->length; p++)
-    add_product(q + at, stride, rows, cache->pages[p]->keys + (size_t)at * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
+    add_product(q + at, rows.stride, rows.count, cache->pages[p]->keys + (size_t)at * PAGE, rows.step * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
 }
 
-// weights V for `rows` rows of one head, into its columns of the concatenation.
-static void mix(const float *w, int32_t rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t stride) {
-  for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride + at, 0, (size_t)width * sizeof *y);
+// weights V, into the columns of the concatenation, which has `all` of them.
+static void mix(const float *w, Asking rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t all) {
+  for (int32_t r = 0; r < rows.count; r++) memset(y + (size_t)r * (size_t)rows.stride + at, 0, (size_t)width * sizeof *y);
   for (int32_t p = 0, left = cache->length; left > 0; p++, left -= PAGE)
-    add_product(w + p * PAGE, padded, rows, cache->pages[p]->values + at, stride, left < PAGE ? left : PAGE, y + at, stride, width);
+    add_product(w + p * PAGE, padded, rows.count, cache->pages[p]->values + at, rows.step, all, left < PAGE ? left : PAGE, y + at, rows.stride, width);
 }
 
 // softmax(Q K^T / sqrt(K)) V of each head by itself. Eq. 1. Causal: a row of the group sees its own key and those before it.
 static void attend(const Model *m, const Group *g, const KVCache *cache, int is_causal, float *looked, const float *Q, float *s, float *concat,
                    Record *record) {
-  int32_t heads = m->size[N_HEADS], width = m->size[D_HEAD], stride = heads * width, keys = cache->length, padded = in_lanes(keys);
-  int32_t at_once = record ? g->count : ROWS_AT_ONCE;
+  int32_t heads = m->size[N_HEADS], width = m->size[D_HEAD], all = heads * width, keys = cache->length, padded = in_lanes(keys);
+  int32_t is_one = g->count == 1 && !record, at_once = record ? g->count : ROWS_AT_ONCE;
   for (int32_t first = 0; first < g->count; first += at_once) {
-    int32_t rows = g->count - first < at_once ? g->count - first : at_once;
-    size_t before = (size_t)(g->first + first) * (size_t)stride;
-    for (int32_t h = 0; h < heads; h++) {
-      scores(Q + before, rows, stride, cache, h * width, width, s, padded);
-      tap(record, "scores", "", h, s, rows, keys, padded);
-      for (float *x = s; x < s + (size_t)rows * (size_t)padded; x += LANES) store(x, load(x) / m->score_divisor);
-      tap(record, "scaled", "", h, s, rows, keys, padded);
-      for (int32_t l = 0; l < rows; l++)
-        for (int32_t k = is_causal ? keys - g->count + first + l + 1 : keys; k < padded; k++) s[(size_t)l * (size_t)padded + (size_t)k] = -INFINITY;
-      if (is_causal) tap(record, "masked", "", h, s, rows, keys, padded);
-      for (int32_t l = 0; l < rows; l++) softmax(s + (size_t)l * (size_t)padded, padded);
-      tap(record, "weights", "", h, s, rows, keys, padded);
-      for (int32_t l = 0; looked && l < rows; l++)
-        for (int32_t k = 0; k < keys; k++) {
-          float *mean = looked + (size_t)(first + l) * (size_t)keys + k, total = s[(size_t)l * (size_t)padded + (size_t)k] + (h ? *mean : 0);
-          *mean = h == heads - 1 ? total / (float)heads : total;
+    Asking rows = {g->count - first < at_once ? g->count - first : at_once, all, 0};
+    if (is_one) rows = (Asking){heads, width, width};
+    size_t before = (size_t)(g->first + first) * (size_t)all;
+    for (int32_t h = 0; h < heads; h += is_one ? heads : 1) {
+      scores(Q + before, rows, cache, h * width, width, s, padded);
+      tap(record, "scores", "", h, s, rows.count, keys, padded);
+      for (float *x = s; x < s + (size_t)rows.count * (size_t)padded; x += LANES) store(x, load(x) / m->score_divisor);
+      tap(record, "scaled", "", h, s, rows.count, keys, padded);
+      for (int32_t l = 0; l < rows.count; l++)
+        for (int32_t k = is_causal && !is_one ? keys - g->count + first + l + 1 : keys; k < padded; k++) s[(size_t)l * (size_t)padded + (size_t)k] = -INFINITY;
+      if (is_causal) tap(record, "masked", "", h, s, rows.count, keys, padded);
+      for (int32_t l = 0; l < rows.count; l++) softmax(s + (size_t)l * (size_t)padded, padded);
+      tap(record, "weights", "", h, s, rows.count, keys, padded);
+      for (int32_t l = 0; looked && l < rows.count; l++)
+        for (int32_t k = 0, head = is_one ? l : h; k < keys; k++) {
+          float *mean = looked + (size_t)(is_one ? 0 : first + l) * (size_t)keys + k, total = s[(size_t)l * (size_t)padded + (size_t)k] + (head ? *mean : 0);
+          *mean = head == heads - 1 ? total / (float)heads : total;
         }
-      mix(s, rows, padded, cache, h * width, width, concat + before, stride);
-      tap(record, "head", "", h, concat + before + h * width, rows, width, stride);
+      mix(s, rows, padded, cache, h * width, width, concat + before, all);
+      tap(record, "head", "", h, concat + before + h * width, rows.count, width, all);
     }
   }
 }

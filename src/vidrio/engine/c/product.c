@@ -117,31 +117,34 @@ ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const R
 }
 
 // A tile of `add_product`.
-ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size_t a_stride, const float *b, size_t b_stride, int32_t n, float *y,
-                            size_t y_stride, int32_t columns) {
+ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size_t a_stride, const float *b, size_t b_step, size_t b_stride, int32_t n,
+                            float *y, size_t y_stride, int32_t columns) {
   Lanes sums[4];
   for (int r = 0; r < tall; r++)
     for (int c = 0; c < wide; c++) sums[r * wide + c] = load_some(y + (size_t)r * y_stride + c * LANES, columns - c * LANES);
   for (size_t k = 0; k < (size_t)n; k++)
-    UNROLL for (int c = 0; c < wide; c++) {
-      Lanes row = load(b + k * b_stride + c * LANES);
-      UNROLL for (int r = 0; r < tall; r++) sums[r * wide + c] = sums[r * wide + c] + a[(size_t)r * a_stride + k] * row;
-    }
+    UNROLL for (int c = 0; c < wide; c++)
+      UNROLL for (int r = 0; r < tall; r++)
+        sums[r * wide + c] = sums[r * wide + c] + a[(size_t)r * a_stride + k] * load(b + (size_t)r * b_step + k * b_stride + c * LANES);
   for (int r = 0; r < tall; r++)
     for (int c = 0; c < wide; c++) store_some(y + (size_t)r * y_stride + c * LANES, sums[r * wide + c], columns - c * LANES);
 }
 
 // y += a b in float32, each sum term by term: `rows` rows of n numbers by n rows of `columns`, after which b can be read on
-// for a tile. Sums side by side do not wait for each other.
-static void add_product(const float *a, int32_t a_stride, int32_t rows, const float *b, int32_t b_stride, int32_t n, float *y, int32_t y_stride,
-                        int32_t columns) {
-  size_t r = 0, A = (size_t)a_stride, B = (size_t)b_stride, Y = (size_t)y_stride;
+// for a tile. The b of a row lies b_step after that of the row before it. Sums side by side do not wait for each other.
+static void add_product(const float *a, int32_t a_stride, int32_t rows, const float *b, int32_t b_step, int32_t b_stride, int32_t n, float *y,
+                        int32_t y_stride, int32_t columns) {
+  size_t r = 0, A = (size_t)a_stride, B = (size_t)b_stride, S = (size_t)b_step, Y = (size_t)y_stride;
   for (; r + 4 <= (size_t)rows; r += 4)
-    for (int32_t c = 0; c < columns; c += LANES) add_tile(4, 1, a + r * A, A, b + c, B, n, y + r * Y + c, Y, columns - c);
+    for (int32_t c = 0; c < columns; c += LANES) {
+      const float *of_b = b + r * S + c;
+      if (S) add_tile(4, 1, a + r * A, A, of_b, S, B, n, y + r * Y + c, Y, columns - c);
+      else add_tile(4, 1, a + r * A, A, of_b, 0, B, n, y + r * Y + c, Y, columns - c);
+    }
   for (; r < (size_t)rows; r++)
     for (int32_t c = 0; c < columns; c += 2 * LANES)
-      if (columns - c > LANES) add_tile(1, 2, a + r * A, A, b + c, B, n, y + r * Y + c, Y, columns - c);
-      else add_tile(1, 1, a + r * A, A, b + c, B, n, y + r * Y + c, Y, columns - c);
+      if (columns - c > LANES) add_tile(1, 2, a + r * A, A, b + r * S + c, 0, B, n, y + r * Y + c, Y, columns - c);
+      else add_tile(1, 1, a + r * A, A, b + r * S + c, 0, B, n, y + r * Y + c, Y, columns - c);
 }
 
 // x W + b for `rows` rows; a row of y is `stride` long. `product` is NULL unless somebody looks.
@@ -149,7 +152,7 @@ static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int
   if (W->values) {
     for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride, 0, (size_t)W->out * sizeof *y);
     for (int32_t c = 0; c < W->out; c += COLUMNS)
-      add_product(x->x, W->in, rows, W->values + (size_t)c * (size_t)W->depth, COLUMNS, W->in, y + c, stride, W->out - c < COLUMNS ? W->out - c : COLUMNS);
+      add_product(x->x, W->in, rows, W->values + (size_t)c * (size_t)W->depth, 0, COLUMNS, W->in, y + c, stride, W->out - c < COLUMNS ? W->out - c : COLUMNS);
     for (int32_t r = 0; W->bias && r < rows; r++)
       for (int32_t o = 0; o < W->out; o++) y[(size_t)r * (size_t)stride + (size_t)o] += W->bias[o];
     return;

@@ -28,9 +28,10 @@ static void make_room(Pass *p, size_t rows, size_t keys) {
   struct { float **numbers; size_t width; } parts[] = {
       {&p->x, d}, {&p->normed, d}, {&p->y, d}, {&p->Q, e}, {&p->K, e}, {&p->V, e}, {&p->concat, e}, {&p->hidden, f}, {&p->product, output},
       {&p->mean, 1}, {&p->var, 1}, {&p->scale, 1}, {&p->sum, 1}, {&p->whole, input / 4}, {&p->s, keys}};
+  size_t heads = (size_t)c[N_HEADS], asking = p->record ? rows : heads > ROWS_AT_ONCE ? heads : ROWS_AT_ONCE; // at once: `attend`
   for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
     let_go(*parts[n].numbers);
-    *parts[n].numbers = rows ? need((parts[n].numbers == &p->s && !p->record ? ROWS_AT_ONCE : rows) * parts[n].width * sizeof(float)) : NULL;
+    *parts[n].numbers = rows ? need((parts[n].numbers == &p->s ? asking : rows) * parts[n].width * sizeof(float)) : NULL;
   }
 }
 
