@@ -89,7 +89,6 @@ docs: $(READY_TEST) ## README and docs/ as a site with search, in build/docs
 	@cp build/docs/README.html build/docs/index.html && echo build/docs/index.html
 
 release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=… signs
-	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build --all
 	@KEY="$(KEY)" TRAIN="$(TRAIN)" "$(VENV_TEST)/$(BIN)/python" .ci/release.py
 
 clean: ## remove what make has installed and what tools have cached

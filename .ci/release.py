@@ -48,13 +48,14 @@ def build_all(scratch: Path) -> list[Path]:
     """The source archive, and the wheel that it builds with the engine and the page made anew of its sources."""
     if (ROOT / ".git").exists() and (changed := run("git", "status", "--porcelain", cwd=ROOT)):
         sys.exit(f"a release is made of what is committed; this is not:\n{changed}")
+    run(sys.executable, "-m", "vidrio.engine.build", "--all")
     sdist = build(ROOT, scratch / "sdist", "sdist")
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch / "source", filter="data")
     [source] = (scratch / "source").iterdir()
     shutil.rmtree(source / "src/vidrio/engine/built")
-    compiled = {**os.environ, "PYTHONPATH": str(source / "src")}
-    run(sys.executable, "-m", "vidrio.engine.build", "--all", cwd=source, env=compiled)
+    its_own = {**os.environ, "PYTHONPATH": str(source / "src")}
+    run(sys.executable, "-m", "vidrio.engine.build", "--all", env=its_own)
     if (modules := ROOT / "page/node_modules").exists():
         shutil.rmtree(source / "src/vidrio/serve/page")
         (source / "page/node_modules").symlink_to(modules)

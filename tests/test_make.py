@@ -139,3 +139,10 @@ def test_in_ci_a_skip_is_a_failure_that_tells_its_reason(
         reasons = ["no such thing here", "not on this system"] if "def" in text else ["no_such_module"]
         for reason in reasons:
             assert reason in done.stdout
+
+
+@pytest.mark.parametrize(("name", "said"), [("PYTHONS", "name Pythons with venv"), ("KEY", "there is no key /none")])
+def test_a_release_that_cannot_be_tried_or_signed_is_not_begun(name: str, said: str) -> None:
+    command, environment = [sys.executable, ".ci/release.py"], os.environ | {name: "/none"}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr[: len(said)]) == (1, said)
