@@ -17,7 +17,8 @@ export class Refused extends Error {
 /** The page is one file: its answers stand in it. */
 export const alone = "vidrio" in globalThis;
 const filed = () => import("./filed");
-const inBrowser = () => import("./python");
+let python: Promise<typeof import("./python")> | undefined;
+const inBrowser = () => (python ??= import("./python")); // to import it again would wait until the page is drawn
 
 async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   if (onSite) return (await inBrowser()).ask(path, body, signal);

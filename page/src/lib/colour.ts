@@ -35,7 +35,22 @@ export function inkOn([r, g, b]: Rgb): string {
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** A pixel for each number. A layer draws a hundred thousand while it opens, so nothing is made for a single one. */
+const SHADES = 1024; // above zero, and as many below
+const tables = new Map<string, Uint32Array>();
+
+/** The colours of a scale as pixels, from the smallest number to the largest; then that of what is hidden, and of NaN. */
+function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
+  const known = tables.get(scale + theme);
+  if (known) return known;
+  const numbers = Array.from({ length: 2 * SHADES + 1 }, (_, i) => (i - SHADES) / SHADES);
+  const colours = [...numbers, -Infinity, NaN].flatMap((x) => [...colourOf(x, 1, scale, theme), 255]);
+  const table = new Uint32Array(new Uint8ClampedArray(colours).buffer);
+  tables.set(scale + theme, table);
+  return table;
+}
+
+/** A pixel for each number, `height` of them one below the other; above four the last one is a gap. A key press draws a
+ * hundred thousand numbers, so nothing is made for a single one. */
 export function paint(
   canvas: HTMLCanvasElement,
   rows: number,
@@ -44,26 +59,30 @@ export function paint(
   largest: number,
   scale: Scale,
   theme: Theme,
+  height = 1,
 ): void {
   canvas.width = columns;
-  canvas.height = rows;
+  canvas.height = rows * height;
   const context = canvas.getContext("2d");
   if (!context || !rows || !columns) return;
-  const image = context.createImageData(columns, rows);
-  let at = 0;
+  const image = context.createImageData(columns, rows * height);
+  const [pixels, table] = [new Uint32Array(image.data.buffer), pixelsOf(scale, theme)];
+  const [shade, drawn] = [SHADES / (largest || 1), height > 4 ? height - 1 : height];
   for (let row = 0; row < rows; row++) {
+    const first = row * height * columns;
     for (let column = 0; column < columns; column++) {
-      const [r, g, b] = colourOf(numberAt(row, column), largest, scale, theme);
-      image.data[at++] = r;
-      image.data[at++] = g;
-      image.data[at++] = b;
-      image.data[at++] = 255;
+      const value = numberAt(row, column);
+      let at = (Math.max(0, Math.min(2 * SHADES, SHADES + value * shade)) + 0.5) | 0;
+      if (value === -Infinity) at = 2 * SHADES + 1;
+      else if (Number.isNaN(value)) at = 2 * SHADES + 2;
+      pixels[first + column] = table[at] ?? 0;
     }
+    for (let y = 1; y < drawn; y++) pixels.copyWithin(first + y * columns, first, first + columns);
   }
   context.putImageData(image, 0, 0);
 }
 
-const SAMPLE = 4096; // numbers that tell how large most are
+const SAMPLE = 1024; // numbers that tell how large most are
 const below = new WeakMap<ArrayLike<number>, number>();
 
 /** The size at which colours are full where a few huge numbers would leave all others pale: 98 % are below it. */

@@ -30,6 +30,9 @@ export function openBlock(id: string): void {
     });
 }
 
+/** To a part of the open block, its heads first. */
+export const openPart = (id: string, name: string) => goTo(`part-${id}-${name}`);
+
 /** Open the block that holds a quantity, there. */
 export function openQuantity(address: string): void {
   page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);

@@ -56,7 +56,8 @@ def _numbers(trace: Trace) -> dict[str, Array]:
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
-    names = [*run_data.heads_together(trace), *parameters, *trace.values]
+    means = [name.removesuffix(".h0") for name in trace.values if name.endswith(".weights.h0")]
+    names = [*means, *parameters, *trace.values]
     return {name: run_data.array_at(trace, name) for name in names}
 
 

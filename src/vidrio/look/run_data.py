@@ -198,12 +198,12 @@ def positions_at(machine: Machine, address: str) -> dict[str, Array]:
 def holds(trace: Trace, address: str) -> bool:
     """Whether this run has that quantity."""
     name = parse_address(address).name
-    return name in trace or name in heads_together(trace)
+    return name in trace or of_heads(trace, name)
 
 
-def heads_together(trace: Trace) -> list[str]:
-    """The attention weights of which the page draws the mean over heads: `dec.1.cross.weights`, without a head."""
-    return [name.removesuffix(".h0") for name in trace.values if name.endswith(".weights.h0")]
+def of_heads(trace: Trace, name: str) -> bool:
+    """Whether the page draws the mean over heads: `dec.1.cross.weights`, without a head."""
+    return name.endswith(".weights") and f"{name}.h0" in trace.values
 
 
 def array_at(trace: Trace, address: str) -> Array:
@@ -211,6 +211,5 @@ def array_at(trace: Trace, address: str) -> Array:
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
-    together = where.name in heads_together(trace)
-    array = mean_of_heads(trace, where.name) if together else trace.array(where.name)
+    array = mean_of_heads(trace, where.name) if of_heads(trace, where.name) else trace.array(where.name)
     return np.ascontiguousarray(array, {"int64": np.int32, "float16": np.float32}.get(array.dtype.name))
