@@ -14,8 +14,13 @@ function whenThere(id: string, then: (element: HTMLElement) => void): void {
 
 const goTo = (id: string) =>
   whenThere(id, (there) => {
-    there.scrollIntoView({ block: "start" });
     there.focus({ preventScroll: true });
+    // What comes into sight on the way gets its own height only then.
+    const scroll = (frames: number) => {
+      there.scrollIntoView({ block: "start" });
+      if (frames) requestAnimationFrame(() => scroll(frames - 1));
+    };
+    scroll(6);
   });
 
 /** Open a block, or with "" none: then back to where the block stands in the machine. */
