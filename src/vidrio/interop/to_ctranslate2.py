@@ -56,9 +56,20 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
     spec.optimize(quantization=quantisation)  # finds what is tied, then quantises; in place, on copies of ours
+    fit_into_seven_bits(spec)
     to.mkdir()
     with about_file(to):
         spec.save(str(to))
+
+
+def fit_into_seven_bits(spec: Any) -> None:
+    """Weights from −63 to 63, as ours are: on a processor with AVX2 alone, CTranslate2 adds two products in 16 bits."""
+    variables = spec.variables()
+    for name, scale in variables.items():
+        if name.endswith("_scale"):
+            weights = variables[name.removesuffix("_scale")]
+            weights.array = np.rint(weights.array * np.float32(63 / 127)).astype(np.int8)
+            scale.array = scale.array * np.float32(63 / 127)
 
 
 def filled(tokens: list[str], rows: int) -> list[str]:
