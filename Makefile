@@ -111,7 +111,7 @@ python:
 $(READY): $(REQUIREMENTS) | python
 	@echo 'Installing Vidrio into $(VENV) …' >&2
 	@"$(PYTHON)" -m venv "$(VENV)"
-	@"$(VENV)/$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[wasm]'
+	@"$(VENV)/$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[wasm]'
 	@touch "$@"
 
 $(READY_TEST): $(REQUIREMENTS) | python
@@ -119,6 +119,6 @@ $(READY_TEST): $(REQUIREMENTS) | python
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
 	@{ sh tests/install_chromium.sh; \
 	  if command -v npm > /dev/null 2>&1; then cd page && npm install --no-save --no-audit --no-fund --silent || echo 'The page cannot be built here; its tests use what is built.' >&2; fi; } & \
-	  "$(VENV_TEST)/$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'; \
+	  "$(VENV_TEST)/$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'; \
 	  status=$$?; wait; exit $$status
 	@touch "$@"
