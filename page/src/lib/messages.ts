@@ -174,7 +174,7 @@ const en = {
     sign: "Look at the sign.",
   } as Record<string, string>,
   copyLink: "Copy link",
-  eightBits: "8 bits, as the engine",
+  sevenBits: "7 bits, as the engine",
   keptTitle: "What step {step} reuses",
   keptSays:
     "Earlier rows cannot see later tokens, so their keys and values stay as they are: they are kept, and one row is new.",
@@ -466,7 +466,7 @@ const es: Messages = {
     sign: "Mira el signo.",
   },
   copyLink: "Copiar enlace",
-  eightBits: "8 bits, como el motor",
+  sevenBits: "7 bits, como el motor",
   keptTitle: "Lo que reutiliza el paso {step}",
   keptSays:
     "Las filas anteriores no ven los tokens posteriores, así que sus claves y valores no cambian: se guardan, y solo una fila es nueva.",
