@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from engine_speed import builds
+from engine_speed import FILES, builds
 from shared import ENGLISH_SPANISH, processor
 from vidrio.engine.engine import Engine, load_model
 from vidrio.engine.library import opener
@@ -28,8 +28,6 @@ from vidrio.hypothesis import Hypothesis, Options
 from vidrio.model.find import find
 from vidrio.model.folder import read_arrays, read_config
 from vidrio.text.tokens.tokenizer import Tokenizer
-
-SETS = ("test/tatoeba-test-v2020-07-28", "dev/newstest2012")
 
 
 def bits(found: Sequence[Hypothesis]) -> list[object]:
@@ -49,14 +47,14 @@ def main() -> None:
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     lines = [
         line
-        for name in SETS
-        for line in (given.data / f"{name}.{about.source_language}").read_text("utf-8").splitlines()
+        for name in FILES
+        for line in (given.data / name).with_suffix(f".{about.source_language}").read_text("utf-8").splitlines()
     ]
     some = lines[:: max(1, len(lines) // given.sentences)][: given.sentences]
     sources = [[*tokenizer.encode(line), *config.source_close] for line in some]
     print(f"{processor()}; {folder.name}; {len(sources):,} sentences")
 
-    differing, best = 0, dict[int, list[tuple[int, ...]]]()
+    differing, best = 0, list[tuple[int, ...]]()
     engines = {name: Engine(partial(load_model, folder, config, opener(name)()), 1) for name in builds()}
     for beam in (1, 4):
         options, first = Options(beam=beam, n_best=beam), list[object]()
@@ -64,14 +62,14 @@ def main() -> None:
             together = engine.search(sources, options)
             alone = [engine.search([source], options)[0] for source in sources]
             first = first or [bits(found) for found in together]
-            best[beam] = [found[0].ids for found in together]
             here = [bits(a) != f or bits(b) != f for a, b, f in zip(together, alone, first, strict=True)]
             differing += sum(here)
             print(f"  beam {beam}, {name:9}: {sum(here)} sentences differ from {next(iter(engines))}", flush=True)
+        best = [found[0].ids for found in together]
 
     engine, machine = next(iter(engines.values())), build(config, read_arrays(folder), np.float32, WHOLE_NUMBERS)
     numbers, others = 0, 0
-    for source, target in zip(sources[: given.glass], best[4], strict=False):
+    for source, target in zip(sources[: given.glass], best, strict=False):
         in_engine = engine.quantities(source, target)
 
         def compare(name: str, value: np.ndarray, in_engine: dict[str, Any] = in_engine) -> np.ndarray:

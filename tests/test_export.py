@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from marian_models import SPANISH, searched, sentences, write_marian
-from small_models import write_model
+from small_models import rewrite_config, write_model
 from vidrio.cli import main
 from vidrio.glass.changes import with_row
 from vidrio.glass.machine import build
@@ -164,7 +164,7 @@ def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
     for least in (25, 8):
         if least < 25:
             write_parameters(folder, quantise(read_parameters(folder), config))
-            write_config(folder, *read_config(folder))
+            rewrite_config(folder)
             exported = tmp_path / "ct2"
             assert main(["export", str(folder), "--to", "ctranslate2", str(exported)]) == 0
             assert "CC BY 4.0" in (exported / "README.md").read_text()

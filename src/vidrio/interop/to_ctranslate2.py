@@ -16,6 +16,7 @@ from vidrio.interop.to_huggingface import marian_tokenizer
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import TOKENIZERS, read_config, read_parameters
 from vidrio.model.parameters import check_parameters, output_is_tied, source_table, target_table
+from vidrio.model.quantised import LARGEST
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
 POSITIONS = 1024  # tokens of a source that CTranslate2 takes by default, and so Argos
@@ -64,12 +65,12 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
 
 def fit_into_seven_bits(spec: Any) -> None:
     """Weights from −63 to 63, as ours are: on a processor with AVX2 alone, CTranslate2 adds two products in 16 bits."""
-    variables = spec.variables()
+    variables, smaller = spec.variables(), np.float32(LARGEST / 127)
     for name, scale in variables.items():
         if name.endswith("_scale"):
             weights = variables[name.removesuffix("_scale")]
-            weights.array = np.rint(weights.array * np.float32(63 / 127)).astype(np.int8)
-            scale.array = scale.array * np.float32(63 / 127)
+            weights.array = np.rint(weights.array * smaller).astype(np.int8)
+            scale.array = scale.array * smaller
 
 
 def filled(tokens: list[str], rows: int) -> list[str]:

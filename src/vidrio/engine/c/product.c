@@ -131,7 +131,8 @@ ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size
 }
 
 // y += a b in float32, each sum term by term: `rows` rows of n numbers by n rows of `columns`, after which b can be read on
-// for a tile. The b of a row lies b_step after that of the row before it. Sums side by side do not wait for each other.
+// for a tile. The b of a row lies b_step after that of the row before it. Sums side by side do not wait for each other;
+// where S is 0, four rows read b once.
 static void add_product(const float *a, int32_t a_stride, int32_t rows, const float *b, int32_t b_step, int32_t b_stride, int32_t n, float *y,
                         int32_t y_stride, int32_t columns) {
   size_t r = 0, A = (size_t)a_stride, B = (size_t)b_stride, S = (size_t)b_step, Y = (size_t)y_stride;
