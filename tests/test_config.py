@@ -7,7 +7,7 @@ import pytest
 
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.parameters import check_parameters, count, random_parameters
+from vidrio.model.parameters import check_parameters, count, parameter_specs, random_parameters
 
 SMALL = {"source_vocabulary": 29, "target_vocabulary": 29, "d_model": 12, "n_heads": 3, "d_head": 5, "d_ff": 20}
 
@@ -34,6 +34,7 @@ def test_every_problem_of_a_config_is_told_at_once() -> None:
         ({"norm_epsilon": 0.0}, "norm_epsilon"),
         ({"positions": "rotary"}, "sinusoidal-halves"),
         ({"positions": "sinusoidal-marian", "d_model": 2}, "4 or more"),
+        ({"decoder_cell": "lstm"}, "attention, ssru"),
     ],
 )
 def test_impossible_choices_are_refused(change: dict, part: str) -> None:
@@ -49,6 +50,13 @@ def test_an_unknown_setting_is_refused() -> None:
 def test_the_papers_base_model_has_its_size() -> None:
     # Table 3 of the paper says 65 million for base; its shared vocabulary had "about 37000" tokens (§5.1).
     assert count(ModelConfig(source_vocabulary=37000, target_vocabulary=37000)) == pytest.approx(65e6, rel=0.04)
+
+
+def test_a_recurrent_decoder_has_a_cell_in_the_place_of_self_attention() -> None:
+    attention, ssru = (set(parameter_specs(ModelConfig(**SMALL, decoder_cell=cell))) for cell in ("attention", "ssru"))
+    assert attention - ssru == {n for n in attention if n.startswith("dec.") and ".self." in n}
+    parts = ("W", "Wf", "bf", "norm.gain", "norm.bias")
+    assert ssru - attention == {f"dec.{n}.ssru.{part}" for n in range(6) for part in parts}
 
 
 def test_misfitting_parameters_are_all_named() -> None:

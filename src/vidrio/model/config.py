@@ -24,6 +24,7 @@ NORMS = ("post", "pre")
 ACTIVATIONS = ("relu", "gelu", "swish")
 POSITIONS = ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none")
 TYINGS = ("all", "output", "none")
+CELLS = ("attention", "ssru")
 
 LARGEST_SIZE = 1 << 24  # of anything; no model comes near
 LARGEST_LAYERS = 1000
@@ -34,7 +35,10 @@ LARGEST_POSITIONS = 1 << 23  # numbers in a table of sines (P × D) that is made
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """The four special tokens' ids: padding, unknown, start of sequence, end of sequence."""
+    """The four special tokens' ids: padding, unknown, start of sequence, end of sequence; -1 where a model has none.
+
+    Padding and start are never chosen. A decoder without a start token begins with a zero vector, as Marian's does.
+    """
 
     pad: int = 0
     unk: int = 1
@@ -69,6 +73,7 @@ class ModelConfig:
     norm: str = "post"  # layer norm after the residual sum (paper) or before the sub-layer
     norm_epsilon: float = 1e-5
     activation: str = "relu"
+    decoder_cell: str = "attention"  # what the decoder's first sub-layer is: masked self-attention, or Marian's SSRU
     positions: str = "sinusoidal"
     tying: str = "all"  # one embedding for source, target and output; or target and output; or three
     scale_embeddings: bool = True  # × √d_model, §3.4
@@ -84,6 +89,7 @@ class ModelConfig:
     def _problems(self) -> Iterator[str]:
         values, penalty = vars(self) | vars(self.decoding), LARGEST_LENGTH_PENALTY
         choices = {"shape": SHAPES, "norm": NORMS, "activation": ACTIVATIONS, "positions": POSITIONS, "tying": TYINGS}
+        choices["decoder_cell"] = CELLS
         for name, valid in choices.items():
             if values[name] not in valid:
                 yield f"{name} is {shown(values[name])}, not one of {', '.join(valid)}"

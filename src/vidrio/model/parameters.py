@@ -4,7 +4,7 @@ These names are the addresses of the parameters and the keys in `model.safetenso
 `engine/` share them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the
 paper's W_h^Q.
 
-Every sub-layer (`self`, `cross`, `ffn`) owns the layer norm that belongs to it.
+Every sub-layer (`self` or `ssru`, `cross`, `ffn`) owns the layer norm that belongs to it.
 """
 
 import math
@@ -50,6 +50,12 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
             add(f"{name}.bO", "D")
         add_norm(f"{name}.norm")
 
+    def add_ssru(name: str) -> None:
+        add(f"{name}.W", "DD")
+        add(f"{name}.Wf", "DD")
+        add(f"{name}.bf", "D")
+        add_norm(f"{name}.norm")
+
     def add_feed_forward(name: str) -> None:
         add(f"{name}.W1", "DF")
         add(f"{name}.b1", "F")
@@ -74,7 +80,10 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
             add_norm("enc.norm")
     if c.has_decoder:
         for n in range(c.n_decoder_layers):
-            add_attention(f"dec.{n}.self")
+            if c.decoder_cell == "ssru":
+                add_ssru(f"dec.{n}.ssru")
+            else:
+                add_attention(f"dec.{n}.self")
             if c.has_encoder:
                 add_attention(f"dec.{n}.cross")
             add_feed_forward(f"dec.{n}.ffn")

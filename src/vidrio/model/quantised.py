@@ -21,7 +21,7 @@ LARGEST = 63
 LARGE = 1_000_000  # bytes of parameters from which on a model multiplies in whole numbers
 # The axis that is summed over where a matrix is used: each sum has one scale. A row of a table is looked up, and also
 # meets the decoder's output where they are tied (§3.4).
-SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DV": 0, "DC": 0}
+SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DD": 0, "DV": 0, "DC": 0}
 
 
 class WholeNumbers(NamedTuple):
