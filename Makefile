@@ -14,7 +14,7 @@ export TEXT
 # For make engine; --all: for every system, as a release has them.
 BUILDS =
 
-# For make model; its data is described in docs/model-log.md.
+# For make model; its data is described in recipes/en-es/model-log.md.
 DATA = ../shared/data/en-es
 WORK = runs/packaged
 DIRECTION = en-es

@@ -14,7 +14,9 @@ include_patterns = [
     "src/vidrio/lessons/es/*.md",
     "src/vidrio/models/*/README.md",
     "src/vidrio/site/runtime/*.md",
+    "recipes/en-es/model-log.md",
     "recipes/**/README.md",
+    "tests/behaviour/README.md",
 ]
 html_theme_options = {"page_width": "1100px"}
 html_copy_source = False

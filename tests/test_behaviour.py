@@ -1,5 +1,5 @@
 """The behaviour cases are well formed, the rules that judge them can fail, and the models that come with the package
-behave (docs/behaviour.md)."""
+behave (tests/behaviour/README.md)."""
 
 import json
 from pathlib import Path

@@ -7,9 +7,8 @@ import pytest
 
 from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
 
-PAGES = sorted(
-    [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "src/vidrio/lessons").glob("*.md")]
-)
+FOLDERS = (".", "docs", "recipes/en-es", "src/vidrio/lessons", "tests/behaviour")
+PAGES = sorted(page for folder in FOLDERS for page in (REPOSITORY / folder).glob("*.md"))
 SPANISH = sorted((REPOSITORY / "src/vidrio/lessons/es").glob("*.md"))  # whose blocks are those of the English lessons
 
 

@@ -3,7 +3,7 @@
 #
 #     sh make.sh DATA WORK DIRECTION TIME PYTHON [FROM]      DIRECTION: en-es or es-en; FROM: a model, or the packaged one
 #
-# It can be stopped at any moment and goes on where it was. Run by `make model`; docs/model-log.md tells why it is so.
+# It can be stopped at any moment and goes on where it was. Run by `make model`; recipes/en-es/model-log.md tells why it is so.
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3} FROM=${6:-$3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
