@@ -6,7 +6,7 @@
     python corpora.py apart FOLDER TEST  # refuses a folder of pairs that share a sentence with a test set
 
 Between the first two, `vidrio data clean` takes out what is bad and what repeats a sentence of a test or dev set, so
-that what is written otherwise repeats none either. Everything is drawn from a fixed seed. See recipes/en-es/model-log.md.
+that what is written otherwise repeats none either. Everything is drawn from a fixed seed. See model-log.md.
 """
 
 import lzma

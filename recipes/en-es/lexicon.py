@@ -6,7 +6,7 @@
 taken to mean the same if each is the other's best companion in the sentence pairs (by Dice's coefficient, the simplest
 form of Melamed 2000's competitive linking); rare ones are then put into sentences in the place of others, as is known
 to help small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine translation").
-Everything is drawn from a fixed seed. What it was worth: recipes/en-es/model-log.md.
+Everything is drawn from a fixed seed. What it was worth: model-log.md.
 """
 
 import random
