@@ -27,7 +27,7 @@ def test_a_second_command_is_refused_until_the_first_is_killed(tmp_path: Path) -
     assert other.stdout is not None
     assert other.stdout.readline() == "here\n"
     (home / "state").write_text("of the other")
-    with pytest.raises(RunError, match="another command is at work"), only_one(home):
+    with pytest.raises(RunError, match="another command is working"), only_one(home):
         pass
     assert (home / "state").exists()
     other.kill()

@@ -103,7 +103,7 @@ def test_from_file_to_file(model, lines, expected, tmp_path):
 
 def test_resume_continues_after_the_last_whole_line(model, lines, expected, tmp_path):
     (tmp_path / "in").write_bytes(text_of(lines))
-    (tmp_path / "out.part").write_bytes(text_of(expected[:700]) + "\u00e1".encode()[:1])
+    (tmp_path / "out.vidrio-part").write_bytes(text_of(expected[:700]) + "\u00e1".encode()[:1])
     done = run(model, "-i", tmp_path / "in", "-o", tmp_path / "out", "--resume")
     assert done.returncode == 0
     assert (tmp_path / "out").read_bytes() == text_of(expected)
@@ -114,7 +114,7 @@ def test_resume_continues_after_the_last_whole_line(model, lines, expected, tmp_
 def test_resume_with_standard_input_and_from_nothing(model, lines, expected, tmp_path):
     assert run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[:600])).returncode == 0
     assert (tmp_path / "out").read_bytes() == text_of(expected[:600])
-    (tmp_path / "out").rename(tmp_path / "out.part")
+    (tmp_path / "out").rename(tmp_path / "out.vidrio-part")
     done = run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[:5]))
     assert done.returncode == 1
     assert b"600 lines are translated already, the input has 5" in done.stderr
@@ -238,7 +238,7 @@ def test_a_disk_that_fills_leaves_lines_to_continue(model, lines, expected, tmp_
     assert done.returncode == 1
     assert b"File too large" in done.stderr
     assert b"--resume to continue" in done.stderr
-    part = (tmp_path / "out.part").read_bytes()
+    part = (tmp_path / "out.vidrio-part").read_bytes()
     assert 0 < len(part) <= size
     assert text_of(expected).startswith(part)
     assert run(model, *arguments, "--resume").returncode == 0
@@ -249,7 +249,7 @@ def test_ctrl_c_leaves_lines_and_resume_goes_on(model, lines, tmp_path):
     (tmp_path / "in").write_bytes(text_of([*lines, *(f"{line} {line}" for line in lines)]))
     slowly = ("-i", tmp_path / "in", "--beam", "8", "--workers", "1")
     whole = run(model, *slowly).stdout
-    part = tmp_path / "out.part"
+    part = tmp_path / "out.vidrio-part"
     with subprocess.Popen(command(model, *slowly, "-o", tmp_path / "out"), stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:

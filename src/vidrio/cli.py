@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         # A file that cannot be read, a disk that is full: the system says it well enough, but for the name of stdout.
         # What has failed may be gone from its buffer already; files of ours tell their names (`about_file`).
-        if not _stdout_is_writable() or error.errno in (errno.ENOSPC, errno.EFBIG):
+        if not _stdout_is_writable() or error.errno in (errno.EBADF, errno.ENOSPC, errno.EFBIG):
             error.filename = error.filename or "stdout"
         click.echo(f"vidrio: {error}", err=True)
         return 1
@@ -163,8 +163,9 @@ def _drop_what_is_left() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Put the empty device in the place of streams that were closed before the start (`>&-`), which Python leaves as
-    None: else the next file that is opened would get their number, and what a library prints."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Replace the streams that were closed before the start (`>&-`), which Python leaves as None: the next file opened
+    would get their number, and with it what libraries print. Reading or writing one is an error, as without Vidrio;
+    messages are dropped."""
+    for name, mode, access in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))  # noqa: SIM115

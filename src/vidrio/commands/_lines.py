@@ -4,16 +4,17 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
+from io import FileIO
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
+from vidrio.commands._output import part_of, refuse_same_file, writing
 from vidrio.commands._progress import bar
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, keep_access, real_place
 
 if TYPE_CHECKING:
     from vidrio.commands._work import Work
@@ -26,6 +27,8 @@ def translate_lines(work: "Work") -> None:
     request = work.request
     source = Path(request.sources[0]) if request.sources else None
     target = None if request.target is None else Path(request.target)
+    for output in (sys.stdout,) if target is None else (target, part_of(target)):
+        refuse_same_file(output, [source or sys.stdin, *([request.glossary] if request.glossary else [])])
     if request.resume and target and target.is_file() and not part_of(target).exists():
         click.echo(f"vidrio: {target} is complete", err=True)
         return
@@ -41,7 +44,7 @@ def translate_lines(work: "Work") -> None:
             raise DataError(
                 "there is more output than input",
                 found=f"{done} lines are translated already, the input has {done - left}",
-                do="give the same input as before, or leave out --resume to start afresh",
+                do="give the same input as before, or delete the part to start afresh",
             )
 
 
@@ -67,7 +70,8 @@ class Decoder:
 def arriving(source: Path | None) -> Iterator[Iterator[str]]:
     """The lines of a file or of standard input, as many at a time as are there: those of a pipe or a terminal are
     answered before the next ones are waited for."""
-    decode = Decoder("standard input" if source is None else str(source))
+    name = "standard input" if source is None else str(source)
+    decode = Decoder(name)
     if source is None and sys.stdin.isatty():
         click.echo("vidrio: type a line and press Enter; press Ctrl-D to finish", err=True)
     rest: list[bytes] = []
@@ -76,7 +80,7 @@ def arriving(source: Path | None) -> Iterator[Iterator[str]]:
         status = os.fstat(file.fileno())
         is_file = stat.S_ISREG(status.st_mode)
         with bar("translating", status.st_size) if is_file else nullcontext(lambda done: None) as show:
-            while data := file.read(READ_AT_ONCE):
+            while data := read_some(file, name):
                 *lines, last = data.split(b"\n")
                 if lines:
                     yield map(decode, [b"".join([*rest, lines[0]]), *lines[1:]])
@@ -86,6 +90,11 @@ def arriving(source: Path | None) -> Iterator[Iterator[str]]:
                 show(done)
     if any(rest):
         yield map(decode, [b"".join(rest)])
+
+
+def read_some(file: FileIO, name: str) -> bytes:
+    with about_file(name):
+        return file.read(READ_AT_ONCE)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -104,54 +113,3 @@ def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
         counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
         raise DataError("these files do not have the same number of lines", found=counts, do="align them line by line")
     return files
-
-
-@contextmanager
-def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """Where lines go, and how many an earlier command has written. Standard output, a device or a pipe get them as they
-    come. A file gets its name when all of it is there; until then it grows as FILE.part, and `resume` continues it."""
-    if target is None:
-        with about_file("stdout"):
-            yield sys.stdout.buffer, 0
-            sys.stdout.buffer.flush()
-    elif is_plain_file(target):
-        with _growing(target, resume=resume) as growing:
-            yield growing
-    elif resume:
-        raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="leave out --resume")
-    else:
-        with about_file(target), target.open("wb") as file:
-            yield file, 0
-
-
-@contextmanager
-def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    part = part_of(target)
-    done = _drop_half_line(part) if resume and part.exists() else 0
-    try:
-        with about_file(part), part.open("ab" if done else "wb") as file:
-            keep_access(target, part)
-            yield file, done
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        click.echo(f"vidrio: finished lines are in {part}; run the same command with --resume to continue", err=True)
-        raise
-    os.replace(part, real_place(target))
-
-
-def part_of(target: Path) -> Path:
-    """Where an output grows until all of it is there."""
-    place = real_place(target)
-    return place.with_name(f"{place.name}.part")
-
-
-def _drop_half_line(part: Path) -> int:
-    """Remove what stands after the last line end; the number of lines that are left."""
-    count = length = 0
-    with part.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                count, length = count + 1, length + len(line)
-    os.truncate(part, length)
-    return count

@@ -35,12 +35,15 @@ def evaluate(
     95 % confidence intervals by bootstrap. With --against, the significance of the difference is tested too.
     """
     from vidrio.commands._lines import read_aligned
+    from vidrio.commands._output import refuse_same_file
     from vidrio.model.files import write_output
     from vidrio.score import evaluate as evaluation
     from vidrio.score.metrics import usual_metrics
     from vidrio.translate.translator import Translator
 
     output, as_json = given.pop("output"), given.pop("as_json")
+    if output is not None:
+        refuse_same_file(output, [source, *references, *([Path(against)] if against else [])])
     # A missing sacreBLEU is an error before a long translation, not after it.
     metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
     sources, *right = read_aligned([source, *references])

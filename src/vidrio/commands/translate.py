@@ -8,6 +8,7 @@ import click
 
 from vidrio.commands._lines import Decoder, translate_lines
 from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, search_options
+from vidrio.commands._output import refuse_same_file
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import ModelError
@@ -136,6 +137,9 @@ def translate_document(request: Request) -> None:
     name = NAMES.get(request.form or "", str(source))
     if request.target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
         raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
+    if request.target is not None:
+        inputs = [path for path in (source, request.glossary) if path is not None]
+        refuse_same_file(Path(request.target), map(Path, inputs))
     if source is not None:
         data = Path(source).read_bytes()
     else:

@@ -1,35 +1,48 @@
-"""One command at a time works in a run's folder."""
+"""One command at a time works in a folder, or on a file. The system releases the locks, however a command ends."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from vidrio.errors import RunError
 
-LOCK = "lock"  # held while a command works in the folder; released by the system, however the command ends
+LOCK = "lock"  # in a run's folder
 
 
 @contextmanager
-def only_one(home: Path) -> Iterator[None]:
-    """Work in this folder while no other command does. A folder that stays empty is gone again."""
-    made = [path for path in (home, *home.parents) if not path.exists()]
-    lock = FileLock(home / LOCK, blocking=False)
+def locked(lock: Path, work: str, do: str) -> Iterator[None]:
+    """Hold this lock file; an error if another command holds it."""
+    held = FileLock(lock, blocking=False)
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        held.acquire()
     except Timeout:
-        found, do = f"{home / LOCK} is locked", "wait until it has ended, or give another folder"
-        raise RunError(f"another command is at work in {home}", found=found, do=do) from None
-    except OSError as error:
-        raise RunError(f"{home} cannot be written", found=str(error.strerror), do="give another folder") from None
+        raise RunError(f"another command is {work}", found=f"{lock} is locked", do=do) from None
     try:
         yield
     finally:
         with suppress(OSError):
-            (home / LOCK).unlink()
-        lock.release()
+            lock.unlink()
+        held.release()
+
+
+@contextmanager
+def only_one(home: Path) -> Iterator[None]:
+    """Work in this folder while no other command does. The folder is removed again if it stayed empty."""
+    made = [path for path in (home, *home.parents) if not path.exists()]
+    try:
+        with ExitStack() as stack:
+            try:
+                home.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(
+                    locked(home / LOCK, f"working in {home}", "wait until it has ended, or give another folder")
+                )
+            except OSError as error:
+                found, do = str(error.strerror), "give another folder"
+                raise RunError(f"{home} cannot be written", found=found, do=do) from None
+            yield
+    finally:
         for path in made:
             with suppress(OSError):  # it is not empty
                 path.rmdir()

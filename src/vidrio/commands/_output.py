@@ -1,0 +1,107 @@
+"""Where translated lines go: standard output, a device or a pipe as they come; a file whole, or as a part to resume."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+import click
+
+from vidrio.errors import DataError, about_file
+from vidrio.model.files import is_plain_file, keep_access, real_place
+
+PART = ".vidrio-part"  # the end of a part's name
+LOCK = ".vidrio-lock"
+
+
+@contextmanager
+def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
+    """The output, and how many of its lines an earlier command has written."""
+    if target is None:
+        with about_file("stdout"):
+            yield sys.stdout.buffer, 0
+            sys.stdout.buffer.flush()
+    elif is_plain_file(target):
+        with _growing(target, resume=resume) as growing:
+            yield growing
+    elif resume:
+        raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="leave out --resume")
+    else:
+        with about_file(target), target.open("wb") as file:
+            yield file, 0
+
+
+@contextmanager
+def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
+    """A part that takes the target's name when it is complete. One command at a time writes it, and no command discards
+    the lines of another."""
+    from vidrio.data.lock import locked
+
+    part = part_of(target)
+    os.stat(part.parent)  # an error if the folder does not exist: a lock would create it
+    with locked(part.with_suffix(LOCK), f"writing {target}", "wait until it has ended, or give another --output"):
+        done = whole_lines(part)
+        if done and not resume:
+            raise DataError(
+                f"an interrupted command has translated a part of {target}",
+                found=f"{in_words(done)} in {part}",
+                do="add --resume to continue after them, or delete that file to start afresh",
+            )
+        try:
+            with about_file(part), part.open("ab" if done else "wb") as file:
+                keep_access(target, part)
+                yield file, done
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            _tell_what_is_left(part)
+            raise
+        os.replace(part, real_place(target))
+
+
+def part_of(target: Path) -> Path:
+    """Where an output grows until it is complete."""
+    place = real_place(target)
+    return place.with_name(f"{place.name}{PART}")
+
+
+def whole_lines(part: Path) -> int:
+    """How many lines a part has. What follows the last line end is removed."""
+    count = length = 0
+    with suppress(FileNotFoundError):
+        with part.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    count, length = count + 1, length + len(line)
+        os.truncate(part, length)
+    return count
+
+
+def in_words(lines: int) -> str:
+    return f"{lines:,} finished line" + "s" * (lines != 1)
+
+
+def _tell_what_is_left(part: Path) -> None:
+    """After an error: how to continue. A part without lines is removed."""
+    with suppress(OSError):
+        if done := whole_lines(part):
+            click.echo(f"vidrio: {in_words(done)} in {part}; add --resume to continue after them", err=True)
+        else:
+            part.unlink(missing_ok=True)
+
+
+def refuse_same_file(output: Path | TextIO, inputs: Iterable[Path | TextIO]) -> None:
+    """Refuse an output that is also an input, under whatever name."""
+    with suppress(OSError):  # a file that does not exist, or a stream without a file
+        written = _status(output)
+        for source in inputs:
+            if stat.S_ISREG(written.st_mode) and os.path.samestat(written, _status(source)):
+                name = output if isinstance(output, Path) else "standard output"
+                raise DataError(f"{name} is also an input, which would be lost", do="write to another file")
+
+
+def _status(file: Path | TextIO) -> os.stat_result:
+    return file.stat() if isinstance(file, Path) else os.fstat(file.fileno())
