@@ -186,6 +186,14 @@ def test_what_is_no_json_is_told(body: bytes) -> None:
     assert (answer.status_code, answer.json()) == (400, {"error": "Invalid JSON format"})
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", None])
+def test_a_body_that_does_not_say_that_it_is_json_is_refused(kind: str | None) -> None:
+    """Any web page could send it, without asking the server first."""
+    headers = {"content-type": kind} if kind else {}
+    answer = client().post("/translate", content=json.dumps(HELLO).encode(), headers=headers)
+    assert (answer.status_code, answer.json()) == (415, {"error": "Send JSON, with Content-Type: application/json"})
+
+
 def test_a_form_that_is_none_is_told() -> None:
     for kind in ("multipart/form-data", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"):
         answer = client().post("/translate", content=b"\xff%zz\r\n--", headers={"content-type": kind})

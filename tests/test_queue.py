@@ -106,6 +106,9 @@ SENTENCES = [
 ]
 
 
+HEAD = "POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
 def post(address: str, text: str, timeout: float = 60) -> tuple[int, Any]:
     where = urlsplit(address)
     body = json.dumps({"q": text, "source": "en", "target": "es"})
@@ -139,12 +142,11 @@ def test_who_is_slow_or_leaves_holds_nobody_up(running: Server) -> None:
     place = (where.hostname or "", where.port or 0)
     slow = [socket.create_connection(place) for _ in range(50)]
     for client in slow:
-        client.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{")
+        client.sendall(f"{HEAD}Content-Length: 1000\r\n\r\n{{".encode())
     book = "\n\n".join(f"{SENTENCES[n % 5]} That was sentence {n}." for n in range(2000))
     body = json.dumps({"q": book, "source": "en", "target": "es"})
-    head = f"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
     leaves = socket.create_connection(place)
-    leaves.sendall((head + body).encode())
+    leaves.sendall(f"{HEAD}Content-Length: {len(body)}\r\n\r\n{body}".encode())
     time.sleep(0.3)
     began = time.monotonic()
     assert post(running.address, "The house is red.")[1] == {"translatedText": "La casa es roja."}

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from vidrio.glass.trace import parse_address
 from vidrio.look.run import look, open_model, target_ids
 from vidrio.serve.app import create_app, serve
 from vidrio.serve.guards import HEADERS, LARGEST_BODY
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
 
 TEXT = "I bought a new car."
@@ -147,12 +150,12 @@ def test_what_cannot_be_is_refused_in_words(where: str, what: dict[str, Any], sa
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (b"", 422),
-        (b"{", 422),
+        (b"{", 400),
         (b'{"text": 3}', 422),
         (b'{"text": "a", "unheard": 1}', 422),
         (b'{"text": "' + b"a" * 4001 + b'"}', 422),
-        (b"\xff\xfe", 422),
+        (b"\xff\xfe", 400),
+        (b"[1]", 400),
         (b"[" * 30_000, 400),
         (b" " * (LARGEST_BODY + 1), 413),
     ],
@@ -164,9 +167,33 @@ def test_what_cannot_be_read_is_refused(body: bytes, status: int) -> None:
     assert "Traceback" not in answer.text
 
 
-def test_a_form_from_another_site_is_not_read() -> None:
-    answer = client().post("/api/run", content=b'{"text": "a"}', headers={"content-type": "text/plain"})
-    assert answer.status_code == 422
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
+def test_a_body_that_another_site_can_send_without_asking_is_not_read(kind: str | None) -> None:
+    headers = {"content-type": kind} if kind else {}
+    for where in ("run", "translate", "search"):
+        answer = client().post(f"/api/{where}", content=b'{"text": "a"}', headers=headers)
+        assert answer.status_code == 415
+
+
+def test_a_question_needs_the_key_that_a_translation_needs(tmp_path: Path) -> None:
+    (tmp_path / "keys.txt").write_text("alice s3cret 20 15\n", encoding="utf-8")
+    on = TestClient(create_app("lesson", Settings(keys=tmp_path / "keys.txt", key_required=True)))
+    for name in ANSWERS:
+        refused = on.post(f"/api/{name}", json={"text": "hello"})
+        assert (refused.status_code, list(refused.json())) == (401, ["what"]), name
+        assert refused.headers["www-authenticate"] == "Bearer"
+        wrong = on.post(f"/api/{name}", json={"text": "hello"}, headers={"Authorization": "Bearer wrong"})
+        assert (wrong.status_code, wrong.json()) == (403, {"what": "Invalid API key"}), name
+    key = {"Authorization": "Bearer s3cret"}
+    assert on.post("/api/translate", json={"text": "hello"}, headers=key).json() == {"translation": "hola"}
+    long = on.post("/api/translate", json={"text": "hello hello world"}, headers=key)
+    assert (long.status_code, long.json()["what"]) == (400, "Invalid request: request (17) exceeds text limit (15)")
+    hello = {"q": "hello", "source": "en", "target": "es"}
+    assert on.post("/translate", json=hello, headers=key).status_code == 200
+    answers = [on.post("/api/translate", json={"text": "hello"}, headers=key).status_code for _ in range(20)]
+    assert answers[-1] == 429
+    assert on.post("/translate", json=hello, headers=key).status_code == 429
+    assert on.get("/api/models").status_code == on.get("/").status_code == 200  # the page can ask for a key
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:5000", ""])

@@ -23,6 +23,7 @@ from uvicorn.config import LOGGING_CONFIG
 
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.serve import views
+from vidrio.serve.access import Access
 from vidrio.serve.guards import guarded, limited, problem
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector
@@ -42,12 +43,12 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     service = Service(folders, Queue(threads=settings.threads, most=settings.queue))
     for pair in service.pairs[:1]:  # so that nobody waits for it
         service.translator(pair)
+    access = Access(settings, Keys(settings.keys) if settings.keys else None, RequestLimits())
     parts = Parts(
         settings=settings,
         service=service,
         detector=Detector(list(service.languages)),
-        keys=Keys(settings.keys) if settings.keys else None,
-        limits=RequestLimits(),
+        access=access,
     )
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None)
@@ -61,7 +62,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     if settings.page:
         looking = Looking(model)
         looking.loaded(looking.default)
-        app.include_router(views.router(looking), include_in_schema=False)
+        app.include_router(views.router(looking, access, service.queue), include_in_schema=False)
         app.add_api_route("/", lambda: FileResponse(PAGE / "index.html"), include_in_schema=False)
         if (PAGE / "assets").is_dir():
             app.mount("/assets", StaticFiles(directory=PAGE / "assets"))

@@ -25,8 +25,8 @@ from vidrio.documents.markdown import plan_markdown
 from vidrio.errors import VidrioError
 from vidrio.model.files import is_plain_file, write_atomically
 from vidrio.model.json_text import json_text
+from vidrio.serve.access import Access
 from vidrio.serve.guards import as_json, while_connected
-from vidrio.serve.keys import Key, Keys, RequestLimits
 from vidrio.serve.languages import Detected, Detector
 from vidrio.serve.requests import (
     Asked,
@@ -58,24 +58,12 @@ class Parts:
     settings: Settings
     service: Service
     detector: Detector
-    keys: Keys | None
-    limits: RequestLimits
+    access: Access
 
     def admit(self, request: Request, asked: Asked, requests: int = 1) -> int:
-        """How many characters whoever asks may send: a key, or an address. Refused if the key is none, or if it has
-        asked for too much."""
-        settings, secret = self.settings, asked.api_key
-        key = Key("", settings.req_limit, settings.char_limit)
-        if self.keys is not None:
-            found = self.keys.find(secret) if secret else None
-            if secret and found is None:
-                raise Refusal(403, "Invalid API key")
-            if found is None and settings.key_required:
-                raise Refusal(403, "Please contact the server operator to get an API key")
-            key = found or key
-        client = f"key {key.name}" if key.name else request.client.host if request.client else ""
-        self.limits.take(client, requests, key.req_limit)
-        return settings.char_limit if key.char_limit is None else key.char_limit
+        """The most characters that this request may have."""
+        key = self.access.admit(request, asked.api_key, requests)
+        return self.settings.char_limit if key.char_limit is None else key.char_limit
 
 
 def libre_router(parts: Parts) -> APIRouter:
@@ -121,7 +109,7 @@ def libre_router(parts: Parts) -> APIRouter:
         return {
             "charLimit": settings.char_limit,
             "frontendTimeout": 500,
-            "apiKeys": parts.keys is not None,
+            "apiKeys": parts.access.keys is not None,
             "keyRequired": settings.key_required,
             "suggestions": settings.suggestions is not None,
             "filesTranslation": settings.files is not None,

@@ -109,15 +109,27 @@ M = TypeVar("M", bound=Asked)
 
 async def read(model: type[M], request: Request) -> M:
     """A request's body, as JSON or as a form."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in FORMS:
+    if kind_of(request) in FORMS:
         form = await form_of(request)
         await form.close()
         return of_fields(model, form)
+    return of_fields(model, await json_of(request))
+
+
+async def json_of(request: Request) -> dict[str, Any]:
+    """A body that is a JSON object and says so: without asking the server first, a page of another site can send no
+    body of that type."""
+    if kind_of(request) != "application/json":
+        raise Refusal(415, "Send JSON, with Content-Type: application/json")
     data = _from_json(await request.body() or b"{}")
     if not isinstance(data, dict):
         raise Refusal(400, "Invalid JSON format")
-    return of_fields(model, data)
+    return data
+
+
+def kind_of(request: Request) -> str:
+    """The media type of a body, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def of_fields(model: type[M], fields: Mapping[str, Any]) -> M:
