@@ -1,9 +1,28 @@
 // Runs cases from standard input through the engine and writes the bits of all results to standard output: what
 // tests/engine_cases.py writes. So the engine is tried for processors that this Python does not run on, and under the
-// sanitizers of a compiler, which stop the program when it reads or writes where it may not.
-#include "engine.c"
-
+// sanitizers of a compiler, which stop the program when it reads or writes where it may not. With an argument, one of the
+// allocations of each case fails, and the program stops when the engine has not freed all others.
 #include <stdio.h>
+#include <stdlib.h>
+
+static long allocated, in_use, fails; // allocations of a case, those not freed, and the one that fails; 0: none
+
+static void *counted_malloc(size_t bytes) {
+  void *p = ++allocated == fails ? NULL : malloc(bytes);
+  in_use += p != NULL;
+  return p;
+}
+
+static void counted_free(void *p) {
+  in_use -= p != NULL;
+  free(p);
+}
+
+#define malloc counted_malloc
+#define free counted_free
+#include "engine.c"
+#undef malloc
+#undef free
 
 static void *get(size_t bytes) { // exactly as much as it takes, so that a sanitizer sees the first byte beyond
   void *to = malloc(bytes ? bytes : 1);
@@ -26,7 +45,7 @@ static void put_found(const Sentence *sentence, int32_t n_source) {
     for (int32_t t = 0; t < h->length; t++) {
       const Token *token = &hypothesis_tokens(h)[t];
       put_number(token->id), put(&token->log_prob, sizeof token->log_prob);
-      put(sentence_attention(sentence) + (size_t)token->looked * (size_t)n_source, (size_t)n_source * 4);
+      put(sentence_attention(sentence) + (size_t)token->row * (size_t)n_source, (size_t)n_source * 4);
     }
   }
 }
@@ -46,8 +65,9 @@ static void put_record(Record *record) {
 // What a pass has found, so many numbers, and all on the way.
 static void put_pass(float *found, size_t numbers, Record *record) {
   put_number(found != NULL);
-  if (found) put(found, numbers * 4), put_record(record);
-  let_go(found), record_free(record);
+  if (found) put(found, numbers * 4);
+  if (found && record) put_record(record);
+  release(found), record_free(record);
 }
 
 // All sentences of a case side by side, at most so many steps; then each by itself as a forced pass.
@@ -59,7 +79,7 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
     Options *options = get(sizeof *options);
     int32_t *ids[3], count[3];
     for (int k = 0; k < 3; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
-    sentences[i] = search_add(search, ids[0], count[0], options, ids[1], count[1], ids[2], count[2]);
+    sentences[i] = !search ? NULL : search_add(search, ids[0], count[0], options, ids[1], count[1], ids[2], count[2]);
     lengths[i] = count[0];
     put_number(sentences[i] != NULL);
     Record *record = record_new();
@@ -71,18 +91,22 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
     free(options);
     for (int k = 0; k < 3; k++) free(ids[k]);
   }
-  for (int32_t left = n; left && steps > 0; steps -= 3) left = search_run(search, 3);
-  for (int32_t i = 0; i < n; i++) {
+  int32_t left = search ? n : -1;
+  for (; left > 0 && steps > 0; steps -= 3) left = search_run(search, 3);
+  for (int32_t i = 0; i < n && left >= 0; i++) {
     if (sentences[i]) put_found(sentences[i], lengths[i]);
     if (i % 2 && sentences[i]) search_drop(search, sentences[i]);
   }
-  if (search_next(search)) search_drop(search, search_next(search));
+  if (search && search_next(search)) search_drop(search, search_next(search));
   search_free(search);
   free(sentences), free(lengths);
 }
 
-int main(void) {
-  for (int32_t more = get_number(); more; more = get_number()) {
+int main(int count, char **arguments) {
+  long cases = 0, failed = 0;
+  if (count > 1) srand((unsigned)atoi(arguments[1]));
+  for (int32_t more = get_number(); more; more = get_number(), cases++) {
+    allocated = 0, fails = count > 1 ? 1 + rand() % (1 << (1 + rand() % 13)) : 0;
     int32_t *sizes = get(N_SIZES * 4), n_tensors = get_number();
     Tensor *tensors = get((size_t)n_tensors * sizeof *tensors);
     int32_t n_bytes = get_number(), rows, steps, n;
@@ -101,6 +125,9 @@ int main(void) {
     }
     model_free(model);
     fflush(stdout);
+    failed += fails && allocated >= fails;
+    if (in_use) return 4;
   }
+  fprintf(stderr, "%ld of %ld cases ran out of memory\n", failed, cases);
   return 0;
 }

@@ -11,6 +11,7 @@ import pytest
 from small_models import random_sources, write_model
 from source import PACKAGE, REPOSITORY
 from vidrio.engine.engine import Engine
+from vidrio.errors import ConfigError
 from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import classify, stepper, translate_forced
@@ -158,6 +159,11 @@ def test_every_quantity_of_small_models(small: Both) -> None:
         {"beam": 1, "n_best": 3, "sampling": Sampling(temperature=0.7, seed=11)},
         {"beam": 1, "n_best": 2, "sampling": Sampling(top_k=5, seed=2**31 + 7)},
         {"beam": 1, "n_best": 2, "sampling": Sampling(top_p=0.6, temperature=1.5, seed=3)},
+        # Few tokens are allowed, and each once: hypotheses come to where none is left.
+        {"beam": 1, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (5, 6, 7))},
+        {"beam": 3, "n_best": 3, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (3, 5, 6))},
+        {"beam": 1, "n_best": 2, "no_repeat_ngram": 1, "suppressed": tuple(range(24)), "sampling": Sampling(seed=5)},
+        {"suppressed": tuple(range(27))},
     ],
     ids=lambda changes: ",".join(changes),
 )
@@ -167,6 +173,21 @@ def test_every_search_of_small_models(small: Both, changes: dict[str, object]) -
     options = replace(default_options(small.config), **{"max_length": 13, **changes})  # type: ignore[arg-type]
     sources = some_sources(small.config, 4)
     assert_same_hypotheses(small.engine.search(sources, options), small.search(sources, options))
+
+
+@pytest.mark.parametrize("wrong", [np.float32(3e38), np.float32(-3e38)])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_both_searches_refuse_a_model_that_computes_nan(tmp_path: Path, beam: int, wrong: np.float32) -> None:
+    """The products of such numbers are infinite, and their differences are NaN."""
+    config = write_model(tmp_path, norm="pre")
+    parameters = read_parameters(tmp_path)
+    parameters["dec.norm.gain"] = np.full_like(parameters["dec.norm.gain"], wrong)
+    write_parameters(tmp_path, parameters)
+    write_config(tmp_path, *read_config(tmp_path))
+    both, options = Both(tmp_path), Options(beam=beam, max_length=9)
+    for searches in (both.engine.search, both.search):
+        with pytest.raises(ConfigError, match="at step 0 the model computes NaN"), np.errstate(all="ignore"):
+            searches([[5, 6, config.special.end]], options)
 
 
 def test_every_quantity_of_the_packaged_models(packaged: tuple[Both, list[list[int]]]) -> None:

@@ -80,3 +80,14 @@ def test_many_damaged_models_and_questions(driver: Path, whole: list[bytes]) -> 
         rng = np.random.default_rng(first)
         run(driver, [damaged(whole[int(rng.integers(len(whole)))], rng) for _ in range(AT_ONCE)])
     print(f"{MANY:,} damaged cases from {FIRST:,}")
+
+
+def test_an_allocation_that_fails_ends_the_call_and_nothing_else(driver: Path, whole: list[bytes]) -> None:
+    """Every entry point returns an error, and what the call had allocated is freed."""
+    for seed in range(10):
+        command, cases = [driver, str(seed)], b"".join(whole) + bytes(4)
+        done = subprocess.run(command, input=cases, capture_output=True, check=False, timeout=600, env=LIMITS)
+        assert done.returncode == 0, f"seed {seed}: {done.returncode}\n{done.stderr.decode()[-3000:]}"
+        failed, cases_run = (int(word) for word in done.stderr.decode().split() if word.isdigit())
+        assert cases_run == len(whole)
+        assert failed > cases_run / 4

@@ -108,6 +108,15 @@ class Hypothesis(NamedTuple):
     attention: Any = None  # T × S: the last layer's cross-attention for each id, the mean over its heads
 
 
+def computes_nan(step: int) -> ConfigError:
+    """The error of both searches where no token can be chosen, because the logits are NaN or infinite."""
+    return ConfigError(
+        "no token can be chosen",
+        found=f"at step {step} the model computes NaN",
+        do="look where the first NaN comes from: vidrio check, or vidrio look --json",
+    )
+
+
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """By score; equals stay in the order in which they were found."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

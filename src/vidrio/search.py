@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vidrio.errors import ConfigError
-from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first
+from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, computes_nan
 from vidrio.model.exact import F, exp, in_lanes, log
 
 # One row for each prefix (all begin with the start token): logits of the next token.
@@ -163,17 +162,13 @@ def length_power(length: int, options: Options) -> float:
 def allowed(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
     """The logits of the next token, what is forbidden at −∞."""
     logits_V = np.array(row_V, dtype=F)
-    if np.isnan(logits_V).any():
-        raise ConfigError(
-            "no token can be chosen",
-            found=f"at step {len(ids)} the model computes NaN",
-            do="look where the first NaN comes from: vidrio check, or vidrio look --json",
-        )
     if options.no_repeat_ngram > 0:
         logits_V[list(repeating(ids, options.no_repeat_ngram))] = -np.inf
     logits_V[list(options.suppressed)] = -np.inf
     if len(ids) < options.min_length:
         logits_V[end] = -np.inf
+    if not (logits_V < np.inf).all():
+        raise computes_nan(len(ids))
     return logits_V
 
 

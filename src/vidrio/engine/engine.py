@@ -18,8 +18,8 @@ from typing import Any
 
 from vidrio.engine.library import Library, opener
 from vidrio.engine.weights import read_weights
-from vidrio.errors import ConfigError, InputError, ModelError
-from vidrio.hypothesis import Hypothesis, Options, Pair, Sampling
+from vidrio.errors import InputError, ModelError
+from vidrio.hypothesis import Hypothesis, Options, Pair, Sampling, computes_nan
 from vidrio.model.config import ModelConfig
 
 ROWS = 16  # hypotheses that go through the decoder together: with more, their keys and values leave the cache
@@ -51,11 +51,11 @@ def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
     weights = read_weights(folder, config)
     try:
         address = library.functions.model_load(*weights.arguments)
-        problem = library.read(library.functions.model_problem(), 80).partition(b"\0")[0].decode()
+        found = problem(library)
     except MemoryError as error:
-        address, problem = 0, f"no memory for {len(weights.data):,} bytes: {error}"
+        address, found = 0, f"no memory for {len(weights.data):,} bytes: {error}"
     if not address:
-        raise ModelError(f"the engine cannot use {folder}", found=problem, do="use an undamaged model folder")
+        raise ModelError(f"the engine cannot use {folder}", found=found, do="use an undamaged model folder")
     return Model(library, address, config)
 
 
@@ -160,12 +160,14 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
     most = min(call.share, (ROWS + WAITING) // (options.n_best if options.sampling else options.beam) or 1)
     address = functions.search_new(model.address, ROWS)
+    if not address:
+        raise MemoryError(problem(model.library))
     try:
         while not call.over:
             while len(begun) < most and (item := next(call.waiting, None)):
                 sentence = functions.search_add(address, *as_ids(item[1]), *given)
                 if not sentence:
-                    raise refusal(model.config, item[1], options.max_length)
+                    raise refusal(model, item[1], options.max_length)
                 begun[sentence] = item
             if not begun:
                 return
@@ -173,7 +175,8 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
                 from concurrent.futures import CancelledError
 
                 raise CancelledError
-            functions.search_run(address, STEPS)
+            if functions.search_run(address, STEPS) < 0:
+                raise MemoryError(problem(model.library))
             while sentence := functions.search_next(address):
                 place, source = begun.pop(sentence)
                 call.found[place] = hypotheses(model.library, sentence, source, options)
@@ -187,17 +190,13 @@ def hypotheses(library: Library, sentence: int, source: Sequence[int], options: 
     found, width = list[Hypothesis](), 4 * len(source)
     while address := library.functions.sentence_found(sentence, len(found)):
         length, ended, log_prob, score = FOUND.unpack(library.read(address, FOUND.size))
-        if not ended and length < options.max_length:
-            raise ConfigError(
-                "no token is left to choose from",
-                found="all tokens are forbidden at some step, or the model computes NaN",
-                do="allow more: fewer suppressed tokens, a larger or no no_repeat_ngram",
-            )
+        if ended < 0:
+            raise computes_nan(length)
         tokens = library.read(library.functions.hypothesis_tokens(address), TOKEN.size * length)
-        ids, looked, log_probs = zip(*TOKEN.iter_unpack(tokens), strict=True)
-        ids, looked = ids[: length - ended], looked[: length - ended]
-        rows = library.read(library.functions.sentence_attention(sentence), width * (1 + max(looked, default=-1)))
-        attention = b"".join(rows[width * row : width * (row + 1)] for row in looked)
+        ids, places, log_probs = zip(*TOKEN.iter_unpack(tokens), strict=True)
+        ids, places = ids[: length - ended], places[: length - ended]
+        rows = library.read(library.functions.sentence_attention(sentence), width * (1 + max(places, default=-1)))
+        attention = b"".join(rows[width * row : width * (row + 1)] for row in places)
         shown = memoryview(attention).cast("f", (len(ids), len(source))) if attention else None
         found.append(Hypothesis(ids, log_prob, score, log_probs, bool(ended), shown))
     return found
@@ -215,7 +214,7 @@ def forced(model: Model, source: Sequence[int], target: Sequence[int], record: i
     """The log-probabilities of a target and of the end token after it. `record` gets all quantities of the pass."""
     found = model.library.functions.forced(model.address, record, *as_ids(source), *as_ids(target))
     if not found:
-        raise refusal(model.config, source, len(target) + 1)
+        raise refusal(model, source, len(target) + 1)
     return numbers(model.library, found, len(target) + 1)
 
 
@@ -223,7 +222,7 @@ def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float
     """The probabilities of a classifier's classes."""
     found = model.library.functions.classify(model.address, record, *as_ids(source))
     if not found:
-        raise refusal(model.config, source, 0)
+        raise refusal(model, source, 0)
     return numbers(model.library, found, model.config.n_classes)
 
 
@@ -265,12 +264,20 @@ def as_ids(ids: Sequence[int]) -> tuple[bytes, int]:
 def numbers(library: Library, address: int, count: int) -> list[float]:
     """So many float32 numbers, which the library may forget then."""
     values = list(struct.unpack(f"<{count}f", library.read(address, 4 * count)))
-    library.functions.let_go(address)
+    library.functions.release(address)
     return values
 
 
-def refusal(config: ModelConfig, source: Sequence[int], to_write: int) -> InputError:
-    """Why the library cannot be asked this."""
+def problem(library: Library) -> str:
+    """Why this thread's last call failed; empty if it was refused."""
+    return library.read(library.functions.model_problem(), 80).partition(b"\0")[0].decode()
+
+
+def refusal(model: Model, source: Sequence[int], to_write: int) -> InputError | MemoryError:
+    """Why the library returned nothing."""
+    if why := problem(model.library):
+        return MemoryError(why)
+    config = model.config
     if max(len(source), to_write) > config.max_positions:
         return InputError(
             "the text is longer than the model's positions",

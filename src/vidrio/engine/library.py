@@ -32,7 +32,7 @@ FUNCTIONS = {
     **{"search_new": "p:pi", "search_add": "p:ppippipi", "search_run": "i:pi", "search_next": "p:p"},
     **{"search_drop": ":pp", "search_free": ":p"},
     **{"sentence_found": "p:pi", "hypothesis_tokens": "p:p", "sentence_attention": "p:p"},
-    **{"forced": "p:pppipi", "classify": "p:pppi", "let_go": ":p"},
+    **{"forced": "p:pppipi", "classify": "p:pppi", "release": ":p"},
     **{"record_new": "p:", "record_quantities": "p:p", "record_count": "i:p", "record_free": ":p"},
 }
 TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}

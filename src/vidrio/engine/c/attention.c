@@ -10,19 +10,19 @@ typedef struct { int32_t users; float *keys, *values; } Page; // [E][16], [16][E
 typedef struct { Page **pages; int32_t length, room; } KVCache; // of one attention of one sentence, or hypothesis
 
 static Page *page_new(int32_t width) {
-  Page *page = take(64 + (2 * PAGE * (size_t)width + LANES) * sizeof(float)); // a tile reads on after the last value
+  Page *page = allocate(2 * PAGE * (uint64_t)width + 2 * LANES, sizeof(float)); // a tile reads on after the last value
   *page = (Page){1, (float *)page + LANES, (float *)page + LANES + PAGE * (size_t)width};
   return page;
 }
 
 static void page_drop(Page *page) {
-  if (!--page->users) let_go(page);
+  if (!--page->users) release(page);
 }
 
 // The keys and values of one more row.
 static void cache_add(KVCache *cache, int32_t width, const float *key, const float *value) {
   int32_t n = cache->length / PAGE, at = cache->length++ % PAGE;
-  cache->pages = with_room(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
+  cache->pages = grow(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
   Page *page = cache->pages[n];
   if (!at || page->users > 1) {
     cache->pages[n] = page_new(width);
@@ -35,12 +35,12 @@ static void cache_add(KVCache *cache, int32_t width, const float *key, const flo
 
 static KVCache cache_share(const KVCache *cache) {
   for (int32_t p = 0; p * PAGE < cache->length; p++) cache->pages[p]->users++;
-  return (KVCache){copy_of(cache->pages, (size_t)cache->room * sizeof *cache->pages), cache->length, cache->room};
+  return (KVCache){copy_of(cache->pages, (uint64_t)cache->room, sizeof *cache->pages), cache->length, cache->room};
 }
 
 static void cache_drop(KVCache *cache) {
   for (int32_t p = 0; p * PAGE < cache->length; p++) page_drop(cache->pages[p]);
-  let_go(cache->pages);
+  release(cache->pages);
   *cache = (KVCache){0};
 }
 
@@ -49,36 +49,36 @@ typedef struct {
   const int32_t *ids;
   int32_t count;
   KVCache *self, *cross; // keys and values of each layer: of the tokens so far, and of what was read
-  float *looked;         // gets a row of attention for each token: the mean of the last layer's heads; or NULL
+  float *attention;      // gets a row of attention for each token: the mean of the last layer's heads; or NULL
   int32_t first;
 } Group;
 
-// Rows that ask side by side: some rows of one head, which read the same keys and values, or all heads of one row.
-// `stride` is from one to the next among the queries, `step` among the columns of keys and values.
-typedef struct { int32_t count, stride, step; } Asking;
+// Queries that are computed together: some rows of one head, which read the same keys and values, or all heads of one row.
+// `stride` is the distance from one to the next among the queries, `step` among the columns of keys and values.
+typedef struct { int32_t count, stride, step; } QueryBlock;
 
 // scores = Q K^T; `at` is the first column of the first one's head.
-static void scores(const float *q, Asking rows, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
+static void scores(const float *q, QueryBlock rows, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
   memset(s, 0, (size_t)rows.count * (size_t)padded * sizeof *s);
   for (int32_t p = 0; p * PAGE < cache->length; p++)
     add_product(q + at, rows.stride, rows.count, cache->pages[p]->keys + (size_t)at * PAGE, rows.step * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
 }
 
 // weights V, into the columns of the concatenation, which has `all` of them.
-static void mix(const float *w, Asking rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t all) {
+static void mix(const float *w, QueryBlock rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t all) {
   for (int32_t r = 0; r < rows.count; r++) memset(y + (size_t)r * (size_t)rows.stride + at, 0, (size_t)width * sizeof *y);
   for (int32_t p = 0, left = cache->length; left > 0; p++, left -= PAGE)
     add_product(w + p * PAGE, padded, rows.count, cache->pages[p]->values + at, rows.step, all, left < PAGE ? left : PAGE, y + at, rows.stride, width);
 }
 
 // softmax(Q K^T / sqrt(K)) V of each head by itself. Eq. 1. Causal: a row of the group sees its own key and those before it.
-static void attend(const Model *m, const Group *g, const KVCache *cache, int is_causal, float *looked, const float *Q, float *s, float *concat,
+static void attend(const Model *m, const Group *g, const KVCache *cache, int is_causal, float *attention, const float *Q, float *s, float *concat,
                    Record *record) {
   int32_t heads = m->size[N_HEADS], width = m->size[D_HEAD], all = heads * width, keys = cache->length, padded = in_lanes(keys);
   int32_t is_one = g->count == 1 && !record, at_once = record ? g->count : ROWS_AT_ONCE;
   for (int32_t first = 0; first < g->count; first += at_once) {
-    Asking rows = {g->count - first < at_once ? g->count - first : at_once, all, 0};
-    if (is_one) rows = (Asking){heads, width, width};
+    QueryBlock rows = {g->count - first < at_once ? g->count - first : at_once, all, 0};
+    if (is_one) rows = (QueryBlock){heads, width, width};
     size_t before = (size_t)(g->first + first) * (size_t)all;
     for (int32_t h = 0; h < heads; h += is_one ? heads : 1) {
       scores(Q + before, rows, cache, h * width, width, s, padded);
@@ -90,9 +90,9 @@ static void attend(const Model *m, const Group *g, const KVCache *cache, int is_
       if (is_causal) tap(record, "masked", "", h, s, rows.count, keys, padded);
       for (int32_t l = 0; l < rows.count; l++) softmax(s + (size_t)l * (size_t)padded, padded);
       tap(record, "weights", "", h, s, rows.count, keys, padded);
-      for (int32_t l = 0; looked && l < rows.count; l++)
+      for (int32_t l = 0; attention && l < rows.count; l++)
         for (int32_t k = 0, head = is_one ? l : h; k < keys; k++) {
-          float *mean = looked + (size_t)(is_one ? 0 : first + l) * (size_t)keys + k, total = s[(size_t)l * (size_t)padded + (size_t)k] + (head ? *mean : 0);
+          float *mean = attention + (size_t)(is_one ? 0 : first + l) * (size_t)keys + k, total = s[(size_t)l * (size_t)padded + (size_t)k] + (head ? *mean : 0);
           *mean = head == heads - 1 ? total / (float)heads : total;
         }
       mix(s, rows, padded, cache, h * width, width, concat + before, all);

@@ -3,6 +3,9 @@
 #include "engine.h"
 
 #include <math.h>
+#ifndef __wasm__
+#include <setjmp.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,18 @@
 // One sentence with a given translation: thanks to the causal mask one pass over all its rows computes what the decoder
-// computes step by step, to the last bit. Whoever looks gets every quantity of it.
+// computes step by step, to the last bit. A Record gets every quantity of it.
 
-// log p of each target token and of the end token after them. NULL: refused.
+// log p of each target token and of the end token after them. NULL: refused, or no memory is left.
 float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target) {
+  *problem = 0;
   if (!can_translate(m, source, n_source, target, n_target)) return NULL;
   int32_t rows = n_target + 1, layers = m->size[N_DECODER_LAYERS], width = logits_width(m);
   Pass pass = pass_new(m, record), *p = &pass;
-  KVCache *caches = need(2 * (size_t)layers * sizeof *caches);
-  int32_t *ids = need((size_t)rows * sizeof *ids);
-  float *some = need((size_t)rows * (size_t)width * sizeof *some);
-  float *log_probs = need((size_t)rows * sizeof *log_probs);
+  KVCache *caches = new_owner(2 * (size_t)layers * sizeof *caches);
+  if (!caches) return NULL;
+  if (RAN_OUT) return release_all(caches), NULL;
+  int32_t *ids = allocate_zeroed((uint64_t)rows, sizeof *ids);
+  float *some = allocate_zeroed((uint64_t)rows * (uint64_t)width, sizeof *some);
+  float *log_probs = allocate_zeroed((uint64_t)rows, sizeof *log_probs);
   ids[0] = m->size[START];
   if (n_target) memcpy(ids + 1, target, (size_t)n_target * sizeof *ids);
   Group read = {.ids = source, .count = n_source, .cross = caches + layers};
@@ -24,18 +27,22 @@ float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_s
     if (record) softmax(row, width);
   }
   tap(record, "prob", "", -1, some, rows, m->out.out, width);
-  for (int32_t l = 0; l < 2 * layers; l++) cache_drop(&caches[l]);
-  make_room(p, 0, 0);
-  let_go(caches), let_go(ids), let_go(some);
+  unlink_block(block_of(log_probs)); // the host's, which releases it
+  release_all(caches);
   return log_probs;
 }
 
-// Encoder only: the mean row of the memory, and a linear layer on top -> probabilities of the classes. NULL: refused.
+// Encoder only: the mean row of the memory, and a linear layer on top -> probabilities of the classes. NULL: refused, or no memory
+// is left.
 float *classify(const Model *m, Record *record, const int32_t *source, int32_t n_source) {
   const int32_t *c = m->size, d = c[D_MODEL], width = logits_width(m);
+  *problem = 0;
   if (has_decoder(m) || n_source < 1 || n_source > c[MAX_POSITIONS] || !are_tokens(source, n_source, c[SOURCE_VOCABULARY])) return NULL;
   Pass pass = pass_new(m, record), *p = &pass;
-  float *pooled = need((size_t)d * sizeof *pooled), *some = need((size_t)width * sizeof *some);
+  float *pooled = new_owner((size_t)d * sizeof *pooled);
+  if (!pooled) return NULL;
+  if (RAN_OUT) return release_all(pooled), NULL;
+  float *some = allocate_zeroed((uint64_t)width, sizeof *some);
   encode(p, &(Group){.ids = source, .count = n_source}, 1);
   for (int32_t r = 0; r < n_source; r++)
     for (int32_t i = 0; i < d; i++) pooled[i] = pooled[i] + p->x[(size_t)r * (size_t)d + (size_t)i];
@@ -45,7 +52,7 @@ float *classify(const Model *m, Record *record, const int32_t *source, int32_t n
   logits(p, pooled, 1, some);
   softmax(some, width);
   tap(record, "prob", "", -1, some, 1, m->out.out, width);
-  make_room(p, 0, 0);
-  let_go(pooled);
+  unlink_block(block_of(some)); // the host's
+  release_all(pooled);
   return some;
 }

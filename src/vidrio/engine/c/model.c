@@ -1,5 +1,5 @@
 // A model made ready to run: its parameters, in the order of model/parameters.py, packed for products. Everything that a
-// file says is held to its limits here, before memory is taken and before anything else reads it.
+// file says is held to its limits here, before memory is allocated and before anything else reads it.
 
 typedef struct { const float *gain, *bias; } Norm;
 typedef struct { Matrix Q, K, V, O; Norm norm; } Attention;
@@ -12,72 +12,112 @@ typedef struct Model {
   float embedding_scale, score_divisor, epsilon;
   Stack encoder, decoder; // tables of embeddings have a column for each token
   Matrix out;             // the decoder's table where they are tied (§3.4)
-  struct Piece { struct Piece *next; } *memory;
 } Model;
 
 static _Thread_local char problem[80];
-const char *model_problem(void) { return problem; } // why this thread's last model_load returned NULL
+const char *model_problem(void) { return problem; } // why this thread's last call failed; empty: it did not, or was refused
+
+static int refuse(const char *why) {
+  if (!*problem) snprintf(problem, sizeof problem, "%s", why);
+  return 0;
+}
 
 // --- memory -----------------------------------------------------------------------------------------------------------
 
-// Memory at an address that vectors like, and 64 bytes more of it; what malloc gave is noted before it. There is no going on
-// without memory: the host sees a trap, nothing is corrupted.
-static void *take(size_t bytes) {
-  uint8_t *given = malloc(bytes + 192);
-  if (!given) __builtin_trap();
-  void **p = (void **)(((uintptr_t)given + 127) / 64 * 64);
-  p[-1] = given;
-  return p;
+// Every allocation has an owner (a model, a search, a record, or one call) and is freed with it, so that a call that runs
+// out of memory leaves nothing behind. It is aligned to 64 bytes and followed by 64 more, which vectors may read and
+// overwrite. The Block in front of it links it to the others of its owner.
+typedef struct Block { struct Block *next, *previous; void *given; } Block; // `given` by malloc
+
+static _Thread_local void *owner; // of what this thread allocates; NULL: each allocation owns itself
+
+// A function that the host calls sets the owner and says what happens when memory runs out: `if (RAN_OUT) return NULL;`.
+// WebAssembly has no longjmp: it traps, and the host drops the instance.
+#ifdef __wasm__
+#define RAN_OUT 0
+_Noreturn static void run_out(void) { __builtin_trap(); }
+#else
+#define RAN_OUT setjmp(ran_out)
+static _Thread_local jmp_buf ran_out;
+_Noreturn static void run_out(void) {
+  refuse("no memory is left");
+  longjmp(ran_out, 1);
+}
+#endif
+
+static Block *block_of(void *p) { return (Block *)((uint8_t *)p - 64); }
+
+static void unlink_block(Block *block) {
+  block->previous->next = block->next;
+  block->next->previous = block->previous;
+  block->next = block->previous = block;
 }
 
-static void *need(size_t bytes) { return memset(take(bytes), 0, bytes + 64); }
-
-void let_go(void *p) {
-  if (p) free(((void **)p)[-1]);
+// The size is computed in 64 bits, also where pointers have 32.
+static void *allocate(uint64_t count, uint64_t size) {
+  uint64_t bytes = count * size + 192;
+  uint8_t *given = bytes <= SIZE_MAX / 2 ? malloc((size_t)bytes) : NULL;
+  if (!given) run_out();
+  Block *block = (Block *)(((uintptr_t)given + 63) / 64 * 64);
+  *block = (Block){block, block, given};
+  if (!owner) return (uint8_t *)block + 64;
+  Block *first = block_of(owner);
+  block->next = first->next, block->previous = first;
+  first->next->previous = block, first->next = block;
+  return (uint8_t *)block + 64;
 }
 
-// A list with room for n: where that is more than it has, one of at least twice the room.
-static void *with_room(void *list, int32_t n, int32_t *room, size_t size) {
+static void *allocate_zeroed(uint64_t count, uint64_t size) {
+  void *p = allocate(count, size);
+  return memset(p, 0, (size_t)(count * size) + 64);
+}
+
+void release(void *p) {
+  if (!p) return;
+  unlink_block(block_of(p));
+  free(block_of(p)->given);
+}
+
+static void release_owned(void *p) {
+  for (Block *own = block_of(p); own->next != own;) release((uint8_t *)own->next + 64);
+}
+
+static void release_all(void *p) {
+  if (p) release_owned(p);
+  release(p);
+}
+
+// An owner, zeroed, to which belongs what this thread allocates from now on; NULL if there is no memory for it.
+static void *new_owner(size_t bytes) {
+  *problem = 0, owner = NULL;
+  if (RAN_OUT) return NULL;
+  return owner = allocate_zeroed(1, bytes);
+}
+
+// A list with room for n items; if it is too small, a larger one, of at least twice the room.
+static void *grow(void *list, int64_t n, int32_t *room, size_t size) {
   if (n <= *room) return list;
-  int32_t before = *room;
-  *room = n > 2 * before ? n : 2 * before;
-  void *grown = take((size_t)*room * size);
-  if (before) memcpy(grown, list, (size_t)before * size);
-  let_go(list);
+  if (n > INT32_MAX) run_out();
+  int64_t twice = 2 * (int64_t)*room, more = n > twice ? n : twice < INT32_MAX ? twice : INT32_MAX;
+  void *grown = allocate((uint64_t)more, size);
+  if (*room) memcpy(grown, list, (size_t)*room * size);
+  release(list);
+  *room = (int32_t)more;
   return grown;
 }
 
-static void *copy_of(const void *from, size_t bytes) {
-  void *to = take(bytes);
-  return bytes ? memcpy(to, from, bytes) : to;
+static void *copy_of(const void *from, uint64_t count, size_t size) {
+  void *to = allocate(count, size);
+  return count ? memcpy(to, from, (size_t)count * size) : to;
 }
 
-// Memory that lives as long as the model.
-static void *of_model(Model *m, size_t bytes) {
-  struct Piece *piece = need(bytes + 64);
-  piece->next = m->memory;
-  m->memory = piece;
-  return (uint8_t *)piece + 64;
-}
-
-void model_free(Model *m) {
-  for (struct Piece *piece = m ? m->memory : NULL, *next; piece; piece = next) {
-    next = piece->next;
-    let_go(piece);
-  }
-  let_go(m);
-}
+void model_free(Model *m) { release_all(m); }
 
 // --- reading ----------------------------------------------------------------------------------------------------------
 
 typedef struct { Model *model; const Tensor *tensors; const uint8_t *data; int64_t n_bytes, packed; int32_t n_tensors, next; } Reader;
 
 enum { FLOAT32, INT8 };
-
-static int refuse(const char *why) {
-  if (!*problem) snprintf(problem, sizeof problem, "%s", why);
-  return 0;
-}
 
 // The next tensor, if the file holds as many numbers for it; integers need a scale for each of `scales` columns.
 static const Tensor *next_tensor(Reader *r, int64_t numbers, int64_t scales) {
@@ -95,7 +135,7 @@ static const Tensor *next_tensor(Reader *r, int64_t numbers, int64_t scales) {
 static const float *read_vector(Reader *r, int32_t n) {
   const Tensor *t = next_tensor(r, n, 0);
   if (!t) return NULL;
-  float *values = of_model(r->model, (size_t)in_lanes(n) * sizeof *values);
+  float *values = allocate_zeroed((uint64_t)in_lanes(n), sizeof *values);
   return memcpy(values, r->data + t->offset, (size_t)n * sizeof *values);
 }
 
@@ -110,7 +150,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   Matrix W = {.in = in, .out = out, .depth = (in + GROUP - 1) / GROUP * GROUP, .blocks = (out + COLUMNS - 1) / COLUMNS};
   const Tensor *t = next_tensor(r, (int64_t)in * out, out);
   if (!t) return W;
-  size_t columns = (size_t)W.blocks * COLUMNS, block_size = (size_t)W.depth * COLUMNS;
+  uint64_t columns = (uint64_t)W.blocks * COLUMNS, block_size = (uint64_t)W.depth * COLUMNS;
   int is_whole = r->model->size[WHOLE_NUMBERS], is_stored_whole = t->type == INT8;
   // Narrow matrices are filled up; a file of nothing else shall not take many times its size.
   r->packed += (int64_t)columns * W.depth * (is_whole ? 1 : 4);
@@ -118,11 +158,11 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   const uint8_t *stored = r->data + t->offset;
   int keep = is_whole && is_stored_whole; // integers of at most 63 are taken as they are
   for (int64_t n = 0; keep && n < (int64_t)in * out; n++) keep = abs((int8_t)stored[n]) <= MOST_WEIGHT;
-  W.scale = of_model(r->model, columns * sizeof *W.scale);
+  W.scale = allocate_zeroed(columns, sizeof *W.scale);
   if (is_stored_whole) memcpy(W.scale, r->data + t->scale, (size_t)out * sizeof *W.scale);
-  if (is_whole) W.whole = of_model(r->model, columns * (size_t)W.depth);
-  else W.values = of_model(r->model, columns * (size_t)W.depth * sizeof *W.values);
-  float *values = is_whole ? need(block_size * sizeof *values) : W.values;
+  if (is_whole) W.whole = allocate_zeroed(columns, (uint64_t)W.depth);
+  else W.values = allocate_zeroed(columns * (uint64_t)W.depth, sizeof *W.values);
+  float *values = is_whole ? allocate_zeroed(block_size, sizeof *values) : W.values;
   for (int32_t first = 0; first < out; first += COLUMNS, values += is_whole ? 0 : block_size) {
     int32_t n = out - first < COLUMNS ? out - first : COLUMNS;
     Lanes scale = load(W.scale + first), most = {0};
@@ -151,7 +191,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
     for (int c = 0; c < COLUMNS; c++)
       if (!fits[c]) refuse("a parameter is not a finite number, or its scale vanishes");
   }
-  if (is_whole) let_go(values);
+  if (is_whole) release(values);
   if (has_bias) W.bias = read_vector(r, out);
   return W;
 }
@@ -169,7 +209,7 @@ static Attention read_attention(Reader *r) {
 
 static void read_layers(Reader *r, Stack *stack, int32_t n_layers, int has_cross) {
   int32_t d = r->model->size[D_MODEL], f = r->model->size[D_FF];
-  stack->layers = of_model(r->model, (size_t)n_layers * sizeof(Layer));
+  stack->layers = allocate_zeroed((uint64_t)n_layers, sizeof(Layer));
   for (Layer *layer = stack->layers; layer < stack->layers + n_layers && !*problem; layer++) {
     layer->self = read_attention(r);
     if (has_cross) layer->cross = read_attention(r);
@@ -185,7 +225,7 @@ static const float *read_positions(Reader *r) {
   int64_t numbers = (int64_t)c[MAX_POSITIONS] * c[D_MODEL];
   if (numbers > (c[POSITIONS] == 3 ? INT32_MAX / 4 : 1 << 23)) return refuse("the table of positions is too large"), NULL;
   if (c[POSITIONS] == 3) return read_vector(r, (int32_t)numbers);
-  float *table = of_model(r->model, (size_t)numbers * sizeof *table);
+  float *table = allocate_zeroed((uint64_t)numbers, sizeof *table);
   if (c[POSITIONS] < 3) sinusoidal(c[POSITIONS], c[MAX_POSITIONS], c[D_MODEL], table);
   return table;
 }
@@ -211,9 +251,10 @@ static int check_sizes(const int32_t *c) {
 }
 
 Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors, const uint8_t *data, size_t n_bytes) {
-  *problem = 0;
-  if (!check_sizes(sizes)) return NULL;
-  Model *m = need(sizeof *m);
+  Model *m = new_owner(sizeof *m);
+  if (!m) return NULL;
+  if (RAN_OUT) return model_free(m), NULL;
+  if (!check_sizes(sizes)) return model_free(m), NULL;
   Reader *r = &(Reader){.model = m, .tensors = tensors, .n_tensors = n_tensors, .data = data, .n_bytes = (int64_t)n_bytes};
   memcpy(m->size, sizes, sizeof m->size);
   const int32_t *c = m->size, d = c[D_MODEL], words = c[TARGET_VOCABULARY];

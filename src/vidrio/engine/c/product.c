@@ -106,7 +106,7 @@ ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t
 }
 
 // Some rows times all blocks, `wide` of them at a time and the last few one by one. The last block comes first and rows in
-// order, so that what it writes beyond its row is overwritten by the next row, or lies behind the last one (`take`).
+// order, so that what it writes beyond its row is overwritten by the next row, or lies behind the last one (`allocate`).
 ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const Rows *x, int32_t row, int32_t end, float *y, size_t stride,
                         float *product) {
   int32_t together = W->blocks - W->blocks % wide;

@@ -1,5 +1,5 @@
-// Somebody looks: every quantity of a pass, copied under its address (enc.0.self.Q.h1) as the engine has it in memory.
-// Nobody looking is a NULL, and costs a branch.
+// Tracing: every quantity of a pass is copied under its address (enc.0.self.Q.h1). A Record of NULL turns it off and costs
+// one branch.
 
 typedef struct { char address[64]; int32_t rows, columns; float values[]; } Quantity; // no columns: a vector
 
@@ -24,9 +24,11 @@ static void tap(Record *record, const char *name, const char *aspect, int32_t he
   if (!record) return;
   int32_t width = columns ? columns : 1, before = record->count;
   int64_t numbers = before + HEADER + (int64_t)rows * width;
-  if (numbers > INT32_MAX) __builtin_trap(); // as where no memory is left
+  void *of_call = owner;
+  owner = record; // it outlives the call, also one that runs out of memory
+  record->quantities = grow(record->quantities, numbers, &record->room, sizeof(float));
   record->count = (int32_t)numbers;
-  record->quantities = with_room(record->quantities, record->count, &record->room, sizeof(float));
+  owner = of_call;
   Quantity *q = memset(record->quantities + before, 0, sizeof *q);
   int end = snprintf(q->address, sizeof q->address, "%s%s%s%s", record->place, *record->place ? "." : "", name, aspect);
   if (head >= 0) snprintf(q->address + end, sizeof q->address - (size_t)end, ".h%d", head);
@@ -35,10 +37,7 @@ static void tap(Record *record, const char *name, const char *aspect, int32_t he
 }
 
 // For the host, which reads all of it at once.
-Record *record_new(void) { return need(sizeof(Record)); }
+Record *record_new(void) { return new_owner(sizeof(Record)); }
 const float *record_quantities(const Record *r) { return r->quantities; }
 int32_t record_count(const Record *r) { return r->count; }
-void record_free(Record *r) {
-  let_go(r->quantities);
-  let_go(r);
-}
+void record_free(Record *r) { release_all(r); }

@@ -6,7 +6,9 @@ enum {
   ADMITTED = 512 // source tokens that are encoded together, but at least one sentence
 };
 
-typedef struct { int32_t id, looked; float log_prob; } Token; // `looked`: its row in the sentence's attention
+typedef struct { int32_t id, row; float log_prob; } Token; // `row`: in the sentence's attention
+
+enum { CUT, ENDED, NOT_A_NUMBER = -1 }; // how a hypothesis ends; the last: where the model computes NaN
 
 typedef struct {
   int32_t length, ended;
@@ -25,7 +27,7 @@ typedef struct {
   int32_t n_alive, n_finished, best_ended;
   float *attention; // a row of n_source for each token that a hypothesis had to choose
   int32_t attention_rows, attention_room;
-  int32_t looked, apart; // of this step: the row of the first hypothesis' choice, and how far apart theirs are
+  int32_t first_row, row_stride; // of this step: the row of the first hypothesis' choice, and the distance to the next one's
 } Sentence;
 
 typedef struct {
@@ -45,23 +47,23 @@ typedef struct { int32_t hypothesis, token; float log_prob; double total; } Cand
 // The same, and a token more (or NULL); `layers` > 0: it goes on from the same keys and values.
 static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last, int32_t layers) {
   Hypothesis h = *from;
-  h.tokens = copy_of(from->tokens, (size_t)s->options.max_length * sizeof(Token));
-  h.self = layers ? need((size_t)layers * sizeof *h.self) : NULL;
+  h.tokens = copy_of(from->tokens, (uint64_t)s->options.max_length, sizeof(Token));
+  h.self = layers ? allocate_zeroed((uint64_t)layers, sizeof *h.self) : NULL;
   for (int32_t l = 0; l < layers; l++) h.self[l] = cache_share(&from->self[l]);
   if (!last) return h;
-  h.tokens[h.length++] = (Token){last->token, s->looked + last->hypothesis * s->apart, last->log_prob};
+  h.tokens[h.length++] = (Token){last->token, s->first_row + last->hypothesis * s->row_stride, last->log_prob};
   h.total = last->total;
   return h;
 }
 
 static void drop_caches(const Pass *p, KVCache *layers) {
   for (int32_t l = 0; layers && l < p->m->size[N_DECODER_LAYERS]; l++) cache_drop(&layers[l]);
-  let_go(layers);
+  release(layers);
 }
 
 static void hypothesis_drop(const Pass *p, Hypothesis *h) {
   drop_caches(p, h->self);
-  let_go(h->tokens);
+  release(h->tokens);
 }
 
 // --- what may be chosen -----------------------------------------------------------------------------------------------
@@ -114,7 +116,7 @@ static int likelier(const void *a, const void *b) {
 
 // One token at random, after temperature, top-k and top-p, in this order. Without the two the order is that of the ids.
 static int32_t draw(const Options *o, const float *row, int32_t width, float most, uint64_t *state) {
-  Chance *chances = need((size_t)width * sizeof *chances);
+  Chance *chances = allocate_zeroed((uint64_t)width, sizeof *chances);
   float total = 0, likeliest = 0, sum = 0;
   int32_t n = 0, kept = 0, chosen = -1;
   Lanes p = {0};
@@ -129,7 +131,7 @@ static int32_t draw(const Options *o, const float *row, int32_t width, float mos
   while (kept < n && (!is_truncated || !kept || likeliest < o->top_p * total)) likeliest = likeliest + chances[kept++].p;
   float u = random_number(state) * likeliest;
   for (int32_t i = 0; i < kept && !(sum > u); i++) sum = sum + chances[i].p, chosen = chances[i].token;
-  let_go(chances);
+  release(chances);
   return chosen;
 }
 
@@ -152,25 +154,43 @@ static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candi
 
 // The chosen ones are the sentence's hypotheses from now on.
 static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n) {
-  Hypothesis *next = need((size_t)n * sizeof *next);
+  Hypothesis *next = allocate_zeroed((uint64_t)n, sizeof *next);
   for (int32_t i = 0; i < n; i++) next[i] = extended(s, &s->alive[chosen[i].hypothesis], &chosen[i], p->m->size[N_DECODER_LAYERS]);
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
-  let_go(s->alive);
+  release(s->alive);
   s->alive = next, s->n_alive = n;
+}
+
+// Where the model computes NaN nothing can be chosen: the hypothesis at which it does is all that the sentence finds.
+static int32_t give_up(const Pass *p, Sentence *s, const Hypothesis *h) {
+  while (s->n_finished) hypothesis_drop(p, &s->finished[--s->n_finished]);
+  finish(p->m, s, h, NULL);
+  s->finished[0].ended = NOT_A_NUMBER;
+  go_on(p, s, NULL, 0);
+  return 0;
+}
+
+static int has_nan(const float *row, int32_t width) {
+  int32_t v = 0;
+  while (v < width && row[v] == row[v]) v++;
+  return v < width;
 }
 
 // The 2 * beam best continuations of all hypotheses, or a draw of each; best first, equals by hypothesis, then by rank
 // within it.
-static int32_t find_candidates(const Model *m, Sentence *s, float *row, Candidate *found) {
+static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate *found) {
+  const Model *m = p->m;
   const Options *o = &s->options;
   int32_t width = logits_width(m), most = o->sampling ? o->n_best : o->beam == 1 ? 1 : 2 * o->beam, n = 0, places[2 * MOST_BEAM];
   for (int32_t i = 0; i < s->n_alive; i++, row += width) {
     Hypothesis *h = &s->alive[i];
     restrict_row(m, s, h, row);
     int32_t count = best_places(row, width, o->sampling ? 1 : most, places);
+    if (!count && has_nan(row, width)) return give_up(p, s, h);
     if (!count) finish(m, s, h, NULL);
     if (!count) continue;
-    float top = row[places[0]], log_total = log_(exp_sum(row, width, top, NULL));
+    float top = row[places[0]], total = exp_sum(row, width, top, NULL), log_total = log_(total);
+    if (total != total) return give_up(p, s, h); // a logit is NaN or infinite
     if (o->sampling) places[0] = draw(o, row, width, top, &h->random);
     for (int32_t k = 0; k < count; k++) {
       float log_prob = (row[places[k]] - top) - log_total;
@@ -189,7 +209,7 @@ static int32_t find_candidates(const Model *m, Sentence *s, float *row, Candidat
 static void choose_tokens(Pass *p, Sentence *s, float *rows) {
   const Options *o = &s->options;
   Candidate found[2 * MOST_BEAM], chosen[MOST_BEAM];
-  int32_t n = find_candidates(p->m, s, rows, found), end = p->m->size[END], depth = s->alive[0].length, over = 0, n_chosen = 0;
+  int32_t depth = s->alive[0].length, n = find_candidates(p, s, rows, found), end = p->m->size[END], over = 0, n_chosen = 0;
   int32_t inside = o->sampling || n < o->beam ? n : o->beam, is_last = depth + 1 == o->max_length;
   for (int32_t i = 0; i < inside; i++) {
     // Right after a forced prefix, ending is for the likeliest only: short results would crowd out the others.
@@ -212,25 +232,25 @@ static void choose_tokens(Pass *p, Sentence *s, float *rows) {
 // --- many sentences ---------------------------------------------------------------------------------------------------
 
 // What only its steps have needed.
-static void let_go_of_steps(const Pass *p, Sentence *s) {
+static void release_steps(const Pass *p, Sentence *s) {
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
   drop_caches(p, s->cross);
-  let_go(s->alive);
+  release(s->alive);
   s->alive = NULL, s->cross = NULL, s->n_alive = 0;
 }
 
 static int32_t hypotheses_of(const Sentence *s) { return s->options.sampling ? s->options.n_best : s->options.beam; }
 
 static void begin(const Model *m, Sentence *s) {
-  size_t layers = (size_t)m->size[N_DECODER_LAYERS];
+  uint64_t layers = (uint64_t)m->size[N_DECODER_LAYERS];
   s->state = BEGUN;
-  s->cross = need(layers * sizeof *s->cross);
+  s->cross = allocate_zeroed(layers, sizeof *s->cross);
   s->n_alive = s->options.sampling ? s->options.n_best : 1;
-  s->alive = need((size_t)s->n_alive * sizeof *s->alive);
+  s->alive = allocate_zeroed((uint64_t)s->n_alive, sizeof *s->alive);
   for (int32_t h = 0; h < s->n_alive; h++) {
-    Token *tokens = need((size_t)s->options.max_length * sizeof *tokens);
+    Token *tokens = allocate_zeroed((uint64_t)s->options.max_length, sizeof *tokens);
     for (int32_t t = 0; t < s->n_prefix; t++) tokens[t] = (Token){s->prefix[t], h * (s->n_prefix + 1) + t, 0};
-    s->alive[h] = (Hypothesis){.tokens = tokens, .length = s->n_prefix, .self = need(layers * sizeof(KVCache)),
+    s->alive[h] = (Hypothesis){.tokens = tokens, .length = s->n_prefix, .self = allocate_zeroed(layers, sizeof(KVCache)),
                                .random = ((uint64_t)s->options.seed << 32) + (uint64_t)h};
   }
 }
@@ -241,7 +261,7 @@ static void admit(Search *search) {
   for (int32_t i = 0; i < search->n_sentences; i++) rows += search->sentences[i]->state == BEGUN ? hypotheses_of(search->sentences[i]) : 0;
   // A few at a time make small products: wait until a fourth of the rows is free.
   if (rows && search->rows - rows < search->rows / 4) return;
-  Group *groups = need((size_t)search->n_sentences * sizeof *groups);
+  Group *groups = allocate_zeroed((uint64_t)search->n_sentences, sizeof *groups);
   for (int32_t i = 0; i < search->n_sentences; i++) {
     Sentence *s = search->sentences[i];
     if (s->state != WAITS) continue;
@@ -252,7 +272,7 @@ static void admit(Search *search) {
     groups[n++] = (Group){.ids = s->source, .count = s->n_source, .cross = s->cross};
   }
   if (n && has_encoder(search->pass.m)) encode(&search->pass, groups, n), remember(&search->pass);
-  let_go(groups);
+  release(groups);
 }
 
 // What a sentence's hypotheses decode now: their latest token, or at first the start and the forced prefix. `tokens` is
@@ -260,8 +280,8 @@ static void admit(Search *search) {
 static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group *groups) {
   int32_t is_first = !s->alive[0].self[0].length, count = is_first ? 1 + s->n_prefix : 1, first = s->attention_rows;
   s->attention_rows += count * s->n_alive;
-  s->attention = with_room(s->attention, s->attention_rows, &s->attention_room, (size_t)s->n_source * sizeof *s->attention);
-  s->looked = first + count - 1, s->apart = count;
+  s->attention = grow(s->attention, s->attention_rows, &s->attention_room, (size_t)s->n_source * sizeof *s->attention);
+  s->first_row = first + count - 1, s->row_stride = count;
   for (int32_t h = 0; h < s->n_alive; h++, tokens += count) {
     const Hypothesis *alive = &s->alive[h];
     tokens[0] = is_first ? m->size[START] : alive->tokens[alive->length - 1].id;
@@ -274,12 +294,16 @@ static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group 
 // One step of all hypotheses that are alive.
 static void step(Search *search) {
   Pass *p = &search->pass;
-  int32_t n = 0, most = 0, width = logits_width(p->m);
+  int32_t n = 0, width = logits_width(p->m);
+  uint64_t most = 0; // tokens
   size_t d = (size_t)p->m->size[D_MODEL];
   admit(search);
-  for (int32_t i = 0; i < search->n_sentences; i++) n += search->sentences[i]->n_alive, most += search->sentences[i]->n_alive * (1 + search->sentences[i]->n_prefix);
-  Group *groups = need((size_t)n * sizeof *groups), *g = groups;
-  int32_t *tokens = need((size_t)most * sizeof *tokens), *to = tokens;
+  for (int32_t i = 0; i < search->n_sentences; i++) {
+    const Sentence *s = search->sentences[i];
+    n += s->n_alive, most += (uint64_t)s->n_alive * (uint64_t)(1 + s->n_prefix);
+  }
+  Group *groups = allocate_zeroed((uint64_t)n, sizeof *groups), *g = groups;
+  int32_t *tokens = allocate_zeroed(most, sizeof *tokens), *to = tokens;
   for (int32_t i = 0; i < search->n_sentences; i++) {
     Sentence *s = search->sentences[i];
     if (s->state != BEGUN) continue;
@@ -289,7 +313,7 @@ static void step(Search *search) {
   decode(p, groups, n);
   for (int32_t i = 0; i < n; i++) // the last row of each hypothesis tells its next word
     memmove(p->x + (size_t)i * d, p->x + (size_t)(groups[i].first + groups[i].count - 1) * d, d * sizeof *p->x);
-  search->logits = with_room(search->logits, n, &search->logits_room, (size_t)width * sizeof *search->logits);
+  search->logits = grow(search->logits, n, &search->logits_room, (size_t)width * sizeof *search->logits);
   logits(p, p->x, n, search->logits);
   float *rows = search->logits;
   for (int32_t i = 0; i < search->n_sentences; i++) {
@@ -299,10 +323,10 @@ static void step(Search *search) {
     rows += (size_t)s->n_alive * (size_t)width;
     choose_tokens(p, s, own);
     if (s->n_alive) continue;
-    let_go_of_steps(p, s);
+    release_steps(p, s);
     s->state = DONE;
   }
-  let_go(groups), let_go(tokens);
+  release(groups), release(tokens);
 }
 
 // --- for the host -----------------------------------------------------------------------------------------------------
@@ -310,7 +334,8 @@ static void step(Search *search) {
 // A search translates any number of sentences side by side; `rows` hypotheses go through the decoder together, and the
 // next sentence begins as soon as there is room. No result depends on the others.
 Search *search_new(const Model *m, int32_t rows) {
-  Search *search = need(sizeof *search);
+  Search *search = new_owner(sizeof *search);
+  if (!search) return NULL;
   search->pass = pass_new(m, NULL);
   search->rows = rows < 1 ? 1 : rows > 4096 ? 4096 : rows;
   return search;
@@ -329,7 +354,7 @@ static int can_translate(const Model *m, const int32_t *source, int32_t n_source
          are_tokens(source, n_source, c[SOURCE_VOCABULARY]) && n_target < c[MAX_POSITIONS] && are_tokens(target, n_target, c[TARGET_VOCABULARY]);
 }
 
-// One more sentence; NULL: refused.
+// One more sentence. NULL: refused, or no memory is left.
 Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, const Options *o, const int32_t *prefix, int32_t n_prefix,
                      const int32_t *suppressed, int32_t n_suppressed) {
   const int32_t *c = search->pass.m->size;
@@ -337,19 +362,27 @@ Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, co
              o->max_length > n_prefix && o->max_length <= c[MAX_POSITIONS] && o->beam >= 1 && o->beam <= MOST_BEAM && o->n_best >= 1 &&
              o->n_best <= (o->sampling ? MOST_BEAM : o->beam) && o->no_repeat_ngram >= 0 && o->top_k >= 0 && o->top_p > 0 && o->temperature > 0 &&
              (!o->sampling || o->beam == 1);
+  *problem = 0, owner = search;
   if (!fits) return NULL;
-  Sentence *s = need(sizeof *s);
+  if (RAN_OUT) return NULL;
+  Sentence *s = allocate_zeroed(1, sizeof *s);
   *s = (Sentence){.options = *o, .n_source = n_source, .n_prefix = n_prefix, .n_suppressed = n_suppressed};
-  s->source = copy_of(source, (size_t)n_source * 4), s->prefix = copy_of(prefix, (size_t)n_prefix * 4);
-  s->suppressed = copy_of(suppressed, (size_t)n_suppressed * 4);
-  s->finished = need((size_t)(3 * (o->beam > o->n_best ? o->beam : o->n_best)) * sizeof *s->finished);
-  search->sentences = with_room(search->sentences, search->n_sentences + 1, &search->room, sizeof *search->sentences);
+  s->source = copy_of(source, (uint64_t)n_source, 4), s->prefix = copy_of(prefix, (uint64_t)n_prefix, 4);
+  s->suppressed = copy_of(suppressed, (uint64_t)n_suppressed, 4);
+  s->finished = allocate_zeroed((uint64_t)(3 * (o->beam > o->n_best ? o->beam : o->n_best)), sizeof *s->finished);
+  search->sentences = grow(search->sentences, search->n_sentences + 1, &search->room, sizeof *search->sentences);
   search->sentences[search->n_sentences++] = s;
   return s;
 }
 
-// At most so many steps; how many sentences are unfinished.
+// At most `steps` steps; returns how many sentences are unfinished. -1: no memory is left, and the search is empty again.
 int32_t search_run(Search *search, int32_t steps) {
+  *problem = 0, owner = search;
+  if (RAN_OUT) {
+    release_owned(search);
+    *search = (Search){.pass = pass_new(search->pass.m, NULL), .rows = search->rows};
+    return -1;
+  }
   for (;; step(search), steps--) {
     int32_t unfinished = 0;
     for (int32_t i = 0; i < search->n_sentences; i++) unfinished += search->sentences[i]->state != DONE;
@@ -365,7 +398,7 @@ Sentence *search_next(const Search *search) {
 }
 
 // The best hypotheses of one that is done, best first, and NULL after the last. The host reads how long it is (the end token
-// included), whether it ended or was cut at max_length, log p and score; its tokens; and the rows that those looked at.
+// included), how it ended, log p and score; its tokens; and the rows of attention that those name.
 const Hypothesis *sentence_found(const Sentence *s, int32_t nth) {
   return nth < s->n_finished && nth < s->options.n_best ? &s->finished[nth] : NULL;
 }
@@ -377,13 +410,9 @@ void search_drop(Search *search, Sentence *s) {
   int32_t i = 0;
   while (search->sentences[i] != s) i++;
   for (search->n_sentences--; i < search->n_sentences; i++) search->sentences[i] = search->sentences[i + 1];
-  let_go_of_steps(&search->pass, s);
+  release_steps(&search->pass, s);
   for (i = 0; i < s->n_finished; i++) hypothesis_drop(&search->pass, &s->finished[i]);
-  let_go(s->source), let_go(s->prefix), let_go(s->suppressed), let_go(s->finished), let_go(s->attention), let_go(s);
+  release(s->source), release(s->prefix), release(s->suppressed), release(s->finished), release(s->attention), release(s);
 }
 
-void search_free(Search *search) {
-  while (search->n_sentences) search_drop(search, search->sentences[search->n_sentences - 1]);
-  make_room(&search->pass, 0, 0);
-  let_go(search->logits), let_go(search->sentences), let_go(search);
-}
+void search_free(Search *search) { release_all(search); }

@@ -1,11 +1,11 @@
-// The whole way, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as in
+// The forward pass, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as in
 // glass/walk.py. The rows of many sentences lie below each other, without padding; only attention knows
 // where one ends, so no row depends on its neighbours.
 
 // Groups of tokens go through the model together. What a pass works in grows to the most rows and keys it has seen.
 typedef struct {
   const Model *m;
-  Record *record; // who looks, or NULL
+  Record *record; // NULL: no tracing
   int32_t width; // of all heads
   Group *groups;
   int32_t n_groups, rows, most_rows, most_keys;
@@ -19,36 +19,40 @@ static Pass pass_new(const Model *m, Record *record) {
 // One number for each word of the vocabulary, in rows that are filled up to whole lanes.
 static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
 
-// Room for so many rows that ask at most so many keys; 0: for none.
-static void make_room(Pass *p, size_t rows, size_t keys) {
+// Allocates buffers for `rows` rows whose attention reads at most `keys` keys.
+static void reserve(Pass *p, uint64_t rows, uint64_t keys) {
   const int32_t *c = p->m->size;
-  size_t d = (size_t)c[D_MODEL], e = (size_t)p->width, f = (size_t)c[D_FF], input = d > e ? d : e, output = (size_t)logits_width(p->m);
+  uint64_t d = (uint64_t)c[D_MODEL], e = (uint64_t)p->width, f = (uint64_t)c[D_FF], input = d > e ? d : e, output = (uint64_t)logits_width(p->m);
   input = (f > input ? f : input) + GROUP;
   output = !p->record ? 0 : input > output ? input : output;
-  struct { float **numbers; size_t width; } parts[] = {
-      {&p->x, d}, {&p->normed, d}, {&p->y, d}, {&p->Q, e}, {&p->K, e}, {&p->V, e}, {&p->concat, e}, {&p->hidden, f}, {&p->product, output},
-      {&p->mean, 1}, {&p->var, 1}, {&p->scale, 1}, {&p->sum, 1}, {&p->whole, input / 4}, {&p->s, keys}};
-  size_t heads = (size_t)c[N_HEADS], asking = p->record ? rows : heads > ROWS_AT_ONCE ? heads : ROWS_AT_ONCE; // at once: `attend`
+  uint64_t heads = (uint64_t)c[N_HEADS], together = p->record ? rows : heads > ROWS_AT_ONCE ? heads : ROWS_AT_ONCE; // queries: `attend`
+  struct { float **numbers; uint64_t count; } parts[] = {
+      {&p->x, rows * d}, {&p->normed, rows * d}, {&p->y, rows * d}, {&p->Q, rows * e}, {&p->K, rows * e}, {&p->V, rows * e},
+      {&p->concat, rows * e}, {&p->hidden, rows * f}, {&p->product, rows * output}, {&p->mean, rows}, {&p->var, rows},
+      {&p->scale, rows}, {&p->sum, rows}, {&p->whole, rows * (input / 4)}, {&p->s, together * keys}};
   for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
-    let_go(*parts[n].numbers);
-    *parts[n].numbers = rows ? need((parts[n].numbers == &p->s ? asking : rows) * parts[n].width * sizeof(float)) : NULL;
+    release(*parts[n].numbers);
+    *parts[n].numbers = allocate_zeroed(parts[n].count, sizeof(float));
   }
 }
 
 // Some groups go through the model: a row of the table for each id, times √D (§3.4), plus the row of its position (§3.5).
 static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const char *ids, const char *side) {
-  int32_t d = p->m->size[D_MODEL], rows = 0, keys = p->most_keys;
-  for (Group *g = groups; g < groups + n; rows += g++->count) {
-    g->first = rows;
+  int32_t d = p->m->size[D_MODEL], keys = p->most_keys;
+  int64_t all = 0;
+  for (Group *g = groups; g < groups + n; all += g++->count) {
+    if (all + g->count > INT32_MAX) run_out();
+    g->first = (int32_t)all;
     int32_t written = g->count + (g->self ? g->self[0].length : 0), read = g->cross ? g->cross[0].length : 0;
     keys = written > keys ? written : keys;
     keys = read > keys ? read : keys;
   }
+  int32_t rows = (int32_t)all;
   p->groups = groups, p->n_groups = n, p->rows = rows;
   if (rows > p->most_rows || keys > p->most_keys) {
     p->most_rows = rows > p->most_rows ? rows : p->most_rows;
     p->most_keys = in_lanes(keys);
-    make_room(p, (size_t)p->most_rows, (size_t)p->most_keys);
+    reserve(p, (uint64_t)p->most_rows, (uint64_t)p->most_keys);
   }
   enter(p->record, ids, -1, "");
   for (const Group *g = groups; g < groups + n; g++) {
@@ -76,7 +80,7 @@ static Rows make_rows(Pass *p, const float *x, int32_t rows, int32_t d, const ch
   whole_rows(x, rows, d, depth, &made);
   if (!p->record) return made;
   tap(p->record, name, ".scale", -1, made.scale, rows, 0, 1);
-  for (int32_t i = 0; i < rows * depth; i++) p->product[i] = (float)made.whole[i];
+  for (size_t i = 0; i < (size_t)rows * (size_t)depth; i++) p->product[i] = (float)made.whole[i];
   tap(p->record, name, ".whole", -1, p->product, rows, d, depth);
   return made;
 }
@@ -152,7 +156,7 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   for (const Group *g = p->groups, *end = g + p->n_groups; g < end;) {
     Group asking = *g++;
     for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // hypotheses that read one memory
-    attend(p->m, &asking, cache_of(&asking, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? asking.looked : NULL, p->Q, p->s, p->concat, p->record);
+    attend(p->m, &asking, cache_of(&asking, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? asking.attention : NULL, p->Q, p->s, p->concat, p->record);
   }
   tap(p->record, "concat", "", -1, p->concat, p->rows, e, e);
   Rows concat = make_rows(p, p->concat, p->rows, e, "concat");
@@ -165,20 +169,20 @@ static void feed_forward(Pass *p, const FeedForward *ffn) {
   int32_t d = p->m->size[D_MODEL], f = p->m->size[D_FF];
   Rows x = make_rows(p, sub_layer_input(p, &ffn->norm), p->rows, d, "x");
   project(p, &ffn->W1, &x, p->rows, p->hidden, f, "hidden", 0);
-  activate(p->m->size[ACTIVATION], p->hidden, p->rows * f);
+  for (int32_t r = 0; r < p->rows; r++) activate(p->m->size[ACTIVATION], p->hidden + (size_t)r * (size_t)f, f);
   tap(p->record, "active", "", -1, p->hidden, p->rows, f, f);
   Rows active = make_rows(p, p->hidden, p->rows, f, "active");
   project(p, &ffn->W2, &active, p->rows, p->y, d, "out", 0);
   add_residual(p, &ffn->norm);
 }
 
-// --- the way ----------------------------------------------------------------------------------------------------------
+// --- forward pass ----------------------------------------------------------------------------------------------------------
 
 // The encoder: sentences -> their memories, row by row in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
-  KVCache *caches = need((size_t)n * sizeof *caches);
+  KVCache *caches = allocate_zeroed((uint64_t)n, sizeof *caches);
   embed(p, &m->encoder, groups, n, "src", "enc");
   for (int32_t l = 0; l < m->size[N_ENCODER_LAYERS]; l++) {
     for (int32_t g = 0; g < n; g++) groups[g].self = &caches[g];
@@ -192,7 +196,7 @@ static void encode(Pass *p, Group *groups, int32_t n) {
   if (m->size[NORM]) layer_norm(p, &m->encoder.norm, p->x, p->x);
   enter(p->record, "", -1, "");
   tap(p->record, "memory", "", -1, p->x, p->rows, d, d);
-  let_go(caches);
+  release(caches);
 }
 
 // Cross-attention's keys and values of the memories that `encode` has just made, once a sentence and layer.
