@@ -73,8 +73,10 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
         trace.values[name][place] = right[place] * (1 + 1e-6) or 1e-6
         checked = Checked()
         check_quantity(trace, name, checked)
-        assert checked.worst(1)[0][0] == At(name, place)
-        assert checked.wrong == 1
+        found = {at for at, _ in checked.exceptions}
+        if trace.stages[name].operation == "recurrence":
+            found.discard(At(name, (place[0] + 1, place[1])))  # the next row is made from this one
+        assert found == {At(name, place)}
         trace.values[name] = right
 
 

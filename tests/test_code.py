@@ -44,7 +44,9 @@ def test_every_line_makes_the_bits_of_the_glass(name: str, machine: Machine) -> 
 
 def worked_out(trace: Trace, stage: Stage) -> Any:
     """The line, with the trace's arrays under its names."""
-    arrays: dict[str, Any] = dict(zip(variables(stage.inputs), map(trace.array, stage.inputs), strict=True))
+    arrays: dict[str, Any] = dict(
+        zip(variables(stage.inputs), map(np.copy, map(trace.array, stage.inputs)), strict=True)
+    )
     sizes = {axis: trace.sizes[axis] for axis in stage.axes[:1]}
     exec(stage.code, {**sizes, **trace.operation(stage).run.__globals__}, arrays)
     return arrays[variable(stage.address)]

@@ -87,11 +87,20 @@ def example_batch(config: ModelConfig) -> batches.Batch:
     return collate(in_memory(pairs), np.arange(3), config)
 
 
-@pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
+@pytest.mark.parametrize(
+    ("shape", "changes"),
+    [
+        *(("encoder-decoder", {}), ("encoder", {}), ("decoder", {})),
+        ("encoder-decoder", {"decoder_cell": "ssru", "special": SpecialIds(pad=-1, start=-1)}),
+        ("decoder", {"decoder_cell": "ssru"}),
+    ],
+    ids=["encoder-decoder", "encoder", "decoder", "recurrent", "recurrent decoder"],
+)
 @pytest.mark.parametrize("tying", ["all", "none"])
-def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: str) -> None:
+def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: str, changes: dict[str, Any]) -> None:
     """A step along a random direction changes the loss as the flat gradient says it will."""
     config = make_config(
+        **changes,
         shape=shape,
         tying=tying,
         positions="learned",
@@ -119,9 +128,10 @@ def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: st
         )
 
 
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
-def test_batching_and_padding_change_no_gradient(shape: str) -> None:
-    config = make_config(shape=shape, source_end=shape != "encoder")
+def test_batching_and_padding_change_no_gradient(shape: str, cell: str) -> None:
+    config = make_config(shape=shape, source_end=shape != "encoder", decoder_cell=cell)
     weights = Parameters.from_arrays(config, make_parameters(config), F64)
     pairs = [([5, 7, 9], [4, 8]), ([6, 5], [9, 8, 7, 4]), ([11, 12, 7, 5, 6], [10])]
     if shape == "encoder":

@@ -1,5 +1,6 @@
 """`glass/` and `learn/` were written apart; here they must agree on every choice of the closed set, part by part."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ from vidrio.glass.walk import last_row, logits
 from vidrio.learn import model as learn
 from vidrio.learn.parameters import Parameters
 from vidrio.model import config as choices
-from vidrio.model.config import ModelConfig
+from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.parameters import parameter_specs
 
 
@@ -72,12 +73,16 @@ def test_layers(norm: str, activation: str) -> None:
     allowed = learn.causal(7, 7, torch.device("cpu"))
     ours = learn.layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed))
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
+    machine, net = both(make_config(norm=norm, activation=activation, decoder_cell="ssru"))
+    ours = learn.layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(None))
+    assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
 
 
 MAIN = ("shape", "norm", "activation", "positions")
 MAIN_CHOICES = list(product(choices.SHAPES, choices.NORMS, choices.ACTIVATIONS, choices.POSITIONS))
 OTHER = ("tying", "scale_embeddings", "attention_bias", "output_bias")
 OTHER_CHOICES = list(product(choices.TYINGS, [False, True], [False, True], [False, True]))
+NO_START = SpecialIds(pad=-1, start=-1)
 
 
 @pytest.mark.parametrize("n", range(len(MAIN_CHOICES)), ids=lambda n: "-".join(MAIN_CHOICES[n]))
@@ -85,31 +90,38 @@ def test_whole_model_on_every_combination_of_choices(n: int) -> None:
     """Each combination of the main choices, with three of the 24 of the others, in turn."""
     for others in OTHER_CHOICES[n % 8 :: 8]:
         config = make_config(**dict(zip(MAIN + OTHER, MAIN_CHOICES[n] + others, strict=True)))
-        shape = config.shape
-        machine, net = both(config)
-        source, source_lengths = padded(SOURCE)
-        target, target_lengths = padded(TARGET)
-        allowed = learn.within_lengths(source, source_lengths)
+        assert_whole_models_agree(config)
+        if config.has_decoder:
+            assert_whole_models_agree(replace(config, decoder_cell="ssru", special=NO_START))
+
+
+def assert_whole_models_agree(config: ModelConfig) -> None:
+    shape = config.shape
+    machine, net = both(config)
+    source, source_lengths = padded(SOURCE)
+    target, target_lengths = padded([config.special.start, *TARGET[1:]])
+    allowed = learn.within_lengths(source, source_lengths)
+    if shape == "encoder":
+        pooled = learn.pool(learn.encode(net, source, source_lengths), source_lengths)
+        probabilities = learn.logits(net, pooled).softmax(-1)
+    else:
+        memory = learn.encode(net, source, source_lengths) if config.has_encoder else None
+        probabilities = learn.logits(net, learn.decode(net, target, memory, allowed)).softmax(-1)
+    for b in range(2):
+        source_ids = source[b, : source_lengths[b]].tolist()
+        target_ids = target[b, : target_lengths[b]].tolist()
         if shape == "encoder":
-            pooled = learn.pool(learn.encode(net, source, source_lengths), source_lengths)
-            probabilities = learn.logits(net, pooled).softmax(-1)
+            assert_agree(probabilities[b], glass.classify(machine, source_ids))
         else:
-            memory = learn.encode(net, source, source_lengths) if config.has_encoder else None
-            probabilities = learn.logits(net, learn.decode(net, target, memory, allowed)).softmax(-1)
-        for b in range(2):
-            source_ids = source[b, : source_lengths[b]].tolist()
-            target_ids = target[b, : target_lengths[b]].tolist()
-            if shape == "encoder":
-                assert_agree(probabilities[b], glass.classify(machine, source_ids))
-            else:
-                expected = glass.translate_forced(machine, source_ids, target_ids)
-                assert_agree(probabilities[b, : target_lengths[b]], expected)
+            expected = glass.translate_forced(machine, source_ids, target_ids)
+            assert_agree(probabilities[b, : target_lengths[b]], expected)
 
 
+@pytest.mark.parametrize("cell", choices.CELLS)
 @pytest.mark.parametrize("shape", ["encoder-decoder", "decoder"])
-def test_kept_keys_and_values_change_nothing(shape: str) -> None:
+def test_kept_keys_and_values_change_nothing(shape: str, cell: str) -> None:
     """One token at a time, each engine with its own store, gives the same logits as glass at every step."""
-    machine, net = both(make_config(shape=shape))
+    machine, net = both(make_config(shape=shape, decoder_cell=cell))
     memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
     memory = None if memory_SD is None else batch_of(memory_SD)
     cache, store = KeyValueCache(), {}
@@ -117,4 +129,5 @@ def test_kept_keys_and_values_change_nothing(shape: str) -> None:
         expected = logits(machine, last_row(machine, [token], memory_SD, cache))[0]
         ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, store, t))
         assert_agree(ours[0, 0], expected)
-    assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)
+    kept = {"attention": ("dec.1.self", (1, 3, len(TARGET), 5)), "ssru": ("dec.1.ssru", (1, 12))}
+    assert store[kept[cell][0]][0].shape == kept[cell][1]

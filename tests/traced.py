@@ -10,6 +10,7 @@ from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.trace import Trace
 from vidrio.glass.walk import classify, translate_forced
+from vidrio.model.config import SpecialIds
 
 # Together these have every choice of the closed set, on sizes that no axis shares with another.
 CHOICES: dict[str, dict[str, Any]] = {
@@ -26,6 +27,14 @@ CHOICES: dict[str, dict[str, Any]] = {
         "positions": "sinusoidal-marian",
     },
     "decoder-alone": {"shape": "decoder", "source_vocabulary": 0, "n_classes": 0, "tying": "output"},
+    "recurrent": {
+        **{"decoder_cell": "ssru", "positions": "sinusoidal-marian", "tying": "output", "attention_bias": True},
+        **{"output_bias": True, "special": SpecialIds(pad=1, unk=1, start=-1, end=0)},
+    },
+    "recurrent-decoder-pre": {
+        **{"shape": "decoder", "source_vocabulary": 0, "decoder_cell": "ssru", "norm": "pre"},
+        **{"activation": "gelu", "special": SpecialIds(pad=-1, start=-1)},
+    },
     "decoder-learned": {"shape": "decoder", "source_vocabulary": 0, "positions": "learned", "output_bias": True},
 }
 
@@ -46,7 +55,7 @@ def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> T
     if config.shape == "encoder":
         classify(machine, SOURCE)
         return trace
-    target = [i % config.target_vocabulary for i in TARGET]
+    target = [config.special.start, *(i % config.target_vocabulary for i in TARGET[1:])]
     translate_forced(machine, SOURCE, target)
     choices = [*target[1:], 3]
     trace.take(choices)
@@ -58,11 +67,11 @@ def blank(machine: Machine) -> Trace:
     config = machine.config
     source = [f"s{i}" for i in range(config.source_vocabulary)]
     target = [f"t{i}" for i in range(config.target_vocabulary)]
-    ids = [i % config.target_vocabulary for i in TARGET] if target else []
+    ids = [config.special.start, *(i % config.target_vocabulary for i in TARGET[1:])] if target else []
     return Trace(
         machine,
         source_tokens=[source[i] for i in SOURCE] if source else [],
-        target_tokens=[target[i] for i in ids],
+        target_tokens=["∅" if i < 0 else target[i] for i in ids],
         chosen_tokens=[target[i] for i in [*ids[1:], 3]] if target else [],
         vocabulary=target,
         source_vocabulary=source,

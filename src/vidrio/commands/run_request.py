@@ -33,7 +33,8 @@ _WHATIF = {
     "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
         "WHAT",
-        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or a part: enc.1.ffn.",
+        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, ssru, forget-gate, or a "
+        "part: enc.1.ffn.",
     ),
     "softmax": ("KIND", "naive: exp of the scores as they are."),
     "mask": ("KIND", "Decoder self-attention mask: off or zeros."),

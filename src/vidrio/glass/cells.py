@@ -55,8 +55,8 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
     """The index letters of the inputs and of the number itself; without the rows where there is only one row.
 
     `ik,kj,j->ij`: number (i, j) is made from row i of the first input, column j of the second, number j of the third. A
-    letter on the left alone runs over its whole axis, but p is what the second input holds: a token's id, the token
-    chosen.
+    letter on the left alone runs over its whole axis, but p is what the second input holds (a token's id, the token
+    chosen) and h is the row before i.
     """
     inputs, made = indices.split("->")
     if len(made) > rank:
@@ -101,9 +101,14 @@ def inputs_of(m: Making, indices: str) -> list[Number | Row]:
     at: dict[str, int] = dict(zip(made, m.place, strict=True))
     if "p" in indices:
         at["p"] = int(m.trace.array(m.stage.inputs[1])[at["i"]])
+    if "h" in indices:
+        at["h"] = at["i"] - 1
     found: list[Number | Row] = []
     for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection's bias may be missing
         pattern = tuple([at.get(axis) for axis in axes])
+        if at.get("h") == -1 and "h" in axes:
+            found.append(Number(0.0))
+            continue
         found.append(m.row(name, pattern) if None in pattern else m.number(name, pattern))  # type: ignore[arg-type]
     return found
 
@@ -197,10 +202,22 @@ def gelu(m: Making, x: Number) -> Expression:
     return x * (Number(0.5) * (Number(1.0) + erf))
 
 
-def swish(m: Making, x: Number) -> Expression:
-    """x / (1 + exp(−x)), written so that exp never overflows."""
+def sigmoid(m: Making, x: Number) -> Expression:
+    """1 / (1 + exp(−x)), written so that exp never overflows."""
     e = apply("exp", Number(0.0) - apply("abs", x))
-    return x * (where(x.value >= 0, Number(1.0), e) / (Number(1.0) + e))
+    return where(x.value >= 0, Number(1.0), e) / (Number(1.0) + e)
+
+
+def swish(m: Making, x: Number) -> Expression:
+    return x * sigmoid(m, x)
+
+
+def recurrence(m: Making, forget: Number, candidate: Number, before: Number) -> Expression:
+    return forget * before + (Number(1.0) - forget) * candidate
+
+
+def row_or_zero(m: Making, x: Number, token: Number) -> Expression:
+    return where(token.value >= 0, x, Number(0.0))
 
 
 def concat(m: Making) -> Expression:

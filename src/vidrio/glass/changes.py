@@ -27,6 +27,9 @@ NAIVE_SOFTMAX = Operation(
     Cell("ik->ij", partial(cells.share, shifted=False)),
 )
 UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled: nothing is hidden", "s_{ij}", WHAT_IF))
+CLOSED_GATE = Operation(
+    "closed_gate", lambda x: np.zeros_like(x), Formula("0", "0", WHAT_IF), Cell("ij->ij", lambda m, x: Number(0.0))
+)
 ZERO_SCORES = Operation(
     "zero_scores",
     lambda scaled: np.where(allowed(*scaled.shape), scaled, scaled.dtype.type(0)),

@@ -112,7 +112,9 @@ def _inputs(m: Making, indices: str) -> list[Number | Row]:
 
 
 def _picked(m: Making, array: Array, axes: str) -> tuple[Array, str]:
-    """Where ids or choices say which numbers enter: those."""
+    """Where ids or choices say which numbers enter: those. Of the row before, each row one further down."""
+    if "h" in axes:
+        return np.concatenate([np.zeros_like(array[:1]), array[:-1]]), axes.replace("h", "i")
     if "p" not in axes:
         return array, axes
     ids = m.trace.array(m.stage.inputs[1])

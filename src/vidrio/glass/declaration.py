@@ -78,6 +78,14 @@ class Declaration:
         axes = axes or self._axes(row, names)
         return self._add(address, axes, row, names, _code(address, row, inputs))
 
+    def row_by_row(self, address: str, operation: str, *inputs: str) -> str:
+        """Its code is a loop, as it runs; one of its inputs is the quantity itself."""
+        row, axes, made = self.operations[operation], self.table[inputs[0]].axes, variable(address)
+        assert row.run is not None
+        rows = (*(f"{variable(one)}[t]" for one in inputs), f"({made}[t - 1] if t else 0)")
+        code = f"for t in range({axes[0]}): {line(row.run, f'{made}[t]', rows)}"
+        return self._add(address, axes, row, (*inputs, address), code)
+
     def _add(self, address: str, axes: str, row: Operation, inputs: tuple[str, ...], code: str = "") -> str:
         assert address not in self.table, address
         formula = _written(row.formula.plain, " + b", row, inputs)
@@ -126,7 +134,7 @@ class Declaration:
             letter = name.rpartition(".")[2]
             for head in [f".h{h}" for h in range(self.config.n_heads)] if axes[0] == "H" else [""]:
                 address, own = name + head, axes.removeprefix("H")
-                place, says = PARAMETERS[letter]
+                place, says = PARAMETERS.get(".".join(name.split(".")[-2:])) or PARAMETERS[letter]
                 self.table[address] = Stage(address, own, "parameter", (), letter, letter, place, says, "parameter")
                 if self.whole and axes in SUMMED:
                     of, whole = ("rows", "table") if axes == "VD" else ("columns", "by_columns")

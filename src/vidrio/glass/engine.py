@@ -94,10 +94,15 @@ def log_softmax_of_choice(logits: Array, choice: Array) -> Array:
 # --- activations ------------------------------------------------------------------------------------------------------
 
 
-def swish(x: Array) -> Array:
-    """x σ(x), with σ written so that neither end overflows."""
+def sigmoid(x: Array) -> Array:
+    """σ(x) = 1 / (1 + exp(−x)), written so that neither end overflows."""
     e = exp(-np.abs(x))
-    return x * (np.where(x >= 0, float32(1), e) / (float32(1) + e))
+    return np.where(x >= 0, float32(1), e) / (float32(1) + e)
+
+
+def swish(x: Array) -> Array:
+    """x σ(x)."""
+    return x * sigmoid(x)
 
 
 _ERF = [float32(c) for c in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)]
@@ -218,6 +223,7 @@ _RUNS: dict[str, Callable[..., Array]] = {
     "column_mean": lambda x: in_order(np.ones((1, len(x)), float32), x)[0] / float32(len(x)),
     "gelu": gelu,
     "swish": swish,
+    "sigmoid": sigmoid,
 }
 _ROWS = {name: replace(OPERATIONS[name], run=run) for name, run in _RUNS.items()} | {row.name: row for row in _NEW}
 IN_ORDER = Arithmetic("float32 in order", _ROWS)

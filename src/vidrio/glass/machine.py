@@ -22,7 +22,7 @@ from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers
 
 @dataclass
 class KeyValueCache:
-    """The keys and values of earlier decoding steps, by address."""
+    """What earlier decoding steps left, by address: keys and values, or a recurrent cell's last row."""
 
     length: int = 0  # target tokens so far
     rows: dict[str, Array] = field(default_factory=dict)
@@ -75,6 +75,19 @@ class Machine:
         run = self.operations[operation].run
         assert run is not None
         return self.tap(address, run(*inputs))
+
+    def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
+        """A recurrence: each row is made from its inputs' rows and from the row before, as the tap left it."""
+        run, made = self.operations[operation].run, np.zeros_like(inputs[0])
+        assert run is not None
+        earlier = {} if self.cache is None else self.cache.rows
+        before, tapped = earlier.get(address, np.zeros_like(made[0])), made
+        for t in range(len(made)):
+            made[t] = run(*(x[t] for x in inputs), before)
+            tapped = self.tap(address, made)
+            before = tapped[t]
+        earlier[address] = before
+        return tapped
 
     def given(self, address: str, ids: Sequence[int], axes: str) -> Array:
         """Tokens' ids: they come from outside."""

@@ -43,7 +43,12 @@ def gelu(x: Array) -> Array:
     return x * (0.5 * (1.0 + erf(x / math.sqrt(2.0)))).astype(x.dtype)
 
 
-def swish(x: Array) -> Array:
-    """x σ(x), with σ written so that neither end overflows."""
+def sigmoid(x: Array) -> Array:
+    """σ(x) = 1 / (1 + exp(−x)), written so that neither end overflows."""
     e = np.exp(-np.abs(x))
-    return x * (np.where(x >= 0, 1.0, e) / (1.0 + e)).astype(x.dtype)
+    return (np.where(x >= 0, 1.0, e) / (1.0 + e)).astype(x.dtype)
+
+
+def swish(x: Array) -> Array:
+    """x σ(x)."""
+    return x * sigmoid(x)

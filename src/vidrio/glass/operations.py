@@ -19,8 +19,10 @@ from vidrio.glass import cells, maths
 from vidrio.glass.expressions import Expression, Number, apply
 from vidrio.glass.maths import Array, allowed
 from vidrio.glass.positions import sinusoidal, sinusoidal_halves, sinusoidal_marian
+from vidrio.glass.words import SSRU
 
 WHAT_IF = "what if: not in the paper"
+ZERO_START = "departs: the paper has a start token"
 MAX_0 = "departs: Eq. 2 has max(0, x)"
 LAYER_NORM = "§3.1, layer norm"
 
@@ -76,6 +78,18 @@ WORDS = (
         lambda whole, ids, scale: whole[ids] * scale[ids, None],
         Formula("row ids of <0> · its scale", "E_{ids}"),
         Cell("pj,i,p->ij", lambda m, whole, token, scale: whole * scale),
+    ),
+    Operation(
+        "lookup_or_zero",
+        lambda table, ids: np.where(ids[:, None] < 0, table.dtype.type(0), table[ids]),
+        Formula("row ids of <0>; 0 where there is no token", "E_{ids}", ZERO_START),
+        Cell("pj,i->ij", cells.row_or_zero),
+    ),
+    Operation(
+        "lookup_whole_or_zero",
+        lambda whole, ids, scale: np.where(ids[:, None] < 0, np.float32(0), whole[ids] * scale[ids, None]),
+        Formula("row ids of <0> · its scale; 0 where there is no token", "E_{ids}", ZERO_START),
+        Cell("pj,i,p->ij", lambda m, whole, token, scale: cells.row_or_zero(m, whole * scale, token)),
     ),
     Operation(
         "scale",
@@ -179,6 +193,24 @@ ATTENTION = (
     ),
 )
 
+# --- Marian's recurrent cell (SSRU), in the place of a decoder's self-attention --------------------------------------
+
+RECURRENT = (
+    Operation(
+        "sigmoid", maths.sigmoid, Formula("1 / (1 + exp(−<0>))", r"\sigma(x)", SSRU), Cell("ij->ij", cells.sigmoid)
+    ),
+    Operation(
+        "recurrence",
+        lambda forget, candidate, before: forget * before + (1 - forget) * candidate,
+        Formula(
+            "forget · cell of the row before + (1 − forget) · candidate",
+            r"f_t\odot c_{t-1}+(1-f_t)\odot\tilde{c}_t",
+            SSRU,
+        ),
+        Cell("ij,ij,hj->ij", cells.recurrence),
+    ),
+)
+
 # --- feed-forward and layer norm --------------------------------------------------------------------------------------
 
 EACH_ROW = (
@@ -250,6 +282,9 @@ CHOICES = (
     Operation("input", None, Formula("ids", "ids", "§3.4"), kind="input"),
 )
 
-OPERATIONS = {row.name: row for row in (*WORDS, *ATTENTION, *EACH_ROW, *CHOICES)}
+OPERATIONS = {row.name: row for row in (*WORDS, *ATTENTION, *RECURRENT, *EACH_ROW, *CHOICES)}
+OPERATIONS["relu_of_cell"] = replace(
+    OPERATIONS["relu"], name="relu_of_cell", formula=Formula("max(0, cell)", r"\max(0,c_t)", SSRU)
+)
 # A layer norm or a residual connection that a what-if leaves out.
 OPERATIONS["left_out"] = replace(OPERATIONS["copy"], formula=Formula("<0>", "x", WHAT_IF))

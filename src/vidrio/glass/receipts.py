@@ -187,6 +187,8 @@ def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tup
         if "p" in bound:  # every row that picks this number
             rows = np.flatnonzero(trace.array(stage.inputs[1]) == bound["p"]).tolist()
             ways = [{**bound, "i": row} for row in rows if bound.get("i", row) == row]
+        if "h" in bound:
+            ways = [{**bound, "i": bound["h"] + 1}]
         shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
         for way in ways:
             index = tuple(way.get(axis) for axis in made)

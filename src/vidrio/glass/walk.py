@@ -42,6 +42,7 @@ class Glass(Protocol):
     @property
     def seen(self) -> int: ...
     def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Quantity: ...
+    def row_by_row(self, address: str, operation: str, *inputs: Any) -> Quantity: ...
     def given(self, address: str, ids: Sequence[int], axes: str) -> Quantity: ...
     def chosen(self, address: str, ids: Sequence[int], prob: Quantity) -> Quantity: ...
     def count(self, ids: Quantity) -> Any: ...
@@ -60,11 +61,12 @@ def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
     }[side]
     _refuse_too_long(c, first + len(ids))
     ids = g.given(f"{side}.ids", ids, axes)
+    or_zero = "_or_zero" if side == "tgt" and c.special.start < 0 else ""
     if g.whole:
         whole, scale = g.parameter(f"{table}.whole"), g.parameter(f"{table}.scale")
-        embedding = g(f"{side}.embedding", "lookup_whole", whole, ids, scale)
+        embedding = g(f"{side}.embedding", f"lookup_whole{or_zero}", whole, ids, scale)
     else:
-        embedding = g(f"{side}.embedding", "lookup", g.parameter(table), ids)
+        embedding = g(f"{side}.embedding", f"lookup{or_zero}", g.parameter(table), ids)
     scaled = g(f"{side}.scaled", "scale" if c.scale_embeddings else "unscaled", embedding, c.d_model)  # · √d_model
     return g(made, "add", scaled, positions(g, side, g.count(ids), first))
 
@@ -96,7 +98,7 @@ def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
 def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
     """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
 
-    On a machine with a cache, `target_ids` are only the new ones; the earlier ones' keys and values are there.
+    On a machine with a cache, `target_ids` are only the new ones; the cache holds what the earlier ones left.
     """
     x = embed(g, target_ids, "tgt", g.seen)
     for n in range(g.config.n_decoder_layers):
@@ -107,12 +109,24 @@ def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quan
 
 
 def decoder_layer(g: Glass, x: Quantity, memory: Quantity | None, name: str) -> Quantity:
-    """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
-    x = sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self", masked=True))
+    """Masked self-attention or a recurrent cell, cross-attention to the memory if there is one, feed-forward. §3.1."""
+    x = DECODER_CELLS[g.config.decoder_cell](g, x, name)
     if memory is not None:
         x = sub_layer(g, x, f"{name}.cross", lambda x: multi_head(g, x, memory, f"{name}.cross"))
     return sub_layer(g, x, f"{name}.ffn", lambda x: feed_forward(g, x, f"{name}.ffn"))
 
+
+def masked_self_attention(g: Glass, x: Quantity, name: str) -> Quantity:
+    """Each row reads the rows up to itself. §3.2.3."""
+    return sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self", masked=True))
+
+
+def recurrent_cell(g: Glass, x: Quantity, name: str) -> Quantity:
+    """Each row reads the state that the rows before it left, and changes it."""
+    return sub_layer(g, x, f"{name}.ssru", lambda x: ssru(g, x, f"{name}.ssru"))
+
+
+DECODER_CELLS = {"attention": masked_self_attention, "ssru": recurrent_cell}
 
 # --- sub-layers -------------------------------------------------------------------------------------------------------
 
@@ -177,6 +191,16 @@ def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
     hidden = project(g, rows(g, x, f"{name}.x"), f"{name}.hidden", f"{name}.W1", f"{name}.b1")
     active = g(f"{name}.active", g.config.activation, hidden)
     return project(g, rows(g, active, f"{name}.active"), f"{name}.out", f"{name}.W2", f"{name}.b2")
+
+
+def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
+    """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (x_t W) and f_t = σ(x_t W_f + b_f): Marian's simpler simple
+    recurrent unit, in the place of self-attention. docs/departures.md."""
+    x_rows = rows(g, x, f"{name}.x")
+    gate = project(g, x_rows, f"{name}.gate", f"{name}.Wf", f"{name}.bf")
+    forget = g(f"{name}.forget", "sigmoid", gate)
+    candidate = project(g, x_rows, f"{name}.candidate", f"{name}.W")
+    return g(f"{name}.out", "relu_of_cell", g.row_by_row(f"{name}.cell", "recurrence", forget, candidate))
 
 
 # --- products with parameters -----------------------------------------------------------------------------------------

@@ -122,12 +122,24 @@ WITHOUT = {
         "no residual connections: what comes into a sub-layer is lost", partial(changes.without, what="residual")
     ),
     "positions": replace(CHOICES["positions"]["none"], says="no positions: zeros are added to the embeddings"),
+    "forget-gate": Change(
+        "the forget gate is 0: nothing of earlier rows is kept in the cell", _row("sigmoid", changes.CLOSED_GATE)
+    ),
     "scaling": Change("scores are not divided by √K", _row("divide", changes.divide_by(1.0))),
     "embedding-scale": Change(
         "embeddings are not multiplied by √D", partial(changes.with_config, scale_embeddings=False)
     ),
 }
-_SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
+_SILENT = {
+    "cross": "cross-attention adds nothing",
+    "ffn": "the feed-forward networks add nothing",
+    "ssru": "the recurrent cells add nothing",
+}
+# What changes only an operation that not every model has, and what it is then called.
+_NEEDED = {
+    ("mask", ""): ("mask", "masked self-attention"),
+    ("without", "forget-gate"): ("sigmoid", "recurrent cell"),
+}
 
 
 # --- what was asked for -----------------------------------------------------------------------------------------------
@@ -153,8 +165,9 @@ def _change(option: str, words: str, before: Trace) -> Change:
             change = _edit(option, words, before)
         case _:
             raise ConfigError(f"there is no what-if {option!r}")
-    if option == "mask" and not before.machine.config.has_decoder:
-        raise ConfigError("this model has no decoder, so no mask")
+    operation, part = _NEEDED.get((option, words)) or _NEEDED.get((option, "")) or ("", "")
+    if operation and all(stage.operation != operation for stage in before.stages.values()):
+        raise ConfigError(f"this model has no {part}")
     if option in ("positions", "norm-epsilon"):
         change.make(before.machine)  # refused now if it cannot be
     return change

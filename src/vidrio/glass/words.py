@@ -1,5 +1,6 @@
 """What each quantity is, in a few words, and where the paper has it; of each parameter too."""
 
+SSRU = "departs: §3.2.3 has self-attention"
 NO_BIAS = "departs: the paper writes no bias"
 PARAMETERS = {
     "embed": ("§3.4", "a learned row for each token of the vocabulary"),
@@ -18,6 +19,9 @@ PARAMETERS = {
     "b2": ("Eq. 2", "second bias of the feed-forward network"),
     "gain": ("§3.1, layer norm's γ", "stretches each column after normalising"),
     "bias": ("§3.1, layer norm's β", "shifts each column after normalising"),
+    "ssru.W": (SSRU, "makes each row's candidate for the new state"),
+    "Wf": (SSRU, "weights of the forget gate"),
+    "bf": (SSRU, "bias of the forget gate"),
     "W": ("§3.4", "output matrix: one column for each word"),
     "b": ("§3.4", "output bias: one number for each word"),
 }
@@ -45,6 +49,11 @@ QUANTITIES = {
     "concat": ("", "all heads' outputs in one row"),
     "self.out": ("§3.2.2", MIXED),
     "cross.out": ("§3.2.2", MIXED),
+    "gate": (SSRU, "the forget gate, before the sigmoid"),
+    "forget": ("", "share of the state that is kept, 0 to 1"),
+    "candidate": (SSRU, "each row's candidate for the new state"),
+    "cell": ("", "the cell's state after each row"),
+    "ssru.out": ("", "the positive part of the state"),
     "sum": ("§3.1, residual", "what came in + what was made of it"),
     "mean": ("", "each row's mean"),
     "var": ("", "each row's variance"),

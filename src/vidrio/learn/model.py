@@ -20,7 +20,8 @@ from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-KeyValueCache = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
+# By sub-layer, what earlier decoding steps left: keys and values, or a recurrent cell's state.
+KeyValueCache = dict[str, tuple[Tensor, ...]]
 
 # --- dropout ----------------------------------------------------------------------------------------------------------
 #
@@ -79,6 +80,8 @@ class Network:
     positions_PD: Tensor  # unused where positions are learned
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
+    look_up: Callable[[Tensor, Tensor], Tensor]
+    first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # the first sub-layer in the encoder (enc) and decoder (dec)
     dropout: Dropout = NO_DROPOUT  # of what a sub-layer adds, and of the embeddings, §5.4
 
 
@@ -94,6 +97,8 @@ def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dro
         positions_PD=positions(config, flat.dtype, flat.device),
         activate={"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}[config.activation],
         place_norm={"post": norm_after, "pre": norm_before}[config.norm],
+        look_up=F.embedding if min(config.special.pad, config.special.start) >= 0 else rows_or_zeros,
+        first={"enc": FIRST["attention"], "dec": FIRST[config.decoder_cell]},
         dropout=dropout,
     )
 
@@ -175,12 +180,49 @@ def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed
     return linear(gathered, net.parameters[f"{name}.WO"], net.parameters.get(f"{name}.bO")).view(B, L, -1)
 
 
+def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
+    """Rows that read each other. §3.2."""
+    q, k, v = heads(net, y, name, "QKV")
+    if cache is not None:
+        if name in cache:
+            k, v = (torch.cat(parts, dim=2) for parts in zip(cache[name], (k, v), strict=True))
+        cache[name] = k, v
+    return multi_head(net, q, k, v, name, allowed)
+
+
+def ssru(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
+    """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (y_t W) and f_t = σ(y_t W_f + b_f): Marian's recurrent cell.
+
+    At least in float32: where f is near 1, bfloat16 would round it to 1.
+    """
+    p, rows = net.parameters, y.flatten(0, -2)
+    wide = torch.promote_types(y.dtype, torch.float32)
+    forget = linear(rows, p[f"{name}.Wf"], p[f"{name}.bf"]).to(wide).sigmoid().view_as(y)
+    written = (1 - forget) * linear(rows, p[f"{name}.W"], None).to(wide).view_as(y)
+    (state,) = (cache or {}).get(name) or (torch.zeros_like(written[:, 0]),)
+    states = []
+    for forget_BD, written_BD in zip(forget.unbind(1), written.unbind(1), strict=True):
+        state = torch.addcmul(written_BD, forget_BD, state)
+        states.append(state)
+    if cache is not None:
+        cache[name] = (state,)
+    return torch.stack(states, dim=1).relu().to(y.dtype)
+
+
+FIRST = {"attention": ("self", self_attention), "ssru": ("ssru", ssru)}
+
+
 # --- the way ----------------------------------------------------------------------------------------------------------
+
+
+def rows_or_zeros(ids_BL: Tensor, table: Tensor) -> Tensor:
+    """A row for each id, zeros for −1: padding or a start that the vocabulary does not have."""
+    return F.embedding(ids_BL.clamp(min=0), table) * (ids_BL >= 0).unsqueeze(-1)
 
 
 def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -> Tensor:
     """A row for each id, times √D (§3.4), plus the row of its position (§3.5)."""
-    rows = F.embedding(ids_BL, net.tables[table])
+    rows = net.look_up(ids_BL, net.tables[table])
     table_PD = net.tables.get(f"{side}.pos", net.positions_PD)
     if (last := first + ids_BL.shape[1]) > len(table_PD):
         raise InputError("the text is longer than the model's positions", found=f"{last} tokens, not {len(table_PD)}")
@@ -244,17 +286,11 @@ class Masks(NamedTuple):
 def layer(
     net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, cache: KeyValueCache | None = None
 ) -> Tensor:
-    """Self-attention; in a decoder cross-attention to the memory, if there is one; feed-forward. §3.1."""
-
-    def self_attention(y: Tensor) -> Tensor:
-        q, k, v = heads(net, y, f"{name}.self", "QKV")
-        if cache is not None:
-            if f"{name}.self" in cache:
-                k, v = (torch.cat(parts, dim=2) for parts in zip(cache[f"{name}.self"], (k, v), strict=True))
-            cache[f"{name}.self"] = k, v
-        return multi_head(net, q, k, v, f"{name}.self", masks.own)
-
-    x = net.place_norm(net, x, self_attention, f"{name}.self")
+    """Self-attention or a recurrent cell; in a decoder cross-attention to the memory, if there is one; feed-forward.
+    §3.1."""
+    part, make = net.first[name[:3]]
+    first = f"{name}.{part}"
+    x = net.place_norm(net, x, lambda y: make(net, y, first, masks.own, cache), first)
     if memory_BSD is not None:
 
         def cross_attention(y: Tensor) -> Tensor:

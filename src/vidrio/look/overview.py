@@ -164,7 +164,10 @@ def _title(seen: Look, address: str) -> str:
         if layer > 0:
             several = "s 1 to " + str(layers - 1) if layers > 2 else " 1"
             return f"{name} layer{several}: the same steps, own parameters"
-        sub = {"self": "self-attention", "cross": "cross-attention, which reads the source", "ffn": "feed-forward"}
+        sub = {
+            **{"self": "self-attention", "cross": "cross-attention, which reads the source", "ffn": "feed-forward"},
+            "ssru": "a recurrent cell, which keeps a state",
+        }
         masked = ", masked" if side == "dec" and rest[1] == "self" else ""
         return f"{name} layer 0: {sub[rest[1]]}{masked}"
     if side in ("src", "enc", "memory"):
@@ -238,7 +241,8 @@ def _onward(seen: Look, again: CommandLine) -> Iterator[str]:
     """Where to look next."""
     names = seen.trace.values
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"
-    best = "dec.0.cross.weights.h0" if "dec.0.cross.weights.h0" in names else f"{side}.self.weights.h0"
+    matrices = ("dec.0.cross.weights.h0", "enc.0.self.weights.h0", "dec.0.self.weights.h0", "dec.0.ssru.forget")
+    best = next(name for name in matrices if name in names)
     yield "Look closer"
     commands = [
         ("one layer, every matrix", again.look("--at", side)),

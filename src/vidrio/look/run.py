@@ -245,12 +245,17 @@ def _passed(seen: Look, taken: Ids, target_ids: Ids, engine: Engine | None = Non
     """One pass, which keeps every number: by the engine, where that computes the same, else a walk."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
-    trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
+    trace.target_tokens = [token_of(trace, i) for i in target_ids]
     trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
     kept = engine and seen.model.machine.whole and trace.keep(engine.quantities(seen.source_ids, target_ids[1:]))
     if not kept:
         translate_forced(_tapped(seen), seen.source_ids, target_ids)
     return replace(seen, target_ids=target_ids)
+
+
+def token_of(trace: Trace, token: int) -> str:
+    """What the decoder saw: ∅ where a model has no start token."""
+    return "∅" if token < 0 else trace.vocabulary[token]
 
 
 def _tapped(seen: Look) -> Machine:

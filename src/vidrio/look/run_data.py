@@ -17,7 +17,7 @@ from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.measures import alike, classes, likeliest, listed, mean_of_heads
-from vidrio.look.run import LoadedModel, Look
+from vidrio.look.run import LoadedModel, Look, token_of
 from vidrio.model.files import sha256
 from vidrio.model.parameters import count
 from vidrio.search import Tree, drawable
@@ -86,7 +86,7 @@ def run_data(seen: Look) -> dict[str, Any]:
         "unknown": list(seen.unknown),
         "sizes": {axis: trace.sizes[axis] for axis in "ST" if axis in trace.sizes},
         "source": _source_tokens(seen),
-        "target": [{"token": trace.vocabulary[i], "id": i} for i in seen.target_ids] if trace.vocabulary else [],
+        "target": [{"token": token_of(trace, i), "id": i} for i in seen.target_ids] if trace.vocabulary else [],
         "steps": list(_steps(seen)),
         "classes": _classes(seen),
     }

@@ -1,0 +1,153 @@
+"""Marian's recurrent cell (SSRU) in the place of the decoder's self-attention, against its equations written out."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from parity_models import SOURCE, TARGET
+from tolerances import FLOAT64
+from traced import make_machine, make_trace, run
+from vidrio.errors import ConfigError
+from vidrio.glass.checking import check
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.machine import Machine
+from vidrio.glass.receipts import locate, receipt
+from vidrio.glass.trace import Trace, parse_address
+from vidrio.glass.walk import encode, stepper
+from vidrio.glass.whatif import compare, parse
+
+CELL = "dec.0.ssru.cell"
+
+
+def written_out(machine: Machine, ids: list[int], memory_SD: np.ndarray) -> np.ndarray:
+    """The decoder's logits as Marian computes them: step after step, with a state for each layer."""
+    p, c = machine.parameters, machine.config
+    half, states = c.d_model // 2, [np.zeros(c.d_model) for _ in range(c.n_decoder_layers)]
+    wave = np.exp(np.arange(half) * -math.log(10000) / (half - 1))
+
+    def norm(x: np.ndarray, name: str) -> np.ndarray:
+        centred = x - x.mean()
+        gain, bias = p[f"{name}.norm.gain"], p[f"{name}.norm.bias"]
+        return centred / np.sqrt((centred**2).mean() + c.norm_epsilon) * gain + bias
+
+    def cross(y: np.ndarray, name: str) -> np.ndarray:
+        heads = []
+        for h in range(c.n_heads):
+            q, k, v = (
+                x @ p[f"{name}.W{n}"][h] + p[f"{name}.b{n}"][h]
+                for x, n in ((y, "Q"), (memory_SD, "K"), (memory_SD, "V"))
+            )
+            weights = np.exp(k @ q / math.sqrt(c.d_head))
+            heads.append(weights / weights.sum() @ v)
+        return np.concatenate(heads) @ p[f"{name}.WO"] + p[f"{name}.bO"]
+
+    rows = []
+    for t, word in enumerate(ids):
+        y = (0 if word < 0 else p["tgt.embed"][word] * math.sqrt(c.d_model)) + np.concatenate(
+            [np.sin(t * wave), np.cos(t * wave)]
+        )
+        for n in range(c.n_decoder_layers):
+            name = f"dec.{n}"
+            f = 1 / (1 + np.exp(-(y @ p[f"{name}.ssru.Wf"] + p[f"{name}.ssru.bf"])))
+            states[n] = f * states[n] + (1 - f) * (y @ p[f"{name}.ssru.W"])
+            y = norm(y + np.maximum(states[n], 0), f"{name}.ssru")
+            y = norm(y + cross(y, f"{name}.cross"), f"{name}.cross")
+            hidden = np.maximum(y @ p[f"{name}.ffn.W1"] + p[f"{name}.ffn.b1"], 0)
+            y = norm(y + hidden @ p[f"{name}.ffn.W2"] + p[f"{name}.ffn.b2"], f"{name}.ffn")
+        rows.append(y @ p["tgt.embed"].T + p["out.b"])
+    return np.array(rows)
+
+
+def test_the_decoder_is_marians() -> None:
+    machine = make_machine("recurrent")
+    trace = run(machine)
+    ids = trace.array("tgt.ids").tolist()
+    assert ids[0] == -1
+    memory_SD = encode(machine, SOURCE)
+    np.testing.assert_allclose(trace.array("out.logits"), written_out(machine, ids, memory_SD), rtol=0, atol=FLOAT64)
+    step = stepper(machine, SOURCE)
+    for n in range(1, len(ids) + 1):
+        np.testing.assert_allclose(step([tuple(ids[:n])])[0], trace.array("out.logits")[n - 1], rtol=0, atol=FLOAT64)
+
+
+def test_a_decoder_without_a_start_token_begins_with_zeros() -> None:
+    for machine in (make_machine("recurrent"), make_machine("recurrent", np.float32, WHOLE_NUMBERS)):
+        trace = run(machine)
+        assert not trace.array("tgt.embedding")[0].any()
+        assert trace.array("tgt.embedding")[1:].any(axis=1).all()
+        np.testing.assert_array_equal(trace.array("dec.in")[0], trace.array("tgt.positions")[0])
+        assert receipt(trace, locate(trace, parse_address("tgt.embedding[0,1]"))).working() == ["0.0"]
+
+
+def test_the_receipt_of_a_state_names_the_state_before() -> None:
+    trace = make_trace("recurrent")
+    bill = receipt(trace, locate(trace, parse_address(f"{CELL}[3,2]")))
+    assert bill.formula == "forget[3,2]*cell[2,2] + (1 - forget[3,2])*candidate[3,2]"
+    assert {str(at) for at, _ in bill.inputs} == {f"{CELL}[2,2]", "dec.0.ssru.forget[3,2]", "dec.0.ssru.candidate[3,2]"}
+    assert bill.used_by == (f"{CELL}[4,2]", "dec.0.ssru.out[3,2]")
+    assert bill.compared.agrees
+    first, last = (receipt(trace, locate(trace, parse_address(f"{CELL}[{t},2]"))) for t in (0, len(TARGET) - 1))
+    assert f"{CELL}[-1,2]" not in {str(at) for at, _ in first.inputs}
+    assert first.compared.agrees
+    assert last.used_by == (f"dec.0.ssru.out[{len(TARGET) - 1},2]",)
+
+
+def test_the_line_of_numpy_is_a_loop_over_rows() -> None:
+    code = stages_of(make_machine("recurrent"))[CELL].code
+    assert code == (
+        "for t in range(T): cell[t] = forget[t] * (cell[t - 1] if t else 0) + (1 - forget[t]) * candidate[t]"
+    )
+
+
+def changed(*asked: tuple[str, str], choice: str = "recurrent") -> tuple[Trace, Trace]:
+    before = make_trace(choice)
+    return before, run(parse(asked, before).apply(before.machine))
+
+
+def test_a_state_that_is_set_goes_on_into_later_rows() -> None:
+    before, after = changed(("set", f"{CELL}[2,4]=5"))
+    cell, forget = after.array(CELL), before.array("dec.0.ssru.forget")
+    np.testing.assert_array_equal(cell[:2], before.array(CELL)[:2])
+    assert cell[2, 4] == 5
+    for t in range(3, len(TARGET)):
+        written = (1 - forget[t, 4]) * before.array("dec.0.ssru.candidate")[t, 4]
+        assert cell[t, 4] == forget[t, 4] * cell[t - 1, 4] + written
+    others = [column for column in range(cell.shape[1]) if column != 4]
+    np.testing.assert_array_equal(cell[:, others], before.array(CELL)[:, others])
+    checked = check(after)
+    assert (checked.wrong, checked.edited) == (0, 1)
+    assert compare(before, after).layers["dec.0"].largest > 0
+
+
+def test_without_the_forget_gate_nothing_is_kept() -> None:
+    before, after = changed(("without", "forget-gate"))
+    assert not after.array("dec.0.ssru.forget").any()
+    np.testing.assert_array_equal(after.array(CELL), after.array("dec.0.ssru.candidate"))
+    assert check(after).wrong == 0
+    np.testing.assert_array_equal(after.array(CELL)[0], before.array("dec.0.ssru.candidate")[0])
+
+
+def test_without_the_recurrent_cells_a_row_reads_the_source_alone() -> None:
+    _, after = changed(("without", "ssru"))
+    assert not after.array("dec.0.ssru.out").any()
+    assert not after.array("dec.1.ssru.out").any()
+    _, of_one = changed(("without", "dec.1.ssru"))
+    assert of_one.array("dec.0.ssru.out").any()
+    assert not of_one.array("dec.1.ssru.out").any()
+
+
+@pytest.mark.parametrize(
+    ("choice", "asked", "part"),
+    [
+        ("recurrent", ("mask", "off"), "no masked self-attention"),
+        ("classifier", ("mask", "off"), "no masked self-attention"),
+        ("paper", ("without", "forget-gate"), "no recurrent cell"),
+        ("paper", ("without", "ssru"), "no 'ssru'"),
+    ],
+)
+def test_what_a_model_does_not_have_cannot_be_left_out(choice: str, asked: tuple[str, str], part: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(part)):
+        parse([asked], make_trace(choice))
