@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from vidrio.learn.loss import objective
 from vidrio.learn.model import Dropout as Drop
 from vidrio.learn.model import attend
 from vidrio.learn.parameters import Adam, Parameters, Schedule, clip, update_by_muon
-from vidrio.model.config import ModelConfig
+from vidrio.model.config import CELLS, ModelConfig, SpecialIds
 
 F64 = torch.float64
 

@@ -39,6 +39,9 @@ _SIZES = (
     click.option("--d-ff", type=click.IntRange(1), help="Width of the feed-forward layers."),
     click.option("--encoder-layers", "n_encoder_layers", type=click.IntRange(1)),
     click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
+    click.option(
+        "--decoder", "decoder_cell", type=click.Choice(["attention", "ssru"]), help="ssru: recurrent. [attention]"
+    ),
     click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
     click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="[relu]"),
     click.option("--positions", type=click.Choice(["sinusoidal", "learned"]), help="[sinusoidal]"),
