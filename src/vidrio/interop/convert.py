@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vidrio.errors import ModelError
-from vidrio.interop import huggingface
+from vidrio.interop import huggingface, marian
 from vidrio.interop.foreign import CARD, make_folder, opening_of
 from vidrio.interop.to_argos import export_argos
 from vidrio.interop.to_ctranslate2 import export_ctranslate2
@@ -30,7 +30,7 @@ def import_model(source: str, to: Path, *, target: str = "", languages: tuple[st
     with new_folder(to) as (made, beside):
         if not path.is_dir():
             path = fetched(source, beside / "fetched")
-        foreign = huggingface.read_folder(path)
+        foreign = (marian if marian.is_folder(path) else huggingface).read_folder(path)
         own, into = foreign.languages
         languages = languages or (own, target or into)
         return make_folder(foreign, made, source, opening=opening_of(foreign, target), languages=languages)

@@ -4,23 +4,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from vidrio.errors import ModelError, nearest
+from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, About, write_config, write_parameters
 from vidrio.model.json_record import fitted, shown
 from vidrio.model.parameters import ParameterSpec, check_parameters, parameter_specs
+from vidrio.model.quantised import SCALE, SUMMED, dequantise
 from vidrio.text.tokens.sentence_pieces import SentencePieces
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import LARGEST_FILE, Tokenizer
 
 T = TypeVar("T")
 
 UNKNOWN = "<unk>"
-CARD = "README.md"
+CARD, SHORTLIST = "README.md", "shortlist.bin"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,13 @@ class Side:
     pieces: Mapping[str, int]
 
 
+class Scaled(NamedTuple):
+    """A matrix of integers, each worth `scale`."""
+
+    integers: np.ndarray
+    scale: np.float32
+
+
 @dataclass(frozen=True)
 class Foreign:
     """Another program's model, opened."""
@@ -38,9 +46,10 @@ class Foreign:
     config: ModelConfig
     source: Side
     target: Side
-    parameter: Callable[[str, ParameterSpec], np.ndarray]  # reads one, turned as ours stand
+    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one, turned as ours stand
     files: Sequence[Path]  # that it was read from
     languages: tuple[str, str] = ("", "")  # as it calls them
+    shortlist: Path | None = None  # Marian's file of likely translations; kept beside the model
 
 
 def damaged(what: object, found: object) -> ModelError:
@@ -106,9 +115,13 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
         problems.append(f"{UNKNOWN} has two ids")
     if problems:
         raise damaged(f"{name} cannot be imported", "; ".join(problems))
-    parameters = {name: foreign.parameter(name, spec) for name, spec in parameter_specs(config).items()}
-    check_parameters(parameters, config, where=name)
-    write_parameters(to, parameters)
+    arrays: dict[str, np.ndarray] = {}
+    for parameter, spec in parameter_specs(config).items():
+        arrays |= as_stored(parameter, spec, foreign.parameter(parameter, spec))
+    check_parameters(dequantise(arrays), config, where=name)
+    write_parameters(to, arrays)
+    if foreign.shortlist:
+        write_atomically(to / SHORTLIST, foreign.shortlist.read_bytes())
     tokenizers = [Tokenizer(pieces, config.special) for pieces in splits]
     different = {of.fingerprint(): of for of in tokenizers}
     for file, of in zip(TOKENIZERS, different.values(), strict=False):
@@ -124,6 +137,15 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
     write_atomically(to / CARD, card.encode())
     write_config(to, config, about)
     return about
+
+
+def as_stored(name: str, spec: ParameterSpec, value: np.ndarray | Scaled) -> dict[str, np.ndarray]:
+    """The arrays of one parameter: itself, or integers with one scale for each sum (model/quantised.py)."""
+    if not isinstance(value, Scaled):
+        return {name: value}
+    shape = list(spec.shape)
+    shape[SUMMED[spec.axes]] = 1
+    return {name: value.integers, name + SCALE: np.full(shape, value.scale, np.float32)}
 
 
 def opening_of(foreign: Foreign, target: str) -> str:
@@ -143,26 +165,26 @@ def opening_of(foreign: Foreign, target: str) -> str:
 
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
-    """What splits the texts of one language; its embedding has so many rows."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
-
-    if not side.spm.is_file():
-        raise unsupported(side.spm.parent, [f"it has no {side.spm.name}, a SentencePiece model"])
-    proto = side.spm.read_bytes()
-    try:
-        trainer = ModelProto.FromString(proto).trainer_spec
-    except DecodeError as error:
-        raise damaged(f"{side.spm} is not a SentencePiece model", error) from None
-    if trainer.model_type != trainer.UNIGRAM:
-        raise unsupported(side.spm, [f"SentencePiece by {trainer.ModelType.Name(trainer.model_type)}, not unigram"])
+    """What splits the texts of one language; its embedding has `rows` rows."""
     ids = sorted(side.pieces.values())
     if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
         found = f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {rows:,} rows"
         raise damaged(f"the vocabulary of {side.spm} does not fit the model", found)
     vocabulary = sorted(side.pieces, key=side.pieces.__getitem__)
-    return SentencePieces(proto, vocabulary, side.pieces[UNKNOWN], opening)
+    try:
+        return SentencePieces(read_spm(side.spm), vocabulary, side.pieces[UNKNOWN], opening)
+    except TokenizerError as error:
+        raise damaged(f"{side.spm} cannot be used", error.found) from None
+
+
+def read_spm(path: Path) -> bytes:
+    """A SentencePiece model."""
+    if not path.is_file():
+        raise unsupported(path.parent, [f"it has no {path.name}, a SentencePiece model"])
+    if path.stat().st_size > LARGEST_FILE:
+        raise damaged(f"{path} is not a SentencePiece model", f"{path.stat().st_size:,} bytes")
+    return path.read_bytes()
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:

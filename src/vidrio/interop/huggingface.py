@@ -136,4 +136,4 @@ def parameter(tensors: Mapping[str, np.ndarray], misfit: str, name: str, spec: P
         found = "it is missing" if value is None else f"it has the shape {value.shape}, not {shape}"
         raise damaged(misfit, f"{names[0]}: {found}")
     value = value.reshape(shape)
-    return by_heads(value.T if turned else value, spec)
+    return by_heads(value.T if turned else value, spec).astype(np.float32)

@@ -1,6 +1,6 @@
-"""What Hugging Face calls our parameters, and how it turns them.
+"""What Hugging Face and Marian call our parameters, and how Hugging Face turns them.
 
-Ours stand as x W + b, with a matrix for each head; theirs keep Wᵀ, with the heads side by side.
+Ours stand as x W + b, with a matrix for each head. Both have the heads side by side; Hugging Face keeps Wᵀ.
 """
 
 import math
@@ -52,7 +52,7 @@ def by_heads(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:
     if spec.axes == "HDK":
         heads, width, head = spec.shape
         value = value.reshape(width, heads, head).transpose(1, 0, 2)
-    return np.ascontiguousarray(value.reshape(spec.shape), np.float32)
+    return np.ascontiguousarray(value.reshape(spec.shape))
 
 
 def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
@@ -66,3 +66,21 @@ def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
 def is_turned(axes: str) -> bool:
     """Whether Hugging Face keeps it transposed: every matrix but the tables, whose rows are looked up."""
     return len(axes) > 1 and axes not in ("VD", "PD", "HK")
+
+
+MARIAN_TABLES = {
+    **{"embed": "Wemb", "src.embed": "encoder_Wemb", "tgt.embed": "decoder_Wemb"},
+    **{"out.W": "decoder_ff_logit_out_W", "out.b": "decoder_ff_logit_out_b"},
+}
+MARIAN_PARTS = {"self": "self", "cross": "context", "ffn": "ffn", "ssru": "rnn"}
+MARIAN_NORMS = {"self": "Wo_ln", "cross": "Wo_ln", "ffn": "ffn_ln", "ssru": "ffn_ln"}
+MARIAN_VECTORS = {"gain": "scale", "bias": "bias"}
+
+
+def marian_name(name: str) -> str:
+    """enc.0.self.WQ → encoder_l1_self_Wq."""
+    if name in MARIAN_TABLES:
+        return MARIAN_TABLES[name]
+    side, layer, part, *norm, last = name.split(".")
+    stem = f"{SIDES[side]}_l{int(layer) + 1}_{MARIAN_PARTS[part]}"
+    return f"{stem}_{MARIAN_NORMS[part]}_{MARIAN_VECTORS[last]}" if norm else f"{stem}_{last[0]}{last[1:].lower()}"

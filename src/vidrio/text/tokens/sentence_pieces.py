@@ -1,8 +1,8 @@
-"""A SentencePiece model as the engine of a `Tokenizer`: what OPUS-MT and Marian split texts by.
+"""A SentencePiece model as the engine of a `Tokenizer`: what OPUS-MT, Marian and Firefox's models split texts by.
 
-The library itself splits, normalises and joins, so that it is as it was in training, byte for byte. Which id a piece
-has, another list tells (`vocab.json`, `vocab.yml`): the model and the list were made apart. A piece is looked up by its
-text, so one that this model does not know may be in the list all the same, from the other language's model.
+Texts are normalised (charsmap.py) and split (unigram.py) as the library does, to the character. The ids of pieces come
+from a list beside the model (`vocab.json`), because OPUS-MT made the two apart: the list may hold pieces that only the
+other language's model knows.
 
 In place of a `tokenizers` file there is an object of ours:
 
@@ -13,14 +13,17 @@ In place of a `tokenizers` file there is an object of ours:
 import base64
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vidrio.errors import TokenizerError
 from vidrio.model.json_record import fitted
 from vidrio.model.json_text import json_data, json_text
+from vidrio.text.tokens.charsmap import SPACE
+from vidrio.text.tokens.unigram import Unigram
+from vidrio.text.tokens.vocabulary import BYTES
 
 BEGINNING = '{"sentencepiece":'  # of such a file
-SPACE = "▁"
+UNKNOWN_SURFACE = " ⁇ "
 
 
 class Encoding(NamedTuple):
@@ -35,12 +38,9 @@ class SentencePieces:
     """What a `Tokenizer` needs of its engine, under the names that `tokenizers` has for it."""
 
     def __init__(self, proto: bytes, vocabulary: Sequence[str], unknown: int, opening: str = "") -> None:
-        from sentencepiece import SentencePieceProcessor
-
-        self._processor = SentencePieceProcessor()
         try:
-            self._processor.LoadFromSerializedProto(proto)
-        except (RuntimeError, ValueError, TypeError, OSError) as error:
+            self._model = Unigram(proto)
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             raise TokenizerError(
                 "the SentencePiece model cannot be read", found=f"{error!s:.200}", do="use an undamaged one"
             ) from None
@@ -54,6 +54,12 @@ class SentencePieces:
         self.proto, self._vocabulary, self._unknown = proto, list(vocabulary), unknown
         self.openings = (opening,) if opening else ()
         self.normalizer = self  # `tokenizers` has one to ask
+
+    @staticmethod
+    def of_model(proto: bytes) -> "SentencePieces":
+        """With the model's own ids."""
+        names = Unigram(proto).names
+        return SentencePieces(proto, names, names.index("<unk>") if "<unk>" in names else -1)
 
     @staticmethod
     def from_json(text: str) -> "SentencePieces":
@@ -70,26 +76,39 @@ class SentencePieces:
         return json_text({"sentencepiece": model, **rest})
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
-        """The ids, pieces and places of a text's tokens; that of its target language stands before them."""
+        """The ids, pieces and places of a text's tokens; the token of its target language comes first. Neighbouring
+        unknown characters are one token, or their bytes where the model has those."""
         opening, rest = self._opened(text)
-        encoded: dict[str, Any] = self._processor.Encode(rest, return_type="offset_mapping")
         begin = len(text) - len(rest)
-        tokens = [*opening, *encoded["pieces"]]
-        offsets = [*((0, begin) for _ in opening), *((begin + start, begin + end) for start, end in encoded["offsets"])]
-        return Encoding([self._ids.get(piece, self._unknown) for piece in tokens], tokens, offsets)
+        normalised, places = self._model.normalise(rest)
+        tokens, offsets = [*opening], [(0, begin) for _ in opening]
+        at, after_unknown = 0, False
+        for piece in self._model.split(normalised):
+            place = (begin + places[at], begin + places[at + len(piece)])
+            at += len(piece)
+            known = piece in self._model.scores
+            names = [BYTES[byte] for byte in piece.encode()] if self._model.has_bytes and not known else [piece]
+            if after_unknown and not known and not self._model.has_bytes:
+                tokens[-1] += piece
+                offsets[-1] = (offsets[-1][0], place[1])
+            else:
+                tokens += names
+                offsets += [place] * len(names)
+            after_unknown = not known
+        hidden = self._model.hidden  # a text that says "</s>" is text
+        ids = [self._unknown if token in hidden else self._ids.get(token, self._unknown) for token in tokens]
+        return Encoding(ids, tokens, offsets)
 
     def encode_batch_fast(self, texts: Sequence[str], *, add_special_tokens: bool = False) -> list[Encoding]:
         return [self.encode(text) for text in texts]
 
     def decode_batch(self, many: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
-        """The texts; pieces that only the other language's model knows keep their ▁."""
-        joined = (self._processor.DecodePieces([self._vocabulary[i] for i in ids]) for ids in many)
-        return [text.replace(SPACE, " ").strip() for text in joined]
+        """The texts."""
+        return [b"".join(map(self._surface, ids)).decode(errors="replace").strip() for ids in many]
 
     def normalize_str(self, text: str) -> str:
         """The text as it is split: normalised by the model's table, its spaces as ▁."""
-        normalised: str = self._processor.Normalize(self._opened(text)[1])
-        return normalised
+        return self._model.normalise(self._opened(text)[1])[0]
 
     def words(self, text: str) -> list[tuple[str, int]]:
         """Each word with the number of its tokens; a word begins where a token begins with ▁."""
@@ -103,11 +122,23 @@ class SentencePieces:
     def get_vocab(self) -> dict[str, int]:
         return self._ids
 
-    @cached_property
+    @property
     def scores(self) -> dict[str, float]:
         """Log p of each piece that is not a byte, as the model splits by it."""
-        model = self._processor
-        return {model.IdToPiece(i): model.GetScore(i) for i in range(model.GetPieceSize()) if not model.IsByte(i)}
+        return self._model.scores
+
+    def _surface(self, token: int) -> bytes:
+        """What a token adds to a text."""
+        piece = self._vocabulary[token]
+        if piece in self._bytes:
+            return self._bytes[piece]
+        if piece in self._model.hidden:
+            return UNKNOWN_SURFACE.encode() if token == self._unknown else b""
+        return piece.replace(SPACE, " ").encode()
+
+    @cached_property
+    def _bytes(self) -> dict[str, bytes]:
+        return {name: bytes([byte]) for byte, name in enumerate(BYTES)} if self._model.has_bytes else {}
 
     def _opened(self, text: str) -> tuple[Sequence[str], str]:
         """The token of the target language, and the text without it. A text may begin with another one."""

@@ -1,0 +1,199 @@
+"""A folder of Marian's → a model folder: the models of Firefox, Bergamot and translateLocally.
+
+*.bin, *.npz   the parameters and the configuration, in 8-bit integers or float32
+*.spm          SentencePiece: one for both languages, or two, the source's first by name
+lex*.bin       the shortlist, if any
+
+A file is known by its content, except for the two languages, which stand in names such as model.enpt.bin.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from vidrio.interop.foreign import UNKNOWN, Foreign, Scaled, Side, damaged, read_spm, unsupported
+from vidrio.interop.marian_files import (
+    BROKEN,
+    CONFIG,
+    FOREIGN,
+    LARGEST_CONFIG,
+    Item,
+    Settings,
+    check_shortlist,
+    kind_of,
+    read_bin,
+    read_npz,
+    settings_of,
+)
+from vidrio.interop.names import by_heads, flat_shape, marian_name
+from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
+from vidrio.model.files import read_text
+from vidrio.model.parameters import ParameterSpec
+from vidrio.text.tokens.unigram import Unigram
+
+END = "</s>"
+MAX_POSITIONS = 512
+OFF = ("", "false", "0", "none", "[]")
+# The values that are computed. An absent key has the first one.
+COMPUTED = {
+    "type": ("transformer",),
+    "transformer-preprocess": ("",),
+    "transformer-postprocess": ("dan", "an"),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-postprocess-top": ("", "d"),
+    "transformer-ffn-activation": ("relu", "swish"),
+    "transformer-ffn-depth": ("2",),
+    "transformer-decoder-ffn-depth": ("0", "2"),
+    "transformer-decoder-autoreg": ("self-attention", "rnn"),
+    "tied-embeddings-src": ("false",),
+    **dict.fromkeys(("ulr", "skip", "right-left", "lemma-dim-emb", "factors-combine"), OFF),
+}
+# Settings of training, and of layers that no model of these kinds has.
+WITHOUT_MEANING = r"transformer-(aan-|dim-aan|dropout|guided-alignment|depth-scaling|dim-ffn|heads|model)"
+
+
+def is_folder(folder: Path) -> bool:
+    """Whether a folder holds a model of Marian's own, not one of Hugging Face's."""
+    return not (folder / "config.json").is_file() and any(folder.glob("*.spm"))
+
+
+def read_folder(folder: Path) -> Foreign:
+    """Everything of such a folder that makes a model; numbers are not read yet."""
+    files = {path: kind_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".npz")}
+    models = [path for path, kind in files.items() if kind in ("bin", "npz")]
+    spms = sorted(folder.glob("*.spm"))
+    if len(models) != 1 or len(spms) > 2:
+        found = f"{len(models)} files of parameters and {len(spms)} SentencePiece models, not 1 and 1 or 2"
+        raise damaged(f"{folder} is not a model of Marian", found)
+    [path], shortlist = models, next((path for path, kind in files.items() if kind == "shortlist"), None)
+    with undamaged(path):
+        items = (read_npz if path.suffix == ".npz" else read_bin)(path)
+        settings = settings_of(configuration(items, path))
+    sides = [Side(spm, pieces_of(spm)) for spm in spms]
+    config = config_of(settings, items, path, sides)
+    if shortlist:
+        with undamaged(shortlist):
+            check_shortlist(shortlist, config.source_vocabulary, config.target_vocabulary)
+    named = re.search(r"\.([a-z]{2})([a-z]{2})\.", f"{path.name}.{spms[0].name}.")
+    return Foreign(
+        config=config,
+        source=sides[0],
+        target=sides[-1],
+        parameter=partial(parameter, items, path),
+        files=[path, *spms, *([shortlist] if shortlist else [])],
+        languages=(named[1], named[2]) if named else ("", ""),
+        shortlist=shortlist,
+    )
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, and why."""
+    try:
+        yield
+    except BROKEN as error:
+        raise damaged(f"{path} is damaged, or not what Marian writes", error) from None
+
+
+def pieces_of(spm: Path) -> dict[str, int]:
+    """The pieces of a SentencePiece model, whose ids are their places."""
+    proto = read_spm(spm)
+    try:
+        return {piece: i for i, piece in enumerate(Unigram(proto).names)}
+    except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+        raise damaged(f"{spm} cannot be read", error) from None
+
+
+def configuration(items: Mapping[str, Item], path: Path) -> str:
+    """The YAML text in the file, or in a file beside it."""
+    beside = path.with_name(f"{path.name}.yml")
+    if CONFIG not in items and beside.is_file():
+        return read_text(beside, LARGEST_CONFIG)
+    if CONFIG not in items or math.prod(items[CONFIG].shape) > LARGEST_CONFIG:
+        raise ValueError(f"it has no {CONFIG}, or a long one")
+    return items[CONFIG].read().tobytes().rstrip(b"\0").decode()
+
+
+def config_of(settings: Settings, items: Mapping[str, Item], path: Path, sides: Sequence[Side]) -> ModelConfig:
+    """Sizes and choices in our words; every value that is not computed is refused by its name."""
+    text = {key: value if isinstance(value, str) else " ".join(value) for key, value in settings.items()}
+    value = {key: text.get(key, known[0]) for key, known in COMPUTED.items()}
+    problems = [f"{key}: {value[key]!r:.40}" for key, known in COMPUTED.items() if value[key] not in known]
+    problems += [
+        f"{key}: {told!r:.40}"
+        for key, told in text.items()
+        if key.startswith("transformer-")
+        and key not in COMPUTED
+        and told not in OFF
+        and not re.match(WITHOUT_MEANING, key)
+    ]
+    recurrent = value["transformer-decoder-autoreg"] == "rnn"
+    if recurrent and text.get("dec-cell") != "ssru":
+        problems.append(f"dec-cell: {text.get('dec-cell')!r:.40}")
+    sizes, rows = {}, text.get("dim-vocabs", "").split()
+    for key in ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn"):
+        sizes[key] = int(number) if (number := text.get(key, "")).isdecimal() and len(number) < 9 else 0
+        if not sizes[key]:
+            problems.append(f"{key}: {text.get(key)!r:.40}")
+    width, heads = sizes["dim-emb"], sizes["transformer-heads"]
+    if heads and width % heads:
+        problems.append(f"{heads} heads in a width of {width}")
+    if text.get("transformer-decoder-dim-ffn", "0") not in ("0", text.get("transformer-dim-ffn")):
+        problems.append(f"transformer-decoder-dim-ffn: {text['transformer-decoder-dim-ffn']!r:.40}")
+    if len(rows) != 2 or not all(row.isdecimal() and len(row) < 9 for row in rows):
+        problems.append(f"dim-vocabs: {text.get('dim-vocabs')!r:.40}")
+    problems += [f"{name} in the form {item.type}" for name, item in items.items() if item.type in FOREIGN.values()][:3]
+    problems += [
+        f"{side.spm.name} without {END} and {UNKNOWN}" for side in sides if not {END, UNKNOWN} <= {*side.pieces}
+    ]
+    if problems:
+        raise unsupported(path, problems)
+    tied_all, tied = (text.get(key, "false") == "true" for key in ("tied-embeddings-all", "tied-embeddings"))
+    unknown, end = (sides[0].pieces[piece] for piece in (UNKNOWN, END))
+    return ModelConfig(
+        source_vocabulary=int(rows[0]),
+        target_vocabulary=int(rows[1]),
+        d_model=width,
+        n_heads=heads,
+        d_head=width // heads,
+        d_ff=sizes["transformer-dim-ffn"],
+        n_encoder_layers=sizes["enc-depth"],
+        n_decoder_layers=sizes["dec-depth"],
+        max_positions=MAX_POSITIONS,
+        norm="post",
+        norm_epsilon=1e-6,
+        activation=value["transformer-ffn-activation"],
+        decoder_cell="ssru" if recurrent else "attention",
+        positions="sinusoidal-marian",
+        tying="all" if tied_all else "output" if tied else "none",
+        scale_embeddings=True,
+        attention_bias=True,
+        output_bias=text.get("output-omit-bias", "false") != "true",
+        # What is padding is never chosen, and Marian never chooses the unknown word.
+        special=SpecialIds(pad=unknown, unk=unknown, start=-1, end=end),
+        decoding=DecodingDefaults(beam=1, length_penalty=1.0, max_length=MAX_POSITIONS // 2),
+    )
+
+
+def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterSpec) -> np.ndarray | Scaled:
+    """One parameter, out of the file and turned as ours stand; axes of length 1 do not count."""
+    theirs = marian_name(name)
+    item, shape = items.get(theirs), flat_shape(spec)
+    if item is None or [n for n in item.shape if n != 1] != [n for n in shape if n != 1]:
+        found = "it is missing" if item is None else f"it has the shape {item.shape}, not {shape}"
+        raise damaged(f"{path} does not fit its configuration", f"{theirs}: {found}")
+    with undamaged(path):
+        value, quantisation = item.read(), item.quantisation() if item.quantisation else None
+    # Integers of all matrices but the embeddings stand transposed, whatever their shape says.
+    turned = quantisation is not None and "Wemb" not in theirs
+    value = by_heads(value.reshape(shape[::-1]).T if turned else value.reshape(shape), spec)
+    if quantisation is None:
+        return value.astype(np.float32)
+    with np.errstate(all="ignore"):  # what is infinite is refused later
+        scale = np.float32(1) / quantisation
+    return Scaled(value, scale) if value.dtype == np.int8 else value.astype(np.float32) * scale

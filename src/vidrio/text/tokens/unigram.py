@@ -1,0 +1,140 @@
+"""SentencePiece's unigram model: a normalised text → the pieces whose scores (log p) have the largest sum.
+
+The library adds in float32 from the beginning of a text. Rounding decides between splits of nearly the same score, such
+as those of a row of dots; a text with one is added up in the library's order. All other words are split one by one, and
+remembered.
+"""
+
+import re
+import struct
+from array import array
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+from vidrio.text.tokens.charsmap import SPACE, Normaliser
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # types of pieces
+TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # of models
+UNKNOWN_PENALTY = 10.0  # an unknown character's score is the lowest one less this
+LONGEST_PIECE = 256  # characters
+REMEMBERED, LONG = 50_000, 64  # words, and characters of one that is too long to be remembered
+ROUNDING = 1e-5  # of a text's score: more than rounding moves it
+SCORE = struct.Struct("<f")
+SIZES = {1: 8, 5: 4}  # of the fields that do not tell theirs
+
+
+class Split(NamedTuple):
+    """The best split of a text."""
+
+    pieces: tuple[str, ...]
+    score: float
+    margin: float  # to any other
+
+
+class Unigram:
+    """The model of a `.spm` file."""
+
+    def __init__(self, proto: bytes) -> None:
+        """ValueError, or another error of reading, if it is damaged."""
+        model = fields(proto)
+        trainer, rules = (fields(model.get(part, [b""])[-1]) for part in (2, 3))
+        if (kind := trainer.get(3, [1])[-1]) != 1:
+            raise ValueError(f"SentencePiece by {TYPES.get(kind, kind)}, not unigram")
+        pieces = [read_piece(message) for message in model.get(1, [])]
+        self.names = [name for name, _, _ in pieces]
+        self.normal = {name: score for name, score, kind in pieces if kind == NORMAL}
+        if not self.normal or max(map(len, self.names)) > LONGEST_PIECE:
+            raise ValueError(f"{len(self.normal):,} pieces, or one of more than {LONGEST_PIECE} characters")
+        self.hidden = frozenset(name for name, _, kind in pieces if kind in (UNKNOWN, CONTROL))
+        self.has_bytes = bool(trainer.get(35, [0])[-1])
+        largest = max(self.normal.values())
+        symbols = {
+            name: array("f", [len(name.encode()) * largest])[0] - 0.1
+            for name, _, kind in pieces
+            if kind == USER_DEFINED
+        }
+        self.scores = self.normal | symbols
+        self._unknown = array("f", [min(self.normal.values()) - UNKNOWN_PENALTY])[0]
+        self._longest = max(map(len, self.scores))
+        prefix, squeeze = (bool(rules.get(number, [1])[-1]) for number in (3, 4))
+        self.normalise = Normaliser(rules.get(2, [b""])[-1], frozenset(symbols), prefix=prefix, squeeze=squeeze)
+        across = any(SPACE in name[1:] for name in self.scores)  # a piece may hold several words
+        self._words = re.compile("(?s).+" if across else f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")
+        self._remembered = lru_cache(REMEMBERED)(self._best)
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The pieces of a normalised text; an unknown character is one."""
+        words = self._words.findall(text)
+        found = [(self._remembered if len(word) <= LONG else self._best)(word) for word in words]
+        rounding = -ROUNDING * sum(split.score for split in found)
+        if len(found) > 1 and any(split.margin < rounding for split in found):
+            found = [self._best(text)]
+        return tuple(chain.from_iterable(split.pieces for split in found))
+
+    def _best(self, text: str) -> Split:
+        """By Viterbi's algorithm: the best split up to each place continues the best one up to an earlier place."""
+        size = len(text)
+        best, rounded = array("f", [0.0]) * (size + 1), array("f", [0.0])
+        begins, margins = [-1] * (size + 1), [float("inf")] * (size + 1)
+        for begin in range(size):
+            last = min(size, begin + self._longest)
+            known = [(end, score) for end in range(begin + 1, last + 1) if (score := self.scores.get(text[begin:end]))]
+            if not known or known[0][0] > begin + 1:
+                known.append((begin + 1, self._unknown))
+            for end, score in known:
+                rounded[0] = best[begin] + score
+                total = rounded[0]
+                if begins[end] < 0:
+                    begins[end], best[end] = begin, total
+                elif total > best[end]:
+                    begins[end], best[end], margins[end] = begin, total, total - best[end]
+                else:
+                    margins[end] = min(margins[end], best[end] - total)
+        pieces, margin, end = [], float("inf"), size
+        while end:
+            margin = min(margin, margins[end])
+            pieces.append(text[begins[end] : end])
+            end = begins[end]
+        return Split(tuple(reversed(pieces)), best[size], margin)
+
+
+def read_piece(message: bytes) -> tuple[str, float, int]:
+    """Its name, score and type. Almost all are alike, and read at a glance: there are tens of thousands."""
+    end = 2 + message[1]
+    if len(message) == end + 5 and message[0] == 0x0A and message[1] < 128 and message[end] == 0x15:
+        return message[2:end].decode(), SCORE.unpack_from(message, end + 1)[0], NORMAL
+    part = fields(message)
+    return part[1][-1].decode(), SCORE.unpack(part[2][-1])[0], part.get(3, [NORMAL])[-1]
+
+
+def fields(message: bytes) -> dict[int, list[Any]]:
+    """The values of a protobuf message by their numbers: integers, and bytes."""
+    found: dict[int, list[Any]] = {}
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        kind = key & 7
+        value: Any
+        value, at = _varint(message, at) if kind in (0, 2) else (0, at)
+        if kind:
+            at, begin = at + (value if kind == 2 else SIZES[kind]), at
+            if at > len(message):
+                raise ValueError(f"a field of {at - begin:,} bytes where {len(message) - begin:,} are left")
+            value = message[begin:at]
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, and where it ends."""
+    byte = message[at]
+    if byte < 128:
+        return byte, at + 1
+    value, shift = byte & 127, 7
+    while byte >= 128 and shift < 64:
+        at += 1
+        byte = message[at]
+        value |= (byte & 127) << shift
+        shift += 7
+    return value, at + 1
