@@ -70,7 +70,7 @@ LIBRARIES = {
     "ctranslate2": ("interop",),
     "huggingface_hub": ("interop",),
     "sentencex": ("text",),
-    "sentencepiece": ("text.tokens", "interop"),
+    "sentencepiece": ("interop",),
     "wasmtime": ("engine",),
     "google": ("interop",),
     "torch": ("learn", "interop"),

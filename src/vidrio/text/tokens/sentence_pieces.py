@@ -56,12 +56,6 @@ class SentencePieces:
         self.normalizer = self  # `tokenizers` has one to ask
 
     @staticmethod
-    def of_model(proto: bytes) -> "SentencePieces":
-        """With the model's own ids."""
-        names = Unigram(proto).names
-        return SentencePieces(proto, names, names.index("<unk>") if "<unk>" in names else -1)
-
-    @staticmethod
     def from_json(text: str) -> "SentencePieces":
         data = json_data(text)
         proto = base64.b64decode(fitted(str, data["sentencepiece"]), validate=True)

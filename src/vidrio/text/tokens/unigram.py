@@ -43,19 +43,19 @@ class Unigram:
             raise ValueError(f"SentencePiece by {TYPES.get(kind, kind)}, not unigram")
         pieces = [read_piece(message) for message in model.get(1, [])]
         self.names = [name for name, _, _ in pieces]
-        self.normal = {name: score for name, score, kind in pieces if kind == NORMAL}
-        if not self.normal or max(map(len, self.names)) > LONGEST_PIECE:
-            raise ValueError(f"{len(self.normal):,} pieces, or one of more than {LONGEST_PIECE} characters")
+        normal = {name: score for name, score, kind in pieces if kind == NORMAL}
+        if not normal or max(map(len, self.names)) > LONGEST_PIECE:
+            raise ValueError(f"{len(normal):,} pieces, or one of more than {LONGEST_PIECE} characters")
         self.hidden = frozenset(name for name, _, kind in pieces if kind in (UNKNOWN, CONTROL))
         self.has_bytes = bool(trainer.get(35, [0])[-1])
-        largest = max(self.normal.values())
+        largest = max(0.0, *normal.values())  # the library begins at the smallest positive number
         symbols = {
             name: array("f", [len(name.encode()) * largest])[0] - 0.1
             for name, _, kind in pieces
             if kind == USER_DEFINED
         }
-        self.scores = self.normal | symbols
-        self._unknown = array("f", [min(self.normal.values()) - UNKNOWN_PENALTY])[0]
+        self.scores = normal | symbols
+        self._unknown = array("f", [min(normal.values()) - UNKNOWN_PENALTY])[0]
         self._longest = max(map(len, self.scores))
         prefix, squeeze = (bool(rules.get(number, [1])[-1]) for number in (3, 4))
         self.normalise = Normaliser(rules.get(2, [b""])[-1], frozenset(symbols), prefix=prefix, squeeze=squeeze)
@@ -79,7 +79,8 @@ class Unigram:
         begins, margins = [-1] * (size + 1), [float("inf")] * (size + 1)
         for begin in range(size):
             last = min(size, begin + self._longest)
-            known = [(end, score) for end in range(begin + 1, last + 1) if (score := self.scores.get(text[begin:end]))]
+            ends = ((end, self.scores.get(text[begin:end])) for end in range(begin + 1, last + 1))
+            known = [(end, score) for end, score in ends if score is not None]
             if not known or known[0][0] > begin + 1:
                 known.append((begin + 1, self._unknown))
             for end, score in known:
