@@ -11,7 +11,7 @@ from parity_models import make_config, make_parameters
 from vidrio.engine.engine import as_struct
 from vidrio.engine.weights import Weights, read_weights
 from vidrio.hypothesis import Options, Sampling
-from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
+from vidrio.model.config import ACTIVATIONS, CELLS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig, SpecialIds
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.quantised import quantise
 
@@ -31,12 +31,14 @@ def random_model(folder: Path, seed: int) -> ModelConfig:
     def one_of(choices: Sequence[str], every: int) -> str:
         return choices[seed // every % len(choices)] if seed < 30 else choices[rng.integers(len(choices))]
 
-    shape, positions = one_of(SHAPES, 5), one_of(POSITIONS, 1)
+    shape, positions, cell = one_of(SHAPES, 5), one_of(POSITIONS, 1), one_of(CELLS, 3)
     config = make_config(
         shape=shape,
         positions=positions,
         norm=one_of(NORMS, 1),
         activation=one_of(ACTIVATIONS, 1),
+        decoder_cell=cell,
+        special=SpecialIds(start=-1 if cell == "ssru" and seed % 4 in (0, 3) else 2),
         tying=one_of(TYINGS, 2),
         d_model=int(rng.choice([4, 12, 16, 18, 32, 34])),
         n_heads=int(rng.integers(1, 4)),
@@ -154,7 +156,7 @@ def _odd(rng: np.random.Generator, number: int) -> int:
     return max(-(2**31), min(2**31 - 1, int(rng.choice([*near, *ODD_NUMBERS]))))
 
 
-SIZES_END = 4 + 4 * 22
+SIZES_END = 4 + 4 * 23
 OPTIONS = len(as_struct(Options()))
 ODD_NUMBERS = [0, 1, 2, 3, 5, 16, 17, 63, 64, 65, 127, 1000, 4096, 65536, 2**20, 2**24, 2**31 - 1, -1, -2, -(2**31)]
 ODD_FLOATS = [0.0, -0.0, 1e-45, 1e-38, 1e30, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan"), 1e9]

@@ -17,7 +17,7 @@ from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import classify, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Options, Sampling, default_options
 from vidrio.model import find
-from vidrio.model.config import ModelConfig
+from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.quantised import multiplies_in_whole_numbers, quantise
 from vidrio.search import search
@@ -44,6 +44,12 @@ MODELS: dict[str, dict[str, object]] = {
     "learned": {"positions": "learned", "tying": "none", "scale_embeddings": False, "d_head": 17},
     "none": {"positions": "none", "source_end": False, "n_encoder_layers": 1, "n_decoder_layers": 3},
     "wide": {"d_model": 64, "n_heads": 4, "d_head": 16, "d_ff": 96, "norm": "pre"},
+    "recurrent": {
+        **{"decoder_cell": "ssru", "positions": "sinusoidal-marian", "tying": "all", "norm_epsilon": 1e-6},
+        **{"attention_bias": True, "output_bias": True, "d_head": 3, "special": SpecialIds(pad=1, start=-1, end=0)},
+    },
+    "recurrent-pre": {"decoder_cell": "ssru", "norm": "pre", "d_model": 20, "n_decoder_layers": 3, "tying": "output"},
+    "recurrent-decoder": {"shape": "decoder", "source_vocabulary": 0, "decoder_cell": "ssru"},
     "decoder": {"shape": "decoder", "source_vocabulary": 0},
     "encoder": {"shape": "encoder", "target_vocabulary": 0, "n_classes": 3},
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
+from vidrio.model.config import ACTIVATIONS, CELLS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
 from vidrio.model.folder import TENSORS, check_files, read_stored
 from vidrio.model.header import Stored
 from vidrio.model.parameters import parameter_specs
@@ -26,7 +26,7 @@ class Weights(NamedTuple):
 
 
 TENSOR = struct.Struct("<3q")  # 1: integers, 0: float32; where its numbers lie in `data`, and where its scale does
-SIZES = struct.Struct("<12if9i")
+SIZES = struct.Struct("<12if10i")
 
 
 def read_weights(folder: Path, config: ModelConfig) -> Weights:
@@ -54,7 +54,7 @@ def _sizes(config: ModelConfig, whole_numbers: bool) -> bytes:
         *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions),
         *(NORMS.index(c.norm), c.norm_epsilon, ACTIVATIONS.index(c.activation), POSITIONS.index(c.positions)),
         *(TYINGS.index(c.tying), c.scale_embeddings, c.attention_bias, c.output_bias),
-        *(c.special.start, c.special.end, whole_numbers),
+        *(c.special.start, c.special.end, CELLS.index(c.decoder_cell), whole_numbers),
     )
 
 

@@ -7,7 +7,8 @@ enum { PAGE = LANES, ROWS_AT_ONCE = 32 }; // keys on a page; rows whose scores s
 // one beam share the pages of what they have in common; who writes into a shared page takes a copy first.
 typedef struct { int32_t users; float *keys, *values; } Page; // [E][16], [16][E]
 
-typedef struct { Page **pages; int32_t length, room; } KVCache; // of one attention of one sentence, or hypothesis
+// What one attention of one sentence (or hypothesis) has read; of a recurrent cell, its state of D numbers instead.
+typedef struct { Page **pages; int32_t length, room; float *state; int32_t width; } KVCache;
 
 static Page *page_new(int32_t width) {
   Page *page = allocate(2 * PAGE * (uint64_t)width + 2 * LANES, sizeof(float)); // a tile reads on after the last value
@@ -34,13 +35,14 @@ static void cache_add(KVCache *cache, int32_t width, const float *key, const flo
 }
 
 static KVCache cache_share(const KVCache *cache) {
+  if (cache->state) return (KVCache){.length = cache->length, .state = copy_of(cache->state, (uint64_t)cache->width, sizeof(float)), .width = cache->width};
   for (int32_t p = 0; p * PAGE < cache->length; p++) cache->pages[p]->users++;
-  return (KVCache){copy_of(cache->pages, (uint64_t)cache->room, sizeof *cache->pages), cache->length, cache->room};
+  return (KVCache){.pages = copy_of(cache->pages, (uint64_t)cache->room, sizeof *cache->pages), .length = cache->length, .room = cache->room};
 }
 
 static void cache_drop(KVCache *cache) {
-  for (int32_t p = 0; p * PAGE < cache->length; p++) page_drop(cache->pages[p]);
-  release(cache->pages);
+  for (int32_t p = 0; !cache->state && p * PAGE < cache->length; p++) page_drop(cache->pages[p]);
+  release(cache->pages), release(cache->state);
   *cache = (KVCache){0};
 }
 

@@ -15,7 +15,10 @@ enum {
   ACTIVATION,   // 0 relu, 1 gelu, 2 swish
   POSITIONS,    // 0 sinusoidal, 1 sinusoidal-halves, 2 sinusoidal-marian, 3 learned, 4 none
   TYING,        // 0 all, 1 output, 2 none
-  SCALE_EMBEDDINGS, ATTENTION_BIAS, OUTPUT_BIAS, START, END,
+  SCALE_EMBEDDINGS, ATTENTION_BIAS, OUTPUT_BIAS,
+  START,        // -1: the decoder begins with a zero vector
+  END,
+  DECODER_CELL, // 0 attention, 1 ssru
   WHOLE_NUMBERS, // 1: matrices multiply as integers (seven bits); 0: as float32
   N_SIZES
 };

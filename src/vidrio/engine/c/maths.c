@@ -115,11 +115,13 @@ static void softmax(float *x, int32_t n) {
 // max(0, x). Eq. 2.
 static inline Lanes relu(Lanes x) { return larger(x, (Lanes){0}); }
 
-// x / (1 + e^-x), written so that neither end overflows.
-static inline Lanes swish(Lanes x) {
+// 1 / (1 + e^-x), written so that neither end overflows.
+static inline Lanes sigmoid(Lanes x) {
   Lanes e = exp_(-absolute(x));
-  return x * (choose((Bits)(x >= 0.0f), all(1.0f), e) / (1.0f + e));
+  return choose((Bits)(x >= 0.0f), all(1.0f), e) / (1.0f + e);
 }
+
+static inline Lanes swish(Lanes x) { return x * sigmoid(x); }
 
 // x times the normal distribution function, with erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7).
 static inline Lanes gelu(Lanes x) {
@@ -130,10 +132,13 @@ static inline Lanes gelu(Lanes x) {
   return x * (0.5f * (1.0f + choose((Bits)(x >= 0.0f), erf, -erf)));
 }
 
-// In place.
-static void activate(int32_t kind, float *x, int32_t n) {
-  for (int32_t i = 0; i < n; i += LANES) {
-    Lanes v = load_some(x + i, n - i);
-    store_some(x + i, kind == 0 ? relu(v) : kind == 1 ? gelu(v) : swish(v), n - i);
-  }
+enum { RELU, GELU, SWISH, SIGMOID }; // the choices of ACTIVATION, and a recurrent cell's gate
+
+// Rows in place.
+static void activate(int32_t kind, float *x, int32_t rows, int32_t n) {
+  for (; rows > 0; rows--, x += n)
+    for (int32_t i = 0; i < n; i += LANES) {
+      Lanes v = load_some(x + i, n - i);
+      store_some(x + i, kind == RELU ? relu(v) : kind == GELU ? gelu(v) : kind == SWISH ? swish(v) : sigmoid(v), n - i);
+    }
 }

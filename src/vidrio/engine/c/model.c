@@ -4,7 +4,8 @@
 typedef struct { const float *gain, *bias; } Norm;
 typedef struct { Matrix Q, K, V, O; Norm norm; } Attention;
 typedef struct { Matrix W1, W2; Norm norm; } FeedForward;
-typedef struct { Attention self, cross; FeedForward ffn; } Layer; // each sub-layer owns its norm
+typedef struct { Matrix W, Wf; Norm norm; } Recurrence;
+typedef struct { Attention self, cross; Recurrence ssru; FeedForward ffn; } Layer; // self or ssru; each sub-layer owns its norm
 typedef struct { Matrix table; const float *positions; Layer *layers; Norm norm; } Stack; // the last norm is a pre-norm model's
 
 typedef struct Model {
@@ -207,11 +208,21 @@ static Attention read_attention(Reader *r) {
   return a;
 }
 
-static void read_layers(Reader *r, Stack *stack, int32_t n_layers, int has_cross) {
+static Recurrence read_recurrence(Reader *r) {
+  int32_t d = r->model->size[D_MODEL];
+  Recurrence a;
+  a.W = read_matrix(r, d, d, d, 0);
+  a.Wf = read_matrix(r, d, d, d, 1);
+  a.norm = read_norm(r);
+  return a;
+}
+
+static void read_layers(Reader *r, Stack *stack, int32_t n_layers, int is_recurrent, int has_cross) {
   int32_t d = r->model->size[D_MODEL], f = r->model->size[D_FF];
   stack->layers = allocate_zeroed((uint64_t)n_layers, sizeof(Layer));
   for (Layer *layer = stack->layers; layer < stack->layers + n_layers && !*problem; layer++) {
-    layer->self = read_attention(r);
+    if (is_recurrent) layer->ssru = read_recurrence(r);
+    else layer->self = read_attention(r);
     if (has_cross) layer->cross = read_attention(r);
     layer->ffn.W1 = read_matrix(r, d, f, f, 1);
     layer->ffn.W2 = read_matrix(r, f, d, d, 1);
@@ -239,7 +250,7 @@ static int check_sizes(const int32_t *c) {
       [D_HEAD] = {1, 1 << 16}, [D_FF] = {1, 1 << 16}, [N_ENCODER_LAYERS] = {0, 1000}, [N_DECODER_LAYERS] = {0, 1000}, [N_CLASSES] = {0, 1 << 24},
       [MAX_POSITIONS] = {1, 1 << 20}, [NORM] = {0, 1}, [NORM_EPSILON] = {0, INT32_MAX}, [ACTIVATION] = {0, 2}, [POSITIONS] = {0, 4}, [TYING] = {0, 2},
       [SCALE_EMBEDDINGS] = {0, 1}, [ATTENTION_BIAS] = {0, 1}, [OUTPUT_BIAS] = {0, 1}, [START] = {-1, 1 << 24}, [END] = {-1, 1 << 24},
-      [WHOLE_NUMBERS] = {0, 1}};
+      [DECODER_CELL] = {0, 1}, [WHOLE_NUMBERS] = {0, 1}};
   for (int n = 0; n < N_SIZES; n++)
     if (c[n] < limits[n][0] || c[n] > limits[n][1]) return refuse("a size is out of its limits");
   int fits = (int64_t)c[N_HEADS] * c[D_HEAD] <= 1 << 16;
@@ -265,8 +276,8 @@ Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors
   if (has_decoder(m)) m->decoder.table = has_encoder(m) && !c[TYING] ? m->encoder.table : read_matrix(r, d, words, 1, 0);
   if (has_encoder(m)) m->encoder.positions = read_positions(r);
   if (has_decoder(m)) m->decoder.positions = c[POSITIONS] != 3 && has_encoder(m) ? m->encoder.positions : read_positions(r);
-  if (has_encoder(m) && !*problem) read_layers(r, &m->encoder, c[N_ENCODER_LAYERS], 0);
-  if (has_decoder(m) && !*problem) read_layers(r, &m->decoder, c[N_DECODER_LAYERS], has_encoder(m));
+  if (has_encoder(m) && !*problem) read_layers(r, &m->encoder, c[N_ENCODER_LAYERS], 0, 0);
+  if (has_decoder(m) && !*problem) read_layers(r, &m->decoder, c[N_DECODER_LAYERS], c[DECODER_CELL], has_encoder(m));
   if (!has_decoder(m)) m->out = read_matrix(r, d, c[N_CLASSES], c[N_CLASSES], 1);
   else m->out = c[TYING] == 2 ? read_matrix(r, d, words, words, 0) : m->decoder.table;
   if (has_decoder(m) && c[OUTPUT_BIAS]) m->out.bias = read_vector(r, words);

@@ -350,7 +350,7 @@ static int are_tokens(const int32_t *ids, int32_t n, int32_t vocabulary) {
 // Whether the decoder can be asked for this: there is something to read if it reads at all, and all of it is tokens.
 static int can_translate(const Model *m, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target) {
   const int32_t *c = m->size;
-  return has_decoder(m) && c[START] >= 0 && (has_encoder(m) ? n_source > 0 : !n_source) && n_source <= c[MAX_POSITIONS] &&
+  return has_decoder(m) && (has_encoder(m) ? n_source > 0 : !n_source) && n_source <= c[MAX_POSITIONS] &&
          are_tokens(source, n_source, c[SOURCE_VOCABULARY]) && n_target < c[MAX_POSITIONS] && are_tokens(target, n_target, c[TARGET_VOCABULARY]);
 }
 

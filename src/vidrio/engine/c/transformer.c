@@ -22,12 +22,12 @@ static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
 // Allocates buffers for `rows` rows whose attention reads at most `keys` keys.
 static void reserve(Pass *p, uint64_t rows, uint64_t keys) {
   const int32_t *c = p->m->size;
-  uint64_t d = (uint64_t)c[D_MODEL], e = (uint64_t)p->width, f = (uint64_t)c[D_FF], input = d > e ? d : e, output = (uint64_t)logits_width(p->m);
-  input = (f > input ? f : input) + GROUP;
+  uint64_t d = (uint64_t)c[D_MODEL], e = (uint64_t)p->width, f = (uint64_t)c[D_FF], wide = d > e ? d : e, output = (uint64_t)logits_width(p->m);
+  uint64_t input = (f > wide ? f : wide) + GROUP;
   output = !p->record ? 0 : input > output ? input : output;
   uint64_t heads = (uint64_t)c[N_HEADS], together = p->record ? rows : heads > ROWS_AT_ONCE ? heads : ROWS_AT_ONCE; // queries: `attend`
   struct { float **numbers; uint64_t count; } parts[] = {
-      {&p->x, rows * d}, {&p->normed, rows * d}, {&p->y, rows * d}, {&p->Q, rows * e}, {&p->K, rows * e}, {&p->V, rows * e},
+      {&p->x, rows * d}, {&p->normed, rows * d}, {&p->y, rows * d}, {&p->Q, rows * wide}, {&p->K, rows * wide}, {&p->V, rows * e},
       {&p->concat, rows * e}, {&p->hidden, rows * f}, {&p->product, rows * output}, {&p->mean, rows}, {&p->var, rows},
       {&p->scale, rows}, {&p->sum, rows}, {&p->whole, rows * (input / 4)}, {&p->s, together * keys}};
   for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
@@ -58,7 +58,12 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
   for (const Group *g = groups; g < groups + n; g++) {
     float *x = p->x + (size_t)g->first * (size_t)d;
     const float *positions = stack->positions + (g->self ? (size_t)g->self[0].length * (size_t)d : 0);
-    for (int32_t r = 0; r < g->count; r++) look_up(&stack->table, g->ids[r], x + (size_t)r * (size_t)d), p->mean[r] = (float)g->ids[r];
+    for (int32_t r = 0; r < g->count; r++) {
+      float *row = x + (size_t)r * (size_t)d;
+      if (g->ids[r] < 0) memset(row, 0, (size_t)d * sizeof *row); // no start token
+      else look_up(&stack->table, g->ids[r], row);
+      p->mean[r] = (float)g->ids[r];
+    }
     tap(p->record, "ids", "", -1, p->mean, g->count, 0, 1);
     tap(p->record, "embedding", "", -1, x, g->count, d, d);
     for (size_t i = 0; i < (size_t)g->count * (size_t)d; i++) x[i] = x[i] * p->m->embedding_scale;
@@ -164,12 +169,37 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   add_residual(p, &a->norm);
 }
 
+// max(0, c), where c = f c' + (1 - f) (x W), f = sigmoid(x Wf + bf), and c' is the row before: Marian's SSRU, in the place
+// of self-attention. The state of each group goes from row to row.
+static void recurrent_cell(Pass *p, const Recurrence *a, int32_t layer) {
+  int32_t d = p->m->size[D_MODEL];
+  size_t width = (size_t)d;
+  Rows x = make_rows(p, sub_layer_input(p, &a->norm), p->rows, d, "x");
+  project(p, &a->Wf, &x, p->rows, p->Q, d, "gate", 0);
+  activate(SIGMOID, p->Q, p->rows, d);
+  tap(p->record, "forget", "", -1, p->Q, p->rows, d, d);
+  project(p, &a->W, &x, p->rows, p->K, d, "candidate", 0);
+  for (const Group *g = p->groups; g < p->groups + p->n_groups; g++) {
+    KVCache *cache = &g->self[layer];
+    if (!cache->state) cache->state = allocate_zeroed(width, sizeof(float)), cache->width = d;
+    for (size_t at = (size_t)g->first * width, end = at + (size_t)g->count * width; at < end; at += width) {
+      for (size_t i = 0; i < width; i++) cache->state[i] = p->Q[at + i] * cache->state[i] + (1.0f - p->Q[at + i]) * p->K[at + i];
+      memcpy(p->y + at, cache->state, width * sizeof(float));
+    }
+    cache->length += g->count;
+  }
+  tap(p->record, "cell", "", -1, p->y, p->rows, d, d);
+  activate(RELU, p->y, p->rows, d);
+  tap(p->record, "out", "", -1, p->y, p->rows, d, d);
+  add_residual(p, &a->norm);
+}
+
 // max(0, x W1 + b1) W2 + b2, each row by itself. Eq. 2.
 static void feed_forward(Pass *p, const FeedForward *ffn) {
   int32_t d = p->m->size[D_MODEL], f = p->m->size[D_FF];
   Rows x = make_rows(p, sub_layer_input(p, &ffn->norm), p->rows, d, "x");
   project(p, &ffn->W1, &x, p->rows, p->hidden, f, "hidden", 0);
-  for (int32_t r = 0; r < p->rows; r++) activate(p->m->size[ACTIVATION], p->hidden + (size_t)r * (size_t)f, f);
+  activate(p->m->size[ACTIVATION], p->hidden, p->rows, f);
   tap(p->record, "active", "", -1, p->hidden, p->rows, f, f);
   Rows active = make_rows(p, p->hidden, p->rows, f, "active");
   project(p, &ffn->W2, &active, p->rows, p->y, d, "out", 0);
@@ -208,15 +238,16 @@ static void remember(Pass *p) {
   }
 }
 
-// The decoder: new tokens of some hypotheses -> one row for each, in p->x. Figure 1, right. Masked self-attention,
-// cross-attention to the memory (if there is one), feed-forward. §3.1.
+// The decoder: new tokens of some hypotheses -> one row for each, in p->x. Figure 1, right. Masked self-attention or a
+// recurrent cell, cross-attention to the memory (if there is one), feed-forward. §3.1.
 static void decode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
   embed(p, &m->decoder, groups, n, "tgt", "dec");
   for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) {
-    enter(p->record, "dec", l, "self");
-    attention(p, &m->decoder.layers[l].self, CAUSAL, l);
+    enter(p->record, "dec", l, m->size[DECODER_CELL] ? "ssru" : "self");
+    if (m->size[DECODER_CELL]) recurrent_cell(p, &m->decoder.layers[l].ssru, l);
+    else attention(p, &m->decoder.layers[l].self, CAUSAL, l);
     enter(p->record, "dec", l, "cross");
     if (has_encoder(m)) attention(p, &m->decoder.layers[l].cross, CROSS, l);
     enter(p->record, "dec", l, "ffn");
