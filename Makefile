@@ -111,7 +111,7 @@ python:
 $(READY): $(REQUIREMENTS) | python
 	@echo 'Installing Vidrio into $(VENV) …' >&2
 	@"$(PYTHON)" -m venv "$(VENV)"
-	@"$(VENV)/$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[wasm]'
+	@"$(VENV)/$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e .
 	@touch "$@"
 
 $(READY_TEST): $(REQUIREMENTS) | python

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+import forked
 from vidrio.cli import main
-from vidrio.data.progress import Progress
+from vidrio.data.lock import only_one
 from vidrio.errors import DataError, RunError
 from vidrio.glass import walk
 from vidrio.glass.machine import build
@@ -78,7 +79,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def learn(folder: Path, pairs: Path, request: Request = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
     said: list[str] = []
-    learned = training.learn(replace(request, folder=folder, names=(str(pairs),), **changes), Reporter(said.append))
+    request = replace(request, folder=folder, names=(str(pairs),), **changes)
+    with only_one(request.run):
+        learned = training.learn(request, Reporter(said.append))
     assert learned is not None
     return learned, said
 
@@ -127,6 +130,16 @@ def test_a_run_goes_on_and_may_have_another_end(pairs: Path, tmp_path: Path) -> 
     learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=30)))
     assert learned.state.step == 30
     assert "it ends after 30 steps" in said
+
+
+def test_the_pairs_may_have_moved(pairs: Path, tmp_path: Path) -> None:
+    short, copy = replace(QUICK, stop=Stop(steps=2)), tmp_path / "copy.tsv"
+    _, said = learn(tmp_path / "model", pairs, short)
+    source, target = number_pairs(1)[0]
+    assert said[:2] == [f"{pairs}: source, target", f"  {source} → {target}"]
+    copy.write_bytes(pairs.read_bytes())
+    _, said = learn(tmp_path / "model", copy, replace(short, stop=Stop(steps=4)))
+    assert any("going on from step 2" in line for line in said)
 
 
 def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs: Path, tmp_path: Path) -> None:
@@ -199,7 +212,7 @@ def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp
         return new_plan(replace(request, sizes=sizes, stop=Stop(steps=1)), task, cpu)
 
     request, cpu = Request(folder=tmp_path, names=(str(pairs),)), torch.device("cpu")
-    task = make_task(request, Progress())
+    task = make_task(request, Reporter())
     plan = planned({"d_model": 256, "n_encoder_layers": 6, "n_heads": 8, "d_ff": 1024})
     assert plan.recipe.rate == RATE_FOR["small"]
     assert describe_plan(plan, cpu, task)[0].startswith("model: sizes of your own, ")
@@ -261,6 +274,27 @@ def test_the_commands_mistakes_are_told(
     assert main(["train", *arguments]) == code
     assert told in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]  # nothing is left behind
+
+
+def test_what_the_end_needs_is_checked_before_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(60)))
+    done = forked.run_vidrio("train", "pairs.tsv", "--to", "m", cwd=tmp_path, environment={"VIDRIO_ENGINE": "none"})
+    assert done.returncode == 1
+    assert done.stderr.startswith("vidrio: no build of the engine runs here\n  found: VIDRIO_ENGINE is 'none'")
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
+
+
+def test_no_other_command_writes_the_model_while_one_ends(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = replace(QUICK, folder=tmp_path / "model", names=(str(pairs),), stop=Stop(steps=2))
+
+    def other_command(learned: Learned, reporter: Reporter) -> None:
+        with pytest.raises(RunError, match="another command is working"):
+            training.train(request)
+
+    monkeypatch.setattr(training, "finish", other_command)
+    assert training.train(request) is not None
 
 
 SECONDS = "--steps 60 --validations 2 --languages en,es --rate 0.005 --d-model 32 --d-ff 64"

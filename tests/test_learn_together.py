@@ -126,6 +126,41 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
     assert go_on(tmp_path / "together", small_config(n_encoder_layers=2)).step == 5
 
 
+BY_TIME = """
+import time
+rate_of, take_step, rates = loop.rate_of, loop.take_step, []
+
+def noted(recipe, step, state):
+    rates.append(rate_of(recipe, step, state))
+    return rates[-1]
+
+def slowed(*arguments):
+    time.sleep(0.02 * processes.rank)
+    take_step(*arguments)
+
+loop.rate_of, loop.take_step = noted, slowed
+recipe = replace(STEPS, stop=Stop(seconds=2.5), validations=5, schedule="linear", warmup=1)
+time.sleep(0.5 * processes.rank)
+state = train(examples, begin(small_config()), recipe, first, processes=processes)
+np.savez(out / f"{processes.rank}.npz", rates=rates, step=state.step, seconds=state.seconds, end=state.best)
+if processes.rank == 1:
+    os._exit(0)
+with pytest.raises(RunError, match="another process of this training has ended"):
+    processes.wait()
+"""
+
+
+def test_the_clock_of_one_process_decides_for_all(tmp_path: Path) -> None:
+    """By time, one of two processes slow: they take the same steps at the same rates, and end after the same one. When
+    one is gone, the other says so."""
+    for ended in run_two(BY_TIME, tmp_path):
+        assert ended.returncode == 0, ended.stderr
+    one, other = (np.load(tmp_path / f"{rank}.npz") for rank in (0, 1))
+    assert len(set(one["rates"].tolist())) > 3
+    for name in ("rates", "step", "seconds", "end"):
+        assert np.array_equal(one[name], other[name]), name
+
+
 # --- by the command, on one machine and on two ------------------------------------------------------------------------
 
 

@@ -75,11 +75,13 @@ def test_a_killed_command_leaves_a_part_that_only_resume_continues(tmp_path: Pat
 
 
 def test_files_of_the_users_are_left_alone(tmp_path: Path) -> None:
-    for name in ("out.part", "out.tmp", ".out.part", "out~"):
-        (tmp_path / name).write_text(f"mine: {name}")
+    mine = {name: f"mine: {name}" for name in ("out.part", "out.tmp", ".out.part", "out~")}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
     assert translate("-o", "out", stdin=text_of(TEXTS), cwd=tmp_path).returncode == 0
     assert (tmp_path / "out").read_text() == text_of(TRANSLATIONS)
-    assert all((tmp_path / name).read_text() == f"mine: {name}" for name in os.listdir(tmp_path) if name != "out")
+    assert {name: (tmp_path / name).read_text() for name in mine} == mine
+    assert set(os.listdir(tmp_path)) == {"out", *mine}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.data.clean import REASONS, Tally
-from vidrio.data.read import Pair, corpora, read, read_lines, texts
+from vidrio.data.read import Pair, corpora, described, read, read_lines, texts
 from vidrio.errors import DataError
 
 PAIRS = [("Hello world", "Hola mundo"), ("How are you?", "¿Qué tal?"), ("I see 2 dogs.", "Veo 2 perros.")]
@@ -88,6 +88,26 @@ def test_known_layouts_are_recognised(tmp_path: Path, row: str, told: str) -> No
     pairs, _ = pairs_of(path)
     assert [pair[:2] for pair in pairs] == PAIRS * 3
     assert told in corpora([str(path)])[0].layout.words
+
+
+@pytest.mark.parametrize(("rows", "labels"), [(300, 9), (40, 9), (12, 2)])
+@pytest.mark.parametrize("form", ["{label}\t{s}\t{t}", "{s}\t{label}\t{t}", "{n}\t{label}\t{s}\t{t}"])
+def test_a_column_of_labels_is_not_a_text(tmp_path: Path, form: str, rows: int, labels: int) -> None:
+    """As in written.tsv.xz: where a pair is from, the English, the Spanish."""
+    lines = [form.format(n=n, label=f"from-{n % labels}", s=f"I am {n}.", t=f"Soy {n}.") for n in range(rows)]
+    path = write(tmp_path / "p.tsv.xz", lzma.compress("\n".join(lines).encode()))
+    assert [pair[:2] for pair in pairs_of(path)[0]] == [(f"I am {n}.", f"Soy {n}.") for n in range(rows)]
+
+
+def test_what_was_recognised_is_shown_with_the_first_pairs(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.tsv", tsv([("a", *pair) for pair in [*PAIRS, ("x\x1b" * 99, "y")]]))
+    [corpus] = corpora([str(path)])
+    layout, *pairs = described(corpus, 4)
+    assert layout == f"{path}: of 3 columns 2 as source, 3 as target"
+    assert pairs[:3] == [f"  {source} → {target}" for source, target in PAIRS]
+    assert pairs[3] == f"  {'x·' * 30}… → y"
+    [lines] = texts([str(write(tmp_path / "t", "one\ntwo\n"))])
+    assert described(lines, 1) == [f"{tmp_path / 't'}: one text a line", "  one"]
 
 
 def test_columns_can_be_chosen(tmp_path: Path) -> None:

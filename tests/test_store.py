@@ -1,6 +1,7 @@
 """Prepared pairs and their ids lie on disk, whole or not at all, and are made again only when something changed."""
 
 import json
+import os
 import random
 import resource
 from collections.abc import Iterator
@@ -91,6 +92,27 @@ def test_pairs_are_prepared_again_only_where_something_changed(prepared: Prepare
     write_pairs(tmp_path / "one.tsv", seed=5)
     prepare(prepared.folder, corpora(names), options, Progress())
     assert stamps(prepared.folder) != before
+
+
+def test_files_count_by_their_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy, another spelling of the path, a new time, and columns that are named as they were guessed."""
+    path, dev = write_pairs(tmp_path / "one.tsv"), write_pairs(tmp_path / "dev.tsv", 20, seed=3)
+
+    def key(name: Path | str, columns: tuple[str, str] | None = None, dev: Path | str = dev) -> str:
+        options = CleaningOptions(dev=tuple(corpora([str(dev)])))
+        return key_of(corpora([str(name)], columns=columns), options)
+
+    before = key(path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "copies" / "other.tsv").write_bytes(path.read_bytes())
+    path.touch()
+    os.utime(dev, (1, 1))
+    same = [key("one.tsv"), key("./copies/../one.tsv"), key("copies/other.tsv"), key(path, ("1", "2"))]
+    assert {*same, key(path, dev="./dev.tsv")} == {before}
+    different = [key(path, ("2", "1")), key(dev), key(path, dev=path), key("one.tsv@2")]
+    dev.write_text(dev.read_text("utf-8")[:-2], "utf-8")
+    assert len({before, *different, key(path)}) == 6
 
 
 @contextmanager

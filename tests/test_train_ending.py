@@ -16,9 +16,9 @@ import pytest
 from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
-from vidrio.data.progress import Progress, Work
+from vidrio.data.progress import Work
 from vidrio.errors import DataError
-from vidrio.learn.task import Request, Task, make_task
+from vidrio.learn.task import Reporter, Request, Task, make_task
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 from vidrio.translate.translator import NoTranslator, Translator
@@ -150,7 +150,7 @@ def prepared(folder: Path, task: str, lines: Sequence[str], **given: Any) -> Tas
     text = "".join(f"{line}\n" for line in lines)
     if not (path := folder / "texts.tsv").exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
-    return make_task(Request(folder=folder, names=(str(path),), vocabulary=300, task=task, **given), Progress())
+    return make_task(Request(folder=folder, names=(str(path),), vocabulary=300, task=task, **given), Reporter())
 
 
 def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:

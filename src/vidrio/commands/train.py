@@ -137,8 +137,13 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
+    from vidrio.engine.library import opener
     from vidrio.learn import machine
+    from vidrio.score.metrics import usual_metrics
 
+    # Fail now, not after the training, if this install cannot score and translate.
+    opener()
+    usual_metrics()
     machine.settle()  # before PyTorch is imported
     request = read_request(pairs, to, given, tuple(sys.argv[1:]))
     from vidrio.learn import train as training

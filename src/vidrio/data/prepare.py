@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b, sha256
 from itertools import chain, islice, pairwise
 from pathlib import Path
@@ -24,6 +24,7 @@ from vidrio.data.clean import Limits, Tally, fault, fault_of_text, suited, tidy
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import Corpus, read
 from vidrio.errors import DataError, about_file
+from vidrio.model.files import sha256 as file_sha256
 from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.fold import fold
@@ -31,7 +32,7 @@ from vidrio.text.fold import fold
 Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY = 0, -1
-_VERSION = 3  # of the rules: raise it when the same files would give other pairs
+_VERSION = 4  # of the rules: raise it when the same files would give other pairs
 _SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of lengths are taken
 _COUNTED = 100_000  # training pairs in which words are counted
 
@@ -235,10 +236,14 @@ def both_sides(part: Path) -> Iterator[tuple[str, str]]:
 
 
 def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:
-    """A checksum of all that decides what is made: files by name, size and time, layouts, weights, options, others."""
-    every = (*corpora, *options.apart, *options.dev, *options.test)
-    files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
-    return sha256(repr((_VERSION, files, list(corpora), options, others)).encode()).hexdigest()
+    """A checksum of all that decides what is made. Files count by their content: a copy is the same file."""
+
+    def content(sets: Sequence[Corpus]) -> list[Any]:
+        return [(c.form, c.layout[:3], c.weight, [file_sha256(path) for path in c.paths]) for c in sets]
+
+    files = [content(sets) for sets in (corpora, options.apart, options.dev, options.test)]
+    rules = replace(options, apart=(), dev=(), test=())
+    return sha256(repr((_VERSION, files, rules, others)).encode()).hexdigest()
 
 
 def is_made(folder: Path, key: str) -> bool:

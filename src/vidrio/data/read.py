@@ -22,6 +22,8 @@ from vidrio.errors import DataError
 
 _ROUND = 4096  # lines between two updates of the progress
 _SAMPLE = 300  # rows to recognise a layout from
+_LABELS = 4  # a column of labels has so many times fewer different values than a column of texts
+_SHOWN = 60  # characters of a text that is shown
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 # Names that two columns may have in a header.
@@ -106,6 +108,21 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
             yield Pair(row[source], row[target], number)
         else:
             tally.skip("column missing", f"{corpus.name}:{number}", "\t".join(row))
+
+
+def described(corpus: Corpus, pairs: int) -> list[str]:
+    """What was recognised in a corpus, with its first pairs, so that a wrong guess is seen."""
+    found = islice(read(corpus, Tally()), pairs)
+    texts = (
+        (source,) if corpus.layout.source == corpus.layout.target else (source, target) for source, target, _ in found
+    )
+    return [f"{corpus.name}: {corpus.layout.words}", *(f"  {' → '.join(map(shown, sides))}" for sides in texts)]
+
+
+def shown(text: str, most: int = _SHOWN) -> str:
+    """The beginning of a text, on one line and without control characters."""
+    visible = "".join(c if c.isprintable() else "·" for c in text[: most + 1])
+    return visible if len(visible) <= most else f"{visible[:most]}…"
 
 
 def _weighted(name: str) -> tuple[Path, float]:
@@ -194,8 +211,7 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
     if layout is None:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "name the columns: --columns source,target or --columns 1,2"
-        shown = "".join(c if c.isprintable() else "·" for c in " | ".join(rows[0])[:300])
-        raise DataError(f"{path} does not have {asked}", found=shown, do=do)
+        raise DataError(f"{path} does not have {asked}", found=shown(" | ".join(rows[0]), 300), do=do)
     return layout
 
 
@@ -227,8 +243,13 @@ def _guessed(rows: Sequence[list[str]], usual: Sequence[Names]) -> Layout | None
         return Layout(source, target, True, f"a header; source {first[source]!r}, target {first[target]!r}")
     if width == 2:
         return Layout(0, 1, False, "source, target")
-    # Numbers, or the same word in every row, are no texts.
+    # Numbers are no texts, nor are labels: one word in every row, or a few that recur.
     by_column = [set(cells) for cells in zip(*rows, strict=False)]
-    found = [n for n, cells in enumerate(by_column) if len(cells) > 1 and not all(map(str.isdecimal, cells))]
+    most = max(map(len, by_column))
+    found = [
+        n
+        for n, cells in enumerate(by_column)
+        if len(cells) > 1 and _LABELS * len(cells) > most and not all(map(str.isdecimal, cells))
+    ]
     source, target = found[:2] if len(found) > 1 else (0, 1)
     return Layout(source, target, False, f"of {width} columns {source + 1} as source, {target + 1} as target")

@@ -52,6 +52,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     """Go on from `state` until the recipe says stop; gives each line of metrics, of steps and validations."""
     recipe, processes = training.recipe, training.processes
     start, longest = time.monotonic() - state.seconds, state.parameters.config.max_positions
+    # Only the leading process's clock counts: rates and the end depend on it, and must be the same in all processes.
     batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
 
     def clock() -> float:
@@ -73,7 +74,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
                 record = validate(training, state)
                 if processes.leads:
                     yield folder.log(record)
-                state.seconds = clock()
+                [state.seconds] = processes.of_leader([clock()])
                 folder.save(state)
             elif due or stopped:
                 folder.save(state)
@@ -209,12 +210,10 @@ def share_over(stop: Stop, state: State) -> float:
 def validate(training: Training, state: State) -> dict[str, Any]:
     """Score the mean of the parameters and keep the best."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
-    figures = torch.zeros(2, dtype=torch.float64)  # the other processes', which add nothing to the leading one's
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)
         scores = training.validate(model.build(average, getattr(torch, recipe.precision)))
-        figures = torch.tensor([scores.get(name, math.inf) for name in (recipe.metric, "loss")], dtype=torch.float64)
-    score, loss = processes.sum(figures).tolist()
+    score, loss = processes.of_leader([scores.get(name, math.inf) for name in (recipe.metric, "loss")])
     is_best = state.best_score is None or (
         rank(score, loss, recipe.metric) < rank(state.best_score, state.best_loss, recipe.metric)
     )

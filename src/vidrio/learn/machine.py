@@ -100,14 +100,24 @@ class Processes:
         if self.size > 1:
             from torch import distributed
 
-            distributed.all_reduce(tensor)
+            try:
+                distributed.all_reduce(tensor)
+            except RuntimeError as error:
+                found = str(error).splitlines()[0]
+                do = "start all of them again with the same command; they go on from the last saved state"
+                raise RunError("another process of this training has ended", found=found, do=do) from None
         return tensor
+
+    def of_leader(self, numbers: list[float]) -> list[float]:
+        """The leading process's numbers, in all of them."""
+        import torch
+
+        own = torch.tensor(numbers, dtype=torch.float64)
+        return self.sum(own if self.leads else torch.zeros_like(own)).tolist()
 
     def wait(self) -> None:
         """Until all processes have come so far."""
-        import torch
-
-        self.sum(torch.zeros(1))
+        self.of_leader([0.0])
 
 
 ALONE = Processes()

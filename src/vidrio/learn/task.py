@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vidrio.data.prepare import CleaningOptions, Prepared, both_sides, clean, is_made, key_of, making
 from vidrio.data.progress import Progress, Work
-from vidrio.data.read import Corpus, corpora, texts
+from vidrio.data.read import Corpus, corpora, described, texts
 from vidrio.errors import DataError, RunError
 from vidrio.learn.batches import Encode, Examples, in_memory, read, write
 from vidrio.model import find as models
@@ -29,6 +29,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
+SHOWN = 3  # pairs, before the training begins
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
 # The largest vocabulary, and how many pairs it takes.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
@@ -162,8 +163,9 @@ class Task:
         return in_memory(list(zip(*ids, strict=True)))
 
 
-def make_task(request: Request, progress: Progress, *, begun: bool = False) -> Task:
+def make_task(request: Request, reporter: Reporter, *, begun: bool = False) -> Task:
     """What the request asks for, made now or earlier; a run that has begun refuses anything else, untouched."""
+    progress = reporter.progress
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
         request.clean,
@@ -178,6 +180,9 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
     if begun and not is_made(folder, key):
         raise cannot_change(["the sentence pairs, how they are cleaned, or the tokenizer"])
     if not is_made(folder, key):
+        for corpus in files:
+            for line in described(corpus, SHOWN if len(files) == 1 else 1):
+                reporter.say(line)
         with making(folder, key) as part:
             clean(part, files, options, progress)
             _make_tokens(part, request, progress)

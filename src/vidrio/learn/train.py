@@ -74,11 +74,13 @@ class Judgement:
 
 def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, Judgement] | None:
     """Make the model that is asked for. Of several processes the leading one writes it, and has the result."""
+    refuse_other_folders(request.folder)
     processes = join(request.device)
     reporter = reporter if reporter and processes.leads else Reporter()
     try:
-        learned = learn(request, reporter, processes)
-        return (learned, finish(learned, reporter)) if processes.leads else None
+        with only_one(request.run) if processes.leads else nullcontext():
+            learned = learn(request, reporter, processes)
+            return (learned, finish(learned, reporter)) if processes.leads else None
     except KeyboardInterrupt:
         reporter.say("stopped; the same command goes on from here")
         raise
@@ -88,30 +90,28 @@ def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, 
 
 def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) -> Learned:
     """Train in the run's folder from the beginning, or go on where an earlier run was stopped."""
-    refuse_other_folders(request.folder)
     device, run = find_device(request.device), request.run
-    with only_one(run) if processes.leads else nullcontext():
-        if processes.leads:
-            prepare_run(request, device, reporter)
-        processes.wait()
-        plan = read_plan(run)
-        if plan is None:
-            raise DataError(
-                "this process does not find the data that the leading process has made",
-                found=f"no run in {run}",
-                do="give all machines the same folder with --to: one that they share",
-            )
-        task, state = load_task(run, plan.task, plan.config.special), read_state(run, plan.config, device)
-        if state.step:
-            reporter.say(f"going on from step {state.step:,}, {duration(state.seconds)} in")
-        else:
-            first = f"the parameters of {request.start.name}" if request.start else "random parameters"
-            reporter.say(f"beginning with {first}, seed {plan.recipe.seed}")
-        validate = validation(task, task.held_out)
-        for record in loop(Training(task.examples, plan.recipe, validate, run, processes), state):
-            reporter.watch(record)
-            if state.step % SWEEP == 0:
-                return_memory()
+    if processes.leads:
+        prepare_run(request, device, reporter)
+    processes.wait()
+    plan = read_plan(run)
+    if plan is None:
+        raise DataError(
+            "this process does not find the data that the leading process has made",
+            found=f"no run in {run}",
+            do="give all machines the same folder with --to: one that they share",
+        )
+    task, state = load_task(run, plan.task, plan.config.special), read_state(run, plan.config, device)
+    if state.step:
+        reporter.say(f"going on from step {state.step:,}, {duration(state.seconds)} in")
+    else:
+        first = f"the parameters of {request.start.name}" if request.start else "random parameters"
+        reporter.say(f"beginning with {first}, seed {plan.recipe.seed}")
+    validate = validation(task, task.held_out)
+    for record in loop(Training(task.examples, plan.recipe, validate, run, processes), state):
+        reporter.watch(record)
+        if state.step % SWEEP == 0:
+            return_memory()
     passes = f"{state.epoch:.1f} passes over the data"
     reporter.say(f"trained {state.step:,} steps, {passes}, in {duration(state.seconds)}")
     reporter.say(f"best model: step {state.best_step:,}, by {plan.recipe.metric} on the validation set")
@@ -123,7 +123,7 @@ def prepare_run(request: Request, device: torch.device, reporter: Reporter) -> N
     run, before = request.run, read_plan(request.run)
     refuse_nonsense(request, before)
     plan = None if before is None else continued(before, request)
-    task = make_task(request, reporter.progress, begun=before is not None)
+    task = make_task(request, reporter, begun=before is not None)
     say(reporter, task.described())
     plan = plan or new_plan(request, task, device)
     say(reporter, describe_plan(plan, device, task))
