@@ -245,6 +245,9 @@ REFUSED = {
     "another epsilon": ("hf", {"norm_epsilon": 1e-3}, "0.001"),
     "pre-norm, untied": ("hf", {"norm": "pre", "tying": "none"}, "tied 'none'"),
     "no translator": ("ctranslate2", {"shape": "decoder", "source_vocabulary": 0}, "its shape is 'decoder'"),
+    "a recurrent decoder": ("hf", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
+    "a recurrent decoder for CTranslate2": ("ctranslate2", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
+    "a recurrent decoder for Argos": ("argos", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
     "capitals as tokens": ("argos", {"case_tokens": True}, "capital letters as tokens"),
 }
 

@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from small_run import PAIRS, train_small, vidrio_train
+from vidrio.cli import main
 from vidrio.errors import RunError
+from vidrio.interop.convert import import_model
 from vidrio.learn.task import Start
 from vidrio.model.folder import read_config, read_parameters, write_config
 
@@ -48,6 +51,31 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     assert any((before[name] != after[name]).any() for name in before)
     assert losses(second)[0] < 0.7 * losses(learned)[0]  # the first pairs are known
     assert "going on from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
+
+
+def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
+    """A model of Marian's own files: a recurrent decoder without a start token, SentencePiece's vocabulary."""
+    import_model(str(Path(__file__).parent / "golden/marian"), imported := tmp_path / "imported")
+    options = ("--steps", "40", "--rate", "0.003", "--precision", "float32", "--threads", "1", "--dropout", "0")
+    code, said = train_on(tmp_path, "--from", str(imported), *options)
+    assert code == 0, said
+    second = tmp_path / "second"
+    config, _ = read_config(imported)
+    assert read_config(second)[0] == config
+    assert config.decoder_cell == "ssru"
+    assert config.special.start == -1
+    assert (second / "tokenizer.json").read_bytes() == (imported / "tokenizer.json").read_bytes()
+    first, *_, last = losses(second)
+    assert last < 0.7 * first
+
+
+def test_a_recurrent_decoder_is_trained_from_nothing(tmp_path):
+    model = train_small(tmp_path, "--decoder", "ssru", "--steps", "150")
+    config, _ = read_config(model)
+    assert config.decoder_cell == "ssru"
+    assert "dec.0.ssru.Wf" in read_parameters(model)
+    assert losses(model)[-1] < 0.3 * losses(model)[0]
+    assert main(["check", "--model", str(model), "the cat sees a house"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -77,16 +77,18 @@ class Machine:
         return self.tap(address, run(*inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
-        """A recurrence: each row is made from its inputs' rows and from the row before, as the tap left it."""
+        """A recurrence: each row is made from its inputs' rows and from the row before."""
         run, made = self.operations[operation].run, np.zeros_like(inputs[0])
         assert run is not None
         earlier = {} if self.cache is None else self.cache.rows
-        before, tapped = earlier.get(address, np.zeros_like(made[0])), made
+        before = earlier.get(address, np.zeros_like(made[0]))
         for t in range(len(made)):
-            made[t] = run(*(x[t] for x in inputs), before)
+            before = made[t] = run(*(x[t] for x in inputs), before)
+        tapped = self.tap(address, made)
+        for t in range(1, 0 if tapped is made else len(made)):  # what the tap changed goes on into later rows
+            made[t] = run(*(x[t] for x in inputs), tapped[t - 1])
             tapped = self.tap(address, made)
-            before = tapped[t]
-        earlier[address] = before
+        earlier[address] = tapped[-1]
         return tapped
 
     def given(self, address: str, ids: Sequence[int], axes: str) -> Array:

@@ -37,6 +37,7 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     config, _ = read_config(folder)
     special = config.special
     problems = [f"its shape is {config.shape!r}"] if config.shape != "encoder-decoder" else []
+    problems += ["its decoder is recurrent (ssru)"] if config.decoder_cell != "attention" else []
     problems += [f"it has no {name} token" for name in ("start", "end") if getattr(special, name) < 0]
     if problems:
         do = "export a model that translates"

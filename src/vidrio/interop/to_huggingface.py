@@ -59,6 +59,8 @@ def obstacles(config: ModelConfig) -> Iterator[str]:
     if config.shape != "encoder-decoder":
         yield f"its shape is {config.shape!r}"
         return
+    if config.decoder_cell != "attention":
+        yield "its decoder is recurrent (ssru)"
     if config.d_model != config.n_heads * config.d_head:
         yield f"{config.n_heads} heads of {config.d_head} in a width of {config.d_model}"
     if config.positions not in ("sinusoidal", "sinusoidal-halves"):
