@@ -85,7 +85,6 @@ LIBRARIES = {
     "py3langid": ("serve",),
     "justhtml": ("documents",),
     "markdown_it": ("documents", "lessons"),
-    "polib": ("documents",),
 }
 
 MOST_LINES = 400

@@ -46,7 +46,6 @@ EXTRAS = {
     "ctranslate2": "interop",
     "google": "interop",  # protobuf
     "sentencepiece": "interop",
-    "polib": "documents",
     "pyarrow": "ray",
     "ray": "ray",
 }

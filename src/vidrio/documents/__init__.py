@@ -1,7 +1,16 @@
-"""Marked-up text and files: what is translated of them, and how the rest comes through whole."""
+"""Marked-up text and files: which parts are translated, and how everything else stays as it is."""
 
-# Files that are translated as a whole. The rest of this room, which knows how, takes long to import.
-DOCUMENTS = frozenset((".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".docx", ".odt", ".epub", ".po"))
+# Files that are translated as a whole. Importing the code that does it takes long, so the names stand here.
+DOCUMENTS = frozenset(
+    (".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".docx", ".odt", ".epub", ".po", ".pot")
+)
 
-# Files that are no text, and would only be garbled line by line; they are refused.
-OTHERS = frozenset((".pdf", ".doc", ".rtf", ".xls", ".xlsx", ".ods", ".ppt", ".pptx", ".odp", ".mobi", ".azw3", ".zip"))
+# Files that are binary, or text with a syntax that line by line translation destroys; they are refused.
+_OTHERS = """
+    .pdf .doc .docm .dotx .rtf .xls .xlsx .ods .ppt .pptx .odp .odg .ott .fodt .pages .key .mobi .azw3 .djvu .ps
+    .zip .7z .rar .tar .png .jpg .jpeg .gif .webp .mp3 .mp4 .mkv .wav
+    .ass .ssa .sub .sbv .ttml .csv .tsv .tex .latex .bib .rst .adoc .org .xml .svg .xlf .xliff .tmx .resx
+    .json .jsonl .yaml .yml .toml .ini .properties .strings .arb .ipynb
+    .py .js .ts .css .c .h .cpp .java .go .rs .rb .php .sh .sql
+"""
+OTHERS = frozenset(_OTHERS.split())

@@ -6,7 +6,9 @@ from html import unescape
 
 from justhtml import JustHTML
 
+from vidrio.documents import language
 from vidrio.documents.markup import Dialect, Kind, Plan, Token, names, plan
+from vidrio.errors import DataError
 
 
 def _is_kept(token: Token) -> bool:
@@ -31,13 +33,34 @@ HTML = Dialect(
 )
 RAW_TEXT = ("script", "style", "textarea", "title")  # nothing in them is a tag
 DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-# What a parser passes over: comments, declarations, tags that make no sense where they stand.
-PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?[A-Za-z][^>]*>?|<[!?/][^>]*>?", re.DOTALL)
+# What a parser ignores: comments, declarations, tags that make no sense where they stand.
+PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
+MOST_TAGS = 100_000  # each takes about 100 µs and 1 kB
+# What a parser opens again in each block until it is closed: its tree may be far larger than the page.
+REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
 
-def plan_html(source: str) -> Plan:
+def plan_html(source: str, target: str = "") -> Plan:
     """What to translate of a page, or a part of one."""
-    return plan(list(tokens(source.replace("\x00", "\ufffd"))), HTML)
+    source = source.replace("\x00", "\ufffd")
+    hold_tags(source)
+    return plan(language.of_page(list(tokens(source)), target), HTML)
+
+
+def hold_tags(source: str) -> None:
+    """An error for a page on which a parser would spend too much time or memory."""
+    tags = source.count("<")
+    if tags > MOST_TAGS:
+        raise DataError("this page has too many tags", found=f"{tags:,}; at most {MOST_TAGS:,}", do="split it")
+    opened = most = reopened = 0
+    for tag in REOPENED.finditer(source):
+        if tag[1] is not None:
+            opened = max(0, opened + (-1 if tag[1] else 1))
+            most = max(most, opened)
+        reopened += opened
+    if reopened > len(source) // 2 + 10_000:
+        found = f"{most:,} tags such as <b> open at a time"
+        raise DataError("this page is nested too deeply", found=found, do="close its tags")
 
 
 def tokens(source: str) -> Iterator[Token]:
@@ -59,7 +82,7 @@ def _between(raw: str, raw_text: bool) -> Iterator[Token]:
     for passed in () if raw_text else PASSED.finditer(raw):
         if passed.start() > at:
             yield Token("text", raw[at : passed.start()], text=unescape(raw[at : passed.start()]))
-        yield Token("thing", passed[0])
+        yield Token("thing", passed[0], (passed[1] or "").lower())  # its name says whether a sentence ends here
         at = passed.end()
     if at < len(raw):
         yield Token("text", raw[at:], text=unescape(raw[at:]))

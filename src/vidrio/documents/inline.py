@@ -5,9 +5,10 @@ word's own if it stands in both. What stands between words belongs to what both 
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned
@@ -63,22 +64,35 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
         same = _common(one, other)
         return same if same in with_text else otherwise
 
-    paths = _complete([*_paths(source, placed, fit)], source, placed)
-    things = _things(source, placed)
+    paths = [*_paths(source, placed, fit)]
+    between = _things(source, placed)
+    _complete(paths, between, source, placed)
     pieces: list[Piece] = []
     at, before = 0, source.pieces[0].path
+    written_things: set[int] = set()
+
+    def put(piece: Piece) -> None:
+        if piece.text or piece.raw:
+            pieces.append(piece)
+
     for number, (place, path) in enumerate(zip(placed, paths, strict=True)):
-        pieces.append(Piece(fit(before, path, path if number == 0 else before), found.text[at : place.start]))
-        pieces += things.get(number, ())
+        put(Piece(fit(before, path, path if number == 0 else before), found.text[at : place.start]))
+        pieces += between.get(number, ())
         text, piece = found.text[place.start : place.end], source.pieces[place.piece]
-        pieces.append(Piece(path, text, piece.raw if place.piece >= 0 and piece.text == text else ""))
+        is_thing = place.piece >= 0 and bool(piece.raw) and piece.text.casefold() == text.casefold()
+        if not is_thing:
+            put(Piece(path, text))
+        elif place.piece not in written_things:
+            written_things.add(place.piece)
+            put(Piece(path, text, piece.raw))
         at, before = place.end, path
-    pieces.append(Piece(fit(before, source.pieces[-1].path, before), found.text[at:]))
-    return [piece for piece in (*pieces, *things.get(len(placed), ())) if piece.text or piece.raw]
+    put(Piece(fit(before, source.pieces[-1].path, before), found.text[at:]))
+    return [*pieces, *between.get(len(placed), ())]
 
 
 class _Placed(NamedTuple):
-    """A word of the translation, and the place in the source and the piece that it came from; −1: nobody knows."""
+    """A word of the translation, or a part of one, and the place in the source and the piece that it came from; −1:
+    unknown."""
 
     start: int
     end: int
@@ -107,9 +121,19 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
             at = link.source
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
+            if source.text[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
+                for part in _parts(piece_of[at : at + end - start]):
+                    yield _Placed(start + part[0], start + part[1], at + part[0], piece_of[at + part[0]])
+                continue
         else:
             at = link.source if link is not None and worded(word) else -1
         yield _Placed(start, end, at, piece_of[at] if 0 <= at < len(piece_of) else -1)
+
+
+def _parts(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where equal numbers follow each other: first place, and the one after the last."""
+    edges = [0, *(n for n in range(1, len(numbers)) if numbers[n] != numbers[n - 1]), len(numbers)]
+    return pairwise(edges)
 
 
 def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path, Path], Path]) -> Iterator[Path]:
@@ -126,28 +150,54 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
         yield before
 
 
-def _complete(paths: list[Path], source: Inline, placed: Sequence[_Placed]) -> list[Path]:
-    """With every element somewhere: one whose words all went elsewhere takes the word that came from nearest to it, of
-    those that are not the only one of theirs."""
+def _complete(paths: list[Path], between: dict[int, list[Piece]], source: Inline, placed: Sequence[_Placed]) -> None:
+    """Changes `paths` and `between` so that every element is somewhere. One whose words all went elsewhere takes the
+    nearest word that is not the only one of its own element; where there is none, the element is empty."""
+    words = Counter(paths)
+    there = Counter(element for path in paths for element in path)
+    order = sorted((place.source, number) for number, place in enumerate(placed))
+    things = {place.piece for place in placed if place.piece >= 0}
     at = 0
-    for piece in source.pieces:
-        there = {element for path in paths for element in path}
-        if piece.text.strip() and not piece.raw and not set(piece.path) <= there:
-            free = [n for n, path in enumerate(paths) if paths.count(path) > 1 or not path] or range(len(paths))
-            paths[min(free, key=lambda n: (placed[n].source < 0, abs(placed[n].source - at)))] = piece.path
+    for number, piece in enumerate(source.pieces):
+        missing = any(not there[element] for element in piece.path)
+        is_lost_thing = bool(piece.raw and piece.text) and number not in things
+        if missing and piece.text.strip() and not piece.raw:
+            word = _nearest_free(order, at, lambda n: words[paths[n]] > 1 or not paths[n])
+            if word is not None:
+                words[paths[word]] -= 1
+                there.subtract(paths[word])
+                paths[word] = piece.path
+                words[piece.path] += 1
+                there.update(piece.path)
+                missing = False
+        if (missing and not (piece.raw and not piece.text)) or is_lost_thing:
+            after = bisect_left(order, (at,))
+            kept = Piece(piece.path, "", piece.raw)
+            between[order[after][1] if after < len(order) else len(placed)].append(kept)
+            there.update(piece.path)
         at += len(piece.text)
-    return paths
+
+
+NEAR = 16  # words before and after a place that are tried
+
+
+def _nearest_free(order: Sequence[tuple[int, int]], at: int, is_free: Callable[[int], bool]) -> int | None:
+    """The number of the word that came from nearest to a place of the source, of those that are free."""
+    middle = bisect_left(order, (at,))
+    near = [one for one in order[max(0, middle - NEAR) : middle + NEAR] if is_free(one[1])]
+    return min(near, key=lambda one: (one[0] < 0, abs(one[0] - at)))[1] if near else None
 
 
 def _things(source: Inline, placed: Sequence[_Placed]) -> dict[int, list[Piece]]:
     """Things without a placeholder, by the number of the word that they stand before: the one that came from what
     followed them."""
     found: dict[int, list[Piece]] = defaultdict(list)
+    order = sorted((place.source, number) for number, place in enumerate(placed))
     start = 0
     for piece in source.pieces:
         if piece.raw and not piece.text:
-            after = [(place.source, number) for number, place in enumerate(placed) if place.source >= start]
-            found[min(after)[1] if after else len(placed)].append(piece)
+            after = bisect_left(order, (start,))
+            found[order[after][1] if after < len(order) else len(placed)].append(piece)
         start += len(piece.text)
     return found
 

@@ -7,6 +7,8 @@ from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token as Found
 
 from vidrio.documents.aligned import Aligned
@@ -14,21 +16,32 @@ from vidrio.documents.html import HTML, plan_html
 from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 from vidrio.errors import DataError
 
-FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+FRONT_MATTER = re.compile(r"\A(---|\+\+\+)\n.*?\n\1\n", re.DOTALL)
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>", re.DOTALL)
 BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # what would begin a block at the start of a line
+# Inlines that CommonMark does not know: formulas, footnotes, kinds of alerts. Their lengths are bounded, since a rule
+# runs wherever one could begin.
+FORMULA = r"\$\$[^$]{1,2000}\$\$|\$(?!\s)(?:[^$\\]|\\[\s\S]){1,1000}?(?<!\s)\$(?!\w)"
+BRACKETS = r"\\\((?P<inner>[\s\S]{1,1000}?)\\\)|\\\[(?P<display>[\s\S]{1,2000}?)\\\]"
+KEPT = re.compile(rf"{FORMULA}|{BRACKETS}|\[\^[^\[\]\s]{{1,100}}\]|(?P<alert>\[![A-Z]{{1,20}}\]\n?)")
+MATHS = re.compile(r"[\^_=]|\\[A-Za-z]")  # \[a link\] is no formula
+DIRECTIVE = re.compile(r" {0,3}:{3,}")  # :::note
+FORMULA_LINES = 200
 SPECIAL = "\\`*[]<_|~"
 MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline)), things=HTML.things, kept=HTML.kept)
 
 
-def plan_markdown(source: str) -> Plan:
+def plan_markdown(source: str, target: str = "") -> Plan:
     """What to translate of a Markdown text."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.disable("text_join")  # escapes and entities stay by themselves, as they are written
-    source = source.replace("\r\n", "\n").replace("\x00", "\ufffd")
+    parser.inline.ruler.before("escape", "kept", _kept)
+    for name, rule in (("formula", _formula), ("directive", _directive)):
+        parser.block.ruler.before("fence", name, rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    source = source.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
     front = FRONT_MATTER.match(source)
     head, source = (front[0], source[front.end() :]) if front else ("", source)
-    lines = list(accumulate(map(len, source.splitlines(keepends=True)), initial=0))
+    lines = list(accumulate((len(line) + 1 for line in source.split("\n")), initial=0))
     parts: list[str | Plan] = [head]
     at, in_cell = 0, False
     for found in parser.parse(source):
@@ -45,6 +58,49 @@ def plan_markdown(source: str) -> Plan:
             parts += (source[at : places[0][0]], _inline(found, after, in_cell=in_cell))
             at = places[-1][1]
     return joined([*parts, source[at:]])
+
+
+def _kept(state: StateInline, silent: bool) -> bool:
+    """A rule of the parser: what stays as it is within a paragraph."""
+    if state.src[state.pos] not in "$\\[":
+        return False
+    found = KEPT.match(state.src, state.pos)
+    if not found or not MATHS.search(found["inner"] or found["display"] or "="):
+        return False
+    if not silent:
+        state.push("alert" if found["alert"] else "kept", "", 0).content = found[0]
+    state.pos = found.end()
+    return True
+
+
+def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """A rule of the parser: lines from $$ to $$, which are not read as Markdown."""
+    line = _line(state, first).strip()
+    if not line.startswith("$$"):
+        return False
+    end = first
+    while not (line.endswith("$$") and (end > first or len(line) > 3)):
+        end += 1
+        if end >= min(last, first + FORMULA_LINES) or state.isEmpty(end):
+            return False
+        line = _line(state, end).strip()
+    return _is_block(state, first, end + 1, silent)
+
+
+def _directive(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """A rule of the parser: a line that begins or ends a block of another dialect."""
+    return bool(DIRECTIVE.match(_line(state, first))) and _is_block(state, first, first + 1, silent)
+
+
+def _is_block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    if not silent:
+        state.line = end
+        state.push("kept", "", 0).map = [first, end]
+    return True
+
+
+def _line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
 
 
 def _places(source: str, content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -98,6 +154,8 @@ def _tokens(found: Found) -> Iterator[Token]:
             yield Token("text", passed(child.content), text=child.content)
         elif kind == "text_special":
             yield Token("text", passed(markup), text=child.content)
+        elif kind in ("kept", "alert"):
+            yield Token("thing", passed(child.content), text=" " if kind == "kept" else "")
         elif kind == "softbreak":
             yield Token("text", passed("\n"), text=" ")
         elif kind == "hardbreak":
@@ -135,7 +193,9 @@ def _link_end(content: str, at: int) -> int:
 
 
 def _past_space(content: str, at: int) -> int:
-    return len(content) - len(content[at:].lstrip())
+    while content[at : at + 1].isspace():
+        at += 1
+    return at
 
 
 def _tag(raw: str) -> Token:

@@ -1,11 +1,12 @@
-"""Marked-up text as tokens → what of it is translated, and how it is put together again.
+"""Marked-up text as tokens → the texts to translate, and the document with their translations.
 
 HTML, XHTML, the XML of DOCX and ODT and the inlines of Markdown differ in how they are cut into tokens and in what
-their elements mean (a `Dialect`); the rest is here. What is not translated comes out byte for byte.
+their elements mean (a `Dialect`); the rest is here. What is not translated comes out byte for byte. Every step takes
+time in proportion to the number of tokens.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,10 +14,12 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from vidrio.documents.aligned import Aligned
 from vidrio.documents.inline import Element, Inline, Piece, carry, written
+from vidrio.errors import DataError
 
 Kind = Literal["text", "start", "end", "thing"]  # a thing: a comment, an image, whatever has no text within
 SPACES = re.compile(r"[ \t\r\n\f]+")
-MARKER = re.compile("\x00(\\d+)\x00")  # where goes what is planned by itself
+MARKER = re.compile("\x00(\\d+)\x00")  # stands for an inset
+DEEPEST = 250  # elements within each other: the time for a word grows with them
 T = TypeVar("T")
 
 
@@ -99,69 +102,97 @@ def joined(parts: Sequence[str | Plan]) -> Plan:
 
 
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """What to translate of a document. What is set into it, a footnote, a text in a picture or an attribute's value, is
-    planned by itself."""
-    insets: list[Plan] = []
-    parts: list[str | Plan] = []
-    for run in _runs(list(_outside(tokens, dialect, insets)), dialect):
-        parts += [run] if isinstance(run, str) else _parts(run, dialect)
+    """What to translate of a document. An inset (a footnote, a text box) and the value of an attribute are planned
+    apart from the text around them."""
+    insets: list[Plan] = []  # each after those within it
+    opened: list[tuple[Token, int, list[Token]]] = []  # the insets around a token: first token, end, content
+    content: list[Token] = []
+    ends, left_to = _ends(tokens), -1
+    for at, token in enumerate(tokens):
+        if at <= left_to:
+            content.append(token)
+        elif opened and at == opened[-1][1]:
+            inset = joined([opened[-1][0].raw, _blocks(content, dialect), token.raw])
+            content = opened.pop()[2]
+            content.append(Token("thing", _marker(insets, inset)))
+        elif token.kind == "start" and token.name in dialect.insets:
+            if len(opened) == DEEPEST:
+                raise too_deep()
+            opened.append((token, ends[at], content))
+            content = []
+        else:
+            content.append(_with_markers(token, dialect, insets))
+            left_to = ends[at] if token.kind == "start" and dialect.is_left(token) else -1
 
     def put(texts: list[str]) -> str:
-        whole, *inner = texts
-        return MARKER.sub(lambda match: inner[int(match[1])], whole) if inner else whole
+        filled: list[str] = []
+        for text in texts:
+            filled.append(MARKER.sub(lambda match: filled[int(match[1])], text) if filled else text)
+        return filled[-1]
 
-    return together([joined(parts), *insets], put)
+    return together([*insets, _blocks(content, dialect)], put)
 
 
-def _outside(tokens: Sequence[Token], dialect: Dialect, insets: list[Plan]) -> Iterator[Token]:
-    """The tokens with markers in place of what is set into the document."""
-    at = 0
-    while at < len(tokens):
-        token, end = tokens[at], at
-        if token.kind == "start" and token.name in dialect.insets:
-            end = _end_of(tokens, at)
-            insets.append(joined([token.raw, plan(tokens[at + 1 : end], dialect), tokens[end].raw]))
-            yield Token("thing", f"\x00{len(insets) - 1}\x00")
-        else:
-            yield _with_markers(token, dialect, insets)
-        at = end + 1
+def too_deep() -> DataError:
+    found = f"more than {DEEPEST} elements within each other"
+    return DataError("this document is nested too deeply", found=found, do="remove elements that contain only others")
+
+
+def _marker(insets: list[Plan], inset: Plan) -> str:
+    """Adds an inset, and returns what stands for it."""
+    insets.append(inset)
+    return f"\x00{len(insets) - 1}\x00"
+
+
+def _blocks(tokens: Sequence[Token], dialect: Dialect) -> Plan:
+    parts: list[str | Plan] = []
+    for run in _runs(tokens, dialect):
+        parts += [run] if isinstance(run, str) else _parts(run, dialect)
+    return joined(parts)
 
 
 ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]+))?""")
 
 
+def with_values(token: Token, values: Mapping[str, str]) -> Token:
+    """The tag with other values for some of its attributes."""
+
+    def put(match: re.Match[str]) -> str:
+        value = values.get(match[1].lower())
+        if value is None or not match[2]:
+            return match[0]
+        return f'{match[0][: match.start(2) - match.start()]}"{value}"'
+
+    name_end = len(token.name) + 1
+    return token._replace(raw=token.raw[:name_end] + ATTRIBUTE.sub(put, token.raw[name_end:]))
+
+
 def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
-    """With a marker in place of each attribute that is translated."""
-    wanted = dialect.attributes & token.attributes.keys()
-    if not wanted or token.kind == "end" or dialect.is_kept(token):
+    """The tag with a marker for each attribute that is translated."""
+    if token.kind not in ("start", "thing") or not token.attributes:
+        return token
+    wanted = [name for name in dialect.attributes & token.attributes.keys() if _has_letters(token.attributes[name])]
+    if not wanted or dialect.is_kept(token):
         return token
 
     def quoted(found: Sequence[Aligned]) -> str:
         return dialect.escape(found[0].text).replace('"', "&quot;")
 
-    def marked(match: re.Match[str]) -> str:
-        name, written_value = match[1].lower(), match[2]
-        value = token.attributes.get(name, "")
-        if name not in wanted or not written_value or not any(map(str.isalpha, value)):
-            return match[0]
-        insets.append(Plan([value], quoted))
-        return f'{match[0][: match.start(2) - match.start()]}"\x00{len(insets) - 1}\x00"'
-
-    name_end = len(token.name) + 1
-    return token._replace(raw=token.raw[:name_end] + ATTRIBUTE.sub(marked, token.raw[name_end:]))
+    order = [name for name in token.attributes if name in wanted]
+    return with_values(token, {name: _marker(insets, Plan([token.attributes[name]], quoted)) for name in order})
 
 
 def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Token]]:
-    """Blocks: what stands between them, and the tokens within each."""
+    """The tokens of each block, and what stands between blocks."""
     run: list[Token] = []
-    within: Counter[str] = Counter()  # the elements that are open, of those that say how text is read
-    at = 0
+    within: Counter[str] = Counter()  # how many are open of the elements that decide how text is read
+    counted, ends, at = dialect.spaced | dialect.only_in, _ends(tokens), 0
     while at < len(tokens):
         token, end = tokens[at], at
         if token.kind == "start" and dialect.is_left(token):
-            end = _end_of(tokens, at)
+            end = ends[at]
             token = dialect.left("".join(one.raw for one in tokens[at : end + 1]), token)
-        elif token.name in dialect.spaced | dialect.only_in:
+        elif token.name in counted:
             within[token.name] += {"start": 1, "end": -1}.get(token.kind, 0)
         elif token.kind == "text" and dialect.only_in and not any(within[name] > 0 for name in dialect.only_in):
             token = Token("thing", token.raw, "" if token.text.isspace() else "a text that does not count")
@@ -176,19 +207,20 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
     yield run
 
 
-def _end_of(tokens: Sequence[Token], at: int) -> int:
-    """The number of the token that ends the element which begins at `at`."""
-    name, depth = tokens[at].name, 0
-    for number in range(at, len(tokens)):
-        if tokens[number].name == name and tokens[number].kind in ("start", "end"):
-            depth += 1 if tokens[number].kind == "start" else -1
-            if not depth:
-                return number
-    return len(tokens) - 1
+def _ends(tokens: Sequence[Token]) -> list[int]:
+    """For each token the number of the one that ends the element which it begins, or of the last one if none does."""
+    ends = [len(tokens) - 1] * len(tokens)
+    opened: dict[str, list[int]] = defaultdict(list)
+    for number, token in enumerate(tokens):
+        if token.kind == "start":
+            opened[token.name].append(number)
+        elif token.kind == "end" and opened[token.name]:
+            ends[opened[token.name].pop()] = number
+    return ends
 
 
 def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
-    """The segments of a block, cut where an element begins or ends that does not do both in it."""
+    """The segments of a block, which is cut at every tag whose partner is missing."""
     lone = _unmatched(run)
     if lone:
         at = 0
@@ -197,14 +229,18 @@ def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
             yield "".join(token.raw for token in run[number : number + 1])
             at = number + 1
         return
-    if not any(map(str.isalpha, "".join(token.text for token in run if token.kind == "text"))):
+    if not any(token.kind == "text" and _has_letters(token.text) for token in run):
         yield "".join(token.raw for token in run)
         return
     yield from _segment(run, dialect)
 
 
+def _has_letters(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
 def _unmatched(run: Sequence[Token]) -> set[int]:
-    """The tokens of this run that begin or end an element and have no partner in it, or in the wrong order."""
+    """The numbers of the tags that have no partner in this run, or one in the wrong order."""
     lone: set[int] = set()
     opened: list[int] = []
     for number, token in enumerate(run):
@@ -219,30 +255,40 @@ def _unmatched(run: Sequence[Token]) -> set[int]:
 
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
-    """A run whose elements all end in it. What has no text stands around it as it is."""
+    """A run whose elements all end in it. What surrounds its text stays outside of the translation."""
     run = _without_empty(run)
-    after: list[str] = []
+    ends = _ends(run)
+    first, last = 0, len(run) - 1
     while True:
-        first, last = run[0], run[-1]
-        if _is_blank(first):
-            yield first.raw
-            run = run[1:]
-        elif _is_blank(last):
-            after.append(last.raw)
-            run = run[:-1]
-        elif first.kind == "start" and _end_of(run, 0) == len(run) - 1:
-            yield first.raw
-            after.append(last.raw)
-            run = run[1:-1]
+        if _is_blank(run[first]):
+            first += 1
+        elif _is_blank(run[last]):
+            last -= 1
+        elif run[first].kind == "start" and ends[first] == last:
+            first, last = first + 1, last - 1
         else:
             break
-    text = "".join(token.text for token in run)
-    name = next(name for name in ("k", "x", *(f"k{n}_" for n in range(len(text) + 1))) if f"{{{name}" not in text)
+    core = run[first : last + 1]
+    source, elements = _inline_of(core, dialect)
+    raw = "".join(token.raw for token in core)
+
+    def render(found: Sequence[Aligned]) -> str:
+        return raw if found[0].text == source.text else written(carry(source, found[0]), elements, dialect.escape)
+
+    yield "".join(token.raw for token in run[:first])
+    yield Plan([source.text], render)
+    yield "".join(token.raw for token in run[last + 1 :])
+
+
+def _inline_of(run: Sequence[Token], dialect: Dialect) -> tuple[Inline, list[Element]]:
+    name = _unused_name("".join(token.text for token in run))
     elements: list[Element] = []
     pieces: list[Piece] = []
     path: tuple[int, ...] = ()
     for token in run:
         if token.kind == "start":
+            if len(path) == DEEPEST:
+                raise too_deep()
             path = (*path, len(elements))
             elements.append(Element(token.raw, ""))
         elif token.kind == "end":
@@ -252,14 +298,16 @@ def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
             pieces.append(Piece(path, token.text))
         else:
             pieces.append(Piece(path, f"{{{name}{len(pieces)}}}" if token.text else "", token.raw))
-    source = Inline(tuple(pieces), tuple(elements))
-    raw = "".join(token.raw for token in run)
+    return Inline(tuple(pieces), tuple(elements)), elements
 
-    def render(found: Sequence[Aligned]) -> str:
-        return raw if found[0].text == source.text else written(carry(source, found[0]), elements, dialect.escape)
 
-    yield Plan([source.text], render)
-    yield "".join(reversed(after))
+def _unused_name(text: str) -> str:
+    """A name for placeholders that the text has none of: {k0}, {k1}."""
+    for name in ("k", "x"):
+        if f"{{{name}" not in text:
+            return name
+    used = set(re.findall(r"\{(k\d+_)", text))
+    return next(name for name in (f"k{number}_" for number in range(len(used) + 1)) if name not in used)
 
 
 def _is_blank(token: Token) -> bool:

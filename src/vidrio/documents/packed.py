@@ -7,16 +7,31 @@ from collections.abc import Iterator, Sequence
 from html import escape, unescape
 from io import BytesIO
 from posixpath import dirname, join, normpath
-from typing import Any
 from urllib.parse import unquote
 from xml.parsers import expat
 
+from vidrio.documents import language
 from vidrio.documents.html import HTML
-from vidrio.documents.markup import ATTRIBUTE, Dialect, FilePlan, Kind, Plan, Token, joined, names, plan, together
+from vidrio.documents.markup import (
+    ATTRIBUTE,
+    DEEPEST,
+    Dialect,
+    FilePlan,
+    Kind,
+    Plan,
+    Token,
+    joined,
+    names,
+    plan,
+    together,
+    too_deep,
+)
 from vidrio.errors import DataError
 
 MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
+LARGEST_TEXT, MOST_TAGS = 64 << 20, 1_000_000  # of the parts with text, all together
 
+STYLES = "word/styles.xml"
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
 
@@ -33,6 +48,7 @@ DOCX = Dialect(
     spaced=names("w:t"),
     only_in=names("w:t"),
 )
+TEXT = "style:text-properties"
 ODT = Dialect(
     inline=names("text:span text:a text:meta"),
     things=names(
@@ -51,8 +67,14 @@ PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only
 def plan_docx(data: bytes, target: str) -> FilePlan:
     """What to translate of a file of Word."""
     parts = unpacked(data)
-    named = filter(DOCX_PARTS.fullmatch, parts)
-    return packed(data, {name: plan(list(_runs(tokens(parts[name], name))), DOCX) for name in named})
+    named = [name for name in parts if DOCX_PARTS.fullmatch(name)]
+    read = _read(parts, [name for name in parts if name in (STYLES, *named)])
+    main = language.first_language(read.get(STYLES, ()), ("w:lang",), "w:val") if target else ""
+    new = {name: language.replaced(found, main, {"w:val": escape(target)}, "w:lang") for name, found in read.items()}
+    plans = {name: plan([*_runs(new[name])], DOCX) for name in named}
+    if STYLES in new:  # says in which language spelling is checked
+        plans[STYLES] = joined(["".join(token.raw for token in new[STYLES])])
+    return packed(data, plans)
 
 
 def _runs(found: Sequence[Token]) -> Iterator[Token]:
@@ -75,11 +97,15 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
     if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
         raise DataError("this file is encrypted", do="save it without a password")
 
+    read = _read(parts, [name for name in ("content.xml", "styles.xml") if name in parts])
+    values = {"fo:language": escape(target.partition("-")[0]), "fo:country": "none"}
+    main = language.first_language(read.get("styles.xml", ()), (TEXT,), "fo:language") if target else ""
+
     def spaces(token: Token) -> Token:
         return Token("text", token.raw, text=" ") if token.name == "text:s" and token.kind == "thing" else token
 
-    named = [name for name in ("content.xml", "styles.xml") if name in parts]
-    return packed(data, {name: plan([*map(spaces, tokens(parts[name], name))], ODT) for name in named})
+    new = {name: language.replaced(found, main, values, TEXT) for name, found in read.items()}
+    return packed(data, {name: plan([*map(spaces, found)], ODT) for name, found in new.items()})
 
 
 def plan_epub(data: bytes, target: str) -> FilePlan:
@@ -88,16 +114,18 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
     if "META-INF/encryption.xml" in parts and b"EncryptedData" in parts["META-INF/encryption.xml"]:
         raise DataError("this book is encrypted", do="use one without copy protection")
     container = tokens(_part(parts, "META-INF/container.xml"), "container.xml")
-    roots = [token.attributes.get("full-path") for token in container if token.name == "rootfile"]
-    plans: dict[str, Plan] = {}
-    for root in filter(None, roots):
-        package = tokens(_part(parts, root), root)
-        plans[root] = _package(package, target)
+    roots = [token.attributes.get("full-path", "") for token in container if token.name == "rootfile"]
+    packages = _read(parts, list(dict.fromkeys(filter(None, roots))))
+    pages: dict[str, Dialect] = {}
+    for root, package in packages.items():
         for item in package:
             dialect = PAGES.get(item.attributes.get("media-type", ""))
             name = normpath(join(dirname(root), unquote(item.attributes.get("href", ""))))
-            if dialect and item.name.endswith("item") and name in parts and name not in plans:
-                plans[name] = plan(tokens(parts[name], name), dialect)
+            if dialect and item.name.endswith("item") and name in parts and name not in packages:
+                pages[name] = dialect
+    plans = {root: _package(language.of_page(package, target), target) for root, package in packages.items()}
+    for name, found in _read(parts, list(pages)).items():
+        plans[name] = plan(language.of_page(found, target), pages[name])
     return packed(data, plans)
 
 
@@ -120,6 +148,16 @@ def _part(parts: dict[str, bytes], name: str) -> bytes:
     if name not in parts:
         raise DataError("this archive is not what its name says", found=f"no {unescape(name)}", do="rename it")
     return parts[name]
+
+
+def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token]]:
+    """The tokens of some parts, within bounds that count before any is parsed."""
+    texts = [_part(parts, name) for name in names]
+    size, tags = sum(map(len, texts)), sum(text.count(b"<") for text in texts)
+    if size > LARGEST_TEXT or tags > MOST_TAGS:
+        found = f"{size:,} bytes of text with {tags:,} tags; at most {LARGEST_TEXT:,} with {MOST_TAGS:,}"
+        raise DataError("this document is too large", found=found, do="split it")
+    return {name: tokens(text, name) for name, text in zip(names, texts, strict=True)}
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
@@ -160,29 +198,46 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
 
 # --- XML --------------------------------------------------------------------------------------------------------------
 
-# A piece of a document that is known to be well formed.
+# A piece of a document that is known to be well formed, without declarations of its own.
 TOKEN = re.compile(
-    r"""<!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!DOCTYPE(?:\[.*?\]|[^>\[])*>
+    r"""<!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!DOCTYPE(?:"[^"]*"|'[^']*'|[^>"'])*>
     | <(?P<ends>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*?)(?P<is_empty>/?)> | [^<]+""",
     re.DOTALL | re.VERBOSE,
 )
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """An XML file as tokens that make it up again; `what` it is, for the message if it is none. Entities of its own are
-    refused: they can grow without end."""
+    """An XML file as tokens that make it up again; `what` names it in errors. Declarations of its own are refused:
+    entities can grow without end. Equal tokens are one object, since most of a document repeats."""
 
-    def refuse(*declared: Any) -> None:
-        raise DataError(f"{what} declares entities", found=str(declared[0])[:80], do="replace them with their text")
+    def doctype(name: str, system: str | None, public: str | None, has_declarations: int) -> None:
+        if has_declarations:
+            raise DataError(
+                f"{what} declares entities or attributes", found=f"<!DOCTYPE {name[:60]} […]>", do="remove it"
+            )
+
+    def declaration(version: str, encoding: str | None, standalone: int) -> None:
+        if encoding and encoding.lower() not in ("utf-8", "utf8"):
+            raise DataError(f"{what} is not XML in UTF-8", found=f"{encoding[:40]}", do="save it in UTF-8")
 
     parser = expat.ParserCreate()
-    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler, parser.XmlDeclHandler = doctype, declaration
     try:
         source = data.decode("utf-8")
         parser.Parse(data, True)
-    except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
+    except (expat.ExpatError, UnicodeDecodeError, LookupError, ValueError) as error:
         raise DataError(f"{what} is not XML in UTF-8", found=str(error), do="save it again") from None
-    return [_token(found) for found in TOKEN.finditer(source)]
+    known: dict[str, Token] = {}
+    found, depth = [], 0
+    for match in TOKEN.finditer(source):
+        token = known.get(match[0])
+        if token is None:
+            token = known[match[0]] = _token(match)
+        depth += {"start": 1, "end": -1}.get(token.kind, 0)
+        if depth > DEEPEST:
+            raise too_deep()
+        found.append(token)
+    return found
 
 
 def _token(found: re.Match[str]) -> Token:

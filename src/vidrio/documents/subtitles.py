@@ -1,32 +1,48 @@
-"""Subtitles (SRT, VTT): times, numbers, notes and styles come through as they are; a cue is one text."""
+"""Subtitles (SRT, VTT): times, numbers, notes and styles stay as they are; a cue is one text."""
 
 import re
+from bisect import bisect_left
 
 from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 
-BLOCKS = re.compile(r"(\n[ \t]*(?:\n[ \t]*)+)")
-TIMES = re.compile(r".*-->.*\n?")
+TIME = re.compile(r"[ \t]*(?:\d+[:.,])+\d+[ \t]*-->[ \t]*(?:\d+[:.,])+\d+(?!\d)")
+NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
 NAMES = ("b", "i", "u", "s", "c", "v", "font", "lang", "ruby", "rt")
-TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})\b[^>\n]*>|<[\d:.]+>|\{{\\[^}}\n]*\}}", re.IGNORECASE)
+TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})\b[^<>\n]*>|<[\d:.]+>|\{{\\[^{{}}\n]*\}}", re.IGNORECASE)
 SUBTITLES = Dialect(inline=frozenset(NAMES), escape=str)
 
 
-def plan_subtitles(source: str) -> Plan:
-    """What to translate of subtitles."""
+def plan_subtitles(source: str, target: str = "") -> Plan:
+    """What to translate of subtitles. A cue's text ends at an empty line, or at the number and time of the next cue."""
     parts: list[str | Plan] = []
-    for block in BLOCKS.split(source):
-        times = list(TIMES.finditer(block))
-        if not times:
-            parts.append(block)
-            continue
-        cue = block[times[0].end() :]
-        text = cue.rstrip()
-        parts += (block[: times[0].end()], _cue(text), cue[len(text) :])
+    cue: list[str] | None = None  # the lines of text since the last time
+
+    def end_cue() -> None:
+        text = "".join(cue or ())
+        kept = text.rstrip()
+        parts.extend((_cue(kept), text[len(kept) :]))
+
+    for line in re.findall(r"[^\n]*\n|[^\n]+", source):
+        is_time = bool(TIME.match(line))
+        if cue is not None and (is_time or not line.strip()):
+            number = cue.pop() if is_time and cue and NUMBER.fullmatch(cue[-1].rstrip()) else ""
+            end_cue()
+            parts.append(number)
+            cue = None
+        if is_time:
+            parts.append(line)
+            cue = []
+        elif cue is None:
+            parts.append(line)
+        else:
+            cue.append(line)
+    if cue is not None:
+        end_cue()
     return joined(parts)
 
 
 def _cue(text: str) -> Plan:
-    """The text of a cue in as many lines as it has; what several people say stays apart."""
+    """The text of a cue in as many lines as it has. What different people say stays apart."""
     lines = text.split("\n")
     if any(line.lstrip().startswith(("-", "–", "♪")) for line in lines):
         return joined([part for line in lines for part in (_cue(line) if len(lines) > 1 else _line(line), "\n")][:-1])
@@ -46,15 +62,18 @@ def _line(text: str) -> Plan:
 
 
 def wrapped(text: str, lines: int) -> str:
-    """In so many lines of about the same length; tags are not divided."""
+    """The text in `lines` lines of about the same length; tags are not divided."""
     if lines < 2 or "\n" in text:
         return text
-    outside = re.sub(r"<[^>]*>|\{[^}]*\}", lambda tag: "\x00" * len(tag[0]), text)
+    outside = re.sub(r"<[^<>]*>|\{[^{}]*\}", lambda tag: "\x00" * len(tag[0]), text)
     spaces = [at for at, sign in enumerate(outside) if sign == " "]
+    signs, next_space = list(text), 0
     for number in range(1, lines):
-        if spaces:
-            wanted = number * len(text) / lines
-            at = min(spaces, key=lambda space: abs(space - wanted))
-            spaces.remove(at)
-            text = f"{text[:at]}\n{text[at + 1 :]}"
-    return text
+        wanted = number * len(text) / lines
+        after = max(next_space, bisect_left(spaces, wanted))
+        near = [space for space in range(max(next_space, after - 1), after + 1) if space < len(spaces)]
+        if near:
+            best = min(near, key=lambda space: abs(spaces[space] - wanted))
+            signs[spaces[best]] = "\n"
+            next_space = best + 1
+    return "".join(signs)

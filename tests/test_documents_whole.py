@@ -1,0 +1,115 @@
+"""Documents come through whole: chemical formulas, mathematics, times, languages. Each case was damaged once."""
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import docx
+import odfdo
+import pytest
+import srt
+
+from vidrio.documents.aligned import Aligned, Link
+from vidrio.documents.formats import plan_file
+from vidrio.documents.html import plan_html
+from vidrio.documents.markdown import plan_markdown
+from vidrio.documents.markup import Plan, Planned
+from vidrio.documents.packed import unpacked
+from vidrio.documents.subtitles import plan_subtitles
+
+
+def shouted(plan: Planned[Any]) -> Any:
+    """The document in capitals, with the same alignment as its words."""
+    texts = []
+    for text in plan.texts:
+        told = "".join(part if part.startswith("{") else part.upper() for part in _around_placeholders(text))
+        texts.append(Aligned(text, told))
+    return plan.render(texts)
+
+
+def _around_placeholders(text: str) -> list[str]:
+    return re.split(r"(\{[kx]\w*\})", text)
+
+
+@pytest.mark.parametrize(
+    ("planned", "source", "wanted"),
+    [
+        (plan_html, "<p>Water is H<sub>2</sub>O now.</p>", "<p>WATER IS H<sub>2</sub>O NOW.</p>"),
+        (plan_html, "A<b>B</b>C <i>d</i>", "A<b>B</b>C <i>D</i>"),
+        (plan_html, '<a href="x>link</p> Good morning', '<a href="x>LINK</p> GOOD MORNING'),
+        (plan_html, '<i translate="no"><img alt="The dog"></i> Hi', '<i translate="no"><img alt="The dog"></i> HI'),
+        (plan_markdown, "It is 2*3*4 now.\n", "IT IS 2*3*4 NOW.\n"),
+        (plan_markdown, "Here $a_1*b*c$ is.\n", "HERE $a_1*b*c$ IS.\n"),
+        (plan_markdown, "It costs $5 or $6.\n", "IT COSTS $5 OR $6.\n"),
+        (plan_markdown, "$$\\int_0^1 x dx$$\n", "$$\\int_0^1 x dx$$\n"),
+        (plan_markdown, "Let\n$$\nx = *a*\n- b\n=\n$$\nbe.\n", "LET\n$$\nx = *a*\n- b\n=\n$$\nBE.\n"),
+        (plan_markdown, "So \\(a_1 * b\\) is \\[x^2\\].\n", "SO \\(a_1 * b\\) IS \\[x^2\\].\n"),
+        (plan_markdown, ":::note\nHello *you*\n:::\n", ":::note\nHELLO *YOU*\n:::\n"),
+        (plan_markdown, "> [!NOTE]\n> Hello.\n", "> [!NOTE]\n> HELLO.\n"),
+        (plan_markdown, "Hello[^one] you.\n\n[^one]: A note here.\n", "HELLO[^one] YOU.\n\n[^one]: A NOTE HERE.\n"),
+        (plan_markdown, "+++\ntitle = 'house'\n+++\nHello\n", "+++\ntitle = 'house'\n+++\nHELLO\n"),
+        (plan_markdown, "One\x85line\u2028two\n\n*three*\n", "ONE\x85LINE\u2028TWO\n\n*THREE*\n"),
+    ],
+)
+def test_what_is_no_text_stays(planned: Callable[[str], Plan], source: str, wanted: str) -> None:
+    assert shouted(planned(source)) == wanted
+
+
+def test_no_element_is_lost_when_the_translation_is_shorter() -> None:
+    plan = plan_html("<p>See <a href=one>the</a> <a href=two>big</a><b> </b><i>house</i></p>")
+    told = plan.render([Aligned(plan.texts[0], "casa", (Link(0, 4, 12),))])
+    assert [told.count(tag) for tag in ("<a href=one>", "<a href=two>", "<b>", "<i>", "</i>")] == [1, 1, 1, 1, 1]
+
+
+def test_no_thing_is_lost_when_the_translation_drops_its_placeholder() -> None:
+    plan = plan_html("<p>Press <kbd>x</kbd> now.</p>")
+    told = plan.render([Aligned(plan.texts[0], "Ahora.")])
+    assert told.count("<kbd>x</kbd>") == 1
+
+
+# --- subtitles --------------------------------------------------------------------------------------------------------
+
+CLOSE = "1\n00:00:01,000 --> 00:00:02,000\nHello\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n12\n"
+
+
+def test_cues_without_an_empty_line_between_them_keep_their_times() -> None:
+    plan = plan_subtitles(CLOSE)
+    assert plan.texts == ["Hello", "World\n12"] or plan.texts == ["Hello", "World 12"]
+    assert shouted(plan) == CLOSE.replace("Hello", "HELLO").replace("World", "WORLD")
+    assert [str(cue.start) for cue in srt.parse(shouted(plan))] == ["0:00:01", "0:00:03"]
+
+
+def test_an_arrow_in_a_text_is_no_time() -> None:
+    assert plan_subtitles("1\n00:00:01,000 --> 00:00:02,000\nGo --> there\n").texts == ["Go --> there"]
+
+
+# --- languages --------------------------------------------------------------------------------------------------------
+
+
+def test_the_language_that_a_page_names_is_the_new_one() -> None:
+    page = '<html lang="en-GB"><p lang=en>Hello <i lang="fr">monde</i></p></html>'
+    assert shouted(plan_html(page, "es")) == page.replace('"en-GB"', '"es"').replace("=en>", '="es">').replace(
+        "Hello", "HELLO"
+    ).replace("monde", "MONDE")
+
+
+def test_the_language_of_a_file_of_word_is_the_new_one() -> None:
+    document = docx.Document()
+    document.add_paragraph("Hello")
+    data = io.BytesIO()
+    document.save(data)
+    told = shouted(plan_file("a.docx", data.getvalue(), "es"))
+    assert b'<w:lang w:val="en' in unpacked(data.getvalue())["word/styles.xml"]
+    assert b'<w:lang w:val="es"' in unpacked(told)["word/styles.xml"]
+
+
+def test_the_language_of_an_open_document_is_the_new_one() -> None:
+    document = odfdo.Document("text")
+    document.body.append(odfdo.Paragraph("Hello"))
+    data = io.BytesIO()
+    document.save(data)
+    before = unpacked(data.getvalue())["styles.xml"]
+    after = unpacked(shouted(plan_file("a.odt", data.getvalue(), "es")))["styles.xml"]
+    assert before.count(b'fo:language="fr" fo:country="FR"') > 0  # as the library's template has it
+    assert after == before.replace(b'fo:language="fr" fo:country="FR"', b'fo:language="es" fo:country="none"')
