@@ -102,10 +102,11 @@ class _Placed(NamedTuple):
 
 def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     """Every word of the translation. A word, or a sign, that is the n-th of its kind in both came from there."""
+    whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     there: dict[str, list[int]] = defaultdict(list)
-    for start, end in words(source.text):
-        there[source.text[start:end].casefold()].append(start)
+    for start, end in words(whole):
+        there[whole[start:end].casefold()].append(start)
     places = words(found.text)
     often = Counter(found.text[start:end].casefold() for start, end in places)
     passed = Counter[str]()
@@ -121,7 +122,7 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
             at = link.source
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
-            if source.text[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
+            if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
                 for part in _parts(piece_of[at : at + end - start]):
                     yield _Placed(start + part[0], start + part[1], at + part[0], piece_of[at + part[0]])
                 continue

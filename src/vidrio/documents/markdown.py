@@ -26,7 +26,7 @@ BRACKETS = r"\\\((?P<inner>[\s\S]{1,1000}?)\\\)|\\\[(?P<display>[\s\S]{1,2000}?)
 KEPT = re.compile(rf"{FORMULA}|{BRACKETS}|\[\^[^\[\]\s]{{1,100}}\]|(?P<alert>\[![A-Z]{{1,20}}\]\n?)")
 MATHS = re.compile(r"[\^_=]|\\[A-Za-z]")  # \[a link\] is no formula
 DIRECTIVE = re.compile(r" {0,3}:{3,}")  # :::note
-FORMULA_LINES = 200
+FORMULA_LINES = 50
 SPECIAL = "\\`*[]<_|~"
 MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline)), things=HTML.things, kept=HTML.kept)
 
