@@ -18,7 +18,7 @@ import chromium
 from engine_cases import Asked, case, random_asked, random_case, random_model
 from vidrio.engine import build
 from vidrio.engine.engine import Engine, as_struct, load_model
-from vidrio.engine.library import BUILT, Library, Native, Wasm, supports
+from vidrio.engine.library import BUILT, NEEDED, Library, Native, Wasm, supports
 from vidrio.engine.wasm import instances
 from vidrio.engine.weights import read_weights
 from vidrio.hypothesis import Hypothesis, Options, default_options
@@ -61,6 +61,26 @@ def builds(modules: Path) -> dict[str, Callable[[], Library]]:
             found[name] = lambda library=library: library
     assert len(found) >= 3
     return found
+
+
+# What the compiler calls instructions that /proc/cpuinfo calls otherwise.
+CALLED = {
+    **{"BMI": "bmi1", "LZCNT": "abm", "SSE3": "pni", "AVX512VNNI": "avx512_vnni", "LAHF_SAHF": "lahf_lm"},
+    **{"GCC_HAVE_SYNC_COMPARE_AND_SWAP_16": "cx16", "CRC32": "sse4_2"},
+}
+
+
+@pytest.mark.parametrize("kind", NEEDED)
+def test_a_build_runs_only_where_the_processor_has_all_that_the_compiler_may_use(kind: str) -> None:
+    def macros(kind: str) -> set[str]:
+        options = build.NATIVE[f"linux-x86_64-{kind}.so"]
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", *options, "-E", "-dM", "-x", "c", os.devnull]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return {line.split()[1].strip("_") for line in printed.splitlines() if line.endswith(" 1")}
+
+    used = {CALLED.get(name, name.lower()) for name in macros(kind) - macros("plain")}
+    assert len(used) > 10
+    assert used == NEEDED[kind]
 
 
 def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:

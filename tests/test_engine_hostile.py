@@ -25,7 +25,7 @@ AT_ONCE = 250
 def driver(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The driver under the sanitizers of whichever compiler is here; the engine's own has one of the two."""
     path = tmp_path_factory.mktemp("driver") / "driver"
-    flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", f"-I{build.SOURCE}"]
+    flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", f"-I{build.SOURCE}", build.LIMIT]
     flags += request.param.split()
     both, own = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], [sys.executable, "-m", "ziglang", "cc"]
     candidates = [([name], both) for name in ("clang", "gcc", "cc") if shutil.which(name)]

@@ -66,6 +66,7 @@ LIBRARIES = {
     "click": ("lessons", "serve", "commands", "cli"),
     "tokenizers": ("text.tokens", "site.classes"),
     "js": ("engine.browser",),  # the browser around Python
+    "pyodide": ("engine.browser",),
     "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
     "huggingface_hub": ("interop",),

@@ -14,17 +14,16 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from vidrio.errors import ConfigError
-from vidrio.model.config import LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
+from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 LARGEST_SEED = 2**32 - 1
 SMALLEST, LARGEST = 1e-30, 1e30  # far enough from 0 and infinity in float32, with room for logits
-WIDEST_BEAM = 64
 # The range of each option, for the command line, the server and Python.
 WHOLE = {
-    "beam": (1, WIDEST_BEAM),
-    "n_best": (1, WIDEST_BEAM),
+    "beam": (1, LARGEST_BEAM),
+    "n_best": (1, LARGEST_BEAM),
     "min_length": (0, LARGEST_SIZE),
     "max_length": (1, LARGEST_SIZE),
     "no_repeat_ngram": (0, LARGEST_SEED),

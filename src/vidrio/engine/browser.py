@@ -5,20 +5,24 @@ from pathlib import Path
 from typing import Any
 
 import js
+from pyodide.ffi import JsException
 
 
 class Browser:
     """An instance with a memory of its own."""
 
-    shares_models = True  # there is one thread
-
     def __init__(self, wasm: bytes) -> None:
         exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(_as_array(wasm))).exports
         exports._initialize()
         self._exports = {name: getattr(exports, name) for name in exports.object_keys()}
+        self._stack_at_rest = exports.__stack_pointer.value
 
     def call(self, name: str, *numbers: int) -> int:
-        return self._exports[name](*numbers) or 0
+        try:
+            return self._exports[name](*numbers) or 0
+        except JsException:  # the only one in there: no memory is left
+            self._exports["__stack_pointer"].value = self._stack_at_rest
+            raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
     def write(self, address: int, data: Any) -> None:
         if len(data):
@@ -27,6 +31,10 @@ class Browser:
     def read(self, address: int, size: int) -> bytes:
         found: bytes = self._view(address, size).to_bytes()
         return found
+
+    def size(self) -> int:
+        length: int = self._exports["memory"].buffer.byteLength
+        return length
 
     def _view(self, address: int, size: int) -> Any:
         """A part of the instance's memory, which may move when it grows."""

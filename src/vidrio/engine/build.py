@@ -12,13 +12,15 @@ from pathlib import Path
 
 from vidrio.engine.library import FUNCTIONS
 from vidrio.errors import VidrioError
+from vidrio.model.config import LARGEST_BEAM
 
 HERE = Path(__file__).parent
 SOURCE, BUILT = HERE / "c", HERE / "built"
 
 # No fast-math and no contraction: a sum is rounded where the source says, on every processor.
+LIMIT = f"-DLARGEST_BEAM={LARGEST_BEAM}"
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all", *WARNINGS]
+FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all", *WARNINGS, LIMIT]
 SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # neither debug information nor the path of this machine
 
 # What is built: the compiler's target, and the processor or its features (docs/engine.md).
@@ -44,7 +46,8 @@ def compile_to(folder: Path, name: str) -> None:
     source, exported = ("glass.c", SUMS[name]) if name in SUMS else ("engine.c", FUNCTIONS)
     if wasm:
         # A reactor: a library without a main function. Nothing is imported, so a page needs no shim.
-        link = ["-mexec-model=reactor", *(f"-Wl,--export={function}" for function in (*exported, "malloc", "free"))]
+        names = [*exported, "malloc", "free", *(["__stack_pointer"] if name in WEBASSEMBLY else [])]
+        link = ["-mexec-model=reactor", *(f"-Wl,--export={each}" for each in names)]
     else:
         link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *features, *FLAGS, *SMALL, *link]

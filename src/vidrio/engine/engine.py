@@ -2,23 +2,21 @@
 
 A call works in the thread that made it, so a single sentence takes no other (a browser has none). Where there are more,
 helpers take some of them: threads that end with the call, as many as no other call has. Each thread searches for its
-sentences side by side; no result depends on its neighbours. No call waits for another: the system lets all threads take
-turns. All of them use one model; but an instance of WebAssembly, with its own model, is for one thread at a time, so
-each thread takes an idle one, or a new one, which is kept for the next.
+sentences side by side; no result depends on its neighbours. No call waits for the end of another: all threads take
+turns, a few decoding steps at a time. Machine code has one model for all of them (slots.py: WebAssembly has more).
 """
 
 import struct
 import threading
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vidrio.engine.library import Library, opener
-from vidrio.engine.weights import read_weights
-from vidrio.errors import InputError, ModelError
+from vidrio.engine.slots import Model, Slots, load_model
+from vidrio.errors import InputError, VidrioError
 from vidrio.hypothesis import Hypothesis, Options, Pair, Sampling, computes_nan
 from vidrio.model.config import ModelConfig
 
@@ -30,33 +28,7 @@ FOUND = struct.Struct("<2i2d")  # how `Hypothesis` of search.c begins: length, e
 QUANTITY = struct.Struct("<64s2i")  # how `Quantity` of record.c begins: its address, its rows and columns
 TOKEN = struct.Struct("<2if")  # `Token` of search.c: id, its row of the attention, log p
 
-Stopped = Callable[[], bool] | None  # says whether the results are no longer wanted
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model in a library's memory."""
-
-    library: Library
-    address: int
-    config: ModelConfig
-
-    def __del__(self) -> None:
-        if self.library.shares_models:  # else the instance goes with its one model
-            self.library.functions.model_free(self.address)
-
-
-def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
-    """A folder's model, refused with a reason if it is damaged."""
-    weights = read_weights(folder, config)
-    try:
-        address = library.functions.model_load(*weights.arguments)
-        found = problem(library)
-    except MemoryError as error:
-        address, found = 0, f"no memory for {len(weights.data):,} bytes: {error}"
-    if not address:
-        raise ModelError(f"the engine cannot use {folder}", found=found, do="use an undamaged model folder")
-    return Model(library, address, config)
+Stopped = Callable[[], bool] | None  # whether the results are no longer wanted
 
 
 class Call:
@@ -64,10 +36,10 @@ class Call:
 
     def __init__(self, items: Sequence[Any], threads: int) -> None:
         self.waiting = enumerate(items)
-        self.share = -(-len(items) // threads)  # as many as a thread may take at a time, to leave some for the others
+        self.share = -(-len(items) // threads)  # of one thread at a time, to leave some for others
         self.found: dict[int, Any] = {}
         self.error: BaseException | None = None
-        self.over = False  # nobody waits any more
+        self.over = False  # the results are no longer wanted
 
 
 Work = Callable[[Call, Model], None]  # takes items of a call until none is left
@@ -80,10 +52,8 @@ class Engine:
     """
 
     def __init__(self, load: Callable[[], Model], workers: int) -> None:
-        first = load()  # a damaged one is refused here
-        self._load: Callable[[], Model] = (lambda: first) if first.library.shares_models else load
-        self._idle = [first]  # models that no thread uses
-        self._helpers = threading.Semaphore(workers - 1)
+        self._slots = Slots(load, workers)
+        self._workers, self._free = workers, threading.Semaphore(workers - 1)
 
     @staticmethod
     def load(folder: Path, config: ModelConfig, *, workers: int = 1) -> "Engine":
@@ -113,41 +83,41 @@ class Engine:
 
     def run(self, work: Work, items: Sequence[Any]) -> list[Any]:
         """What the work makes of each item, in order."""
-        count = 0
-        while count < len(items) - 1 and self._helpers.acquire(blocking=False):
-            count += 1
-        call = Call(items, 1 + count)
-        helpers = [threading.Thread(target=self._help, args=(work, call), daemon=True) for _ in range(count)]
-        for helper in helpers:
-            helper.start()
+        call, helpers = Call(items, self._workers), list[threading.Thread]()
+        while len(helpers) < len(items) - 1 and self._free.acquire(blocking=False):
+            helper = threading.Thread(target=self._help, args=(work, call), daemon=True)
+            try:
+                helper.start()
+            except RuntimeError:  # the system gives no more threads: those that there are do the work
+                self._free.release()
+                break
+            helpers.append(helper)
         try:
             self._take_part(work, call)
             for helper in helpers:
                 helper.join()
         finally:
             call.over = True
+        if isinstance(call.error, MemoryError):
+            raise VidrioError(
+                "no memory is left for this call",
+                found=str(call.error),
+                do="give it fewer or shorter sentences, or a smaller beam; or give the process more memory",
+            ) from call.error
         if call.error:
             raise call.error
         return [call.found[place] for place in range(len(items))]
 
     def _help(self, work: Work, call: Call) -> None:
         self._take_part(work, call)
-        self._helpers.release()
+        self._free.release()
 
     def _take_part(self, work: Work, call: Call) -> None:
-        """Work on a call. An instance in which this failed is not used again."""
         try:
-            model = self._model()
-            work(call, model)
-            self._idle.append(model)
+            with self._slots.model() as model:
+                work(call, model)
         except BaseException as error:
             call.error, call.over = call.error or error, True
-
-    def _model(self) -> Model:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._load()
 
 
 # --- work -------------------------------------------------------------------------------------------------------------
@@ -161,7 +131,7 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
     most = min(call.share, (ROWS + WAITING) // (options.n_best if options.sampling else options.beam) or 1)
     address = functions.search_new(model.address, ROWS)
     if not address:
-        raise MemoryError(problem(model.library))
+        raise MemoryError(model.problem())
     try:
         while not call.over:
             while len(begun) < most and (item := next(call.waiting, None)):
@@ -176,7 +146,7 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
 
                 raise CancelledError
             if functions.search_run(address, STEPS) < 0:
-                raise MemoryError(problem(model.library))
+                raise MemoryError(model.problem())
             while sentence := functions.search_next(address):
                 place, source = begun.pop(sentence)
                 call.found[place] = hypotheses(model.library, sentence, source, options)
@@ -268,14 +238,9 @@ def numbers(library: Library, address: int, count: int) -> list[float]:
     return values
 
 
-def problem(library: Library) -> str:
-    """Why this thread's last call failed; empty if it was refused."""
-    return library.read(library.functions.model_problem(), 80).partition(b"\0")[0].decode()
-
-
 def refusal(model: Model, source: Sequence[int], to_write: int) -> InputError | MemoryError:
     """Why the library returned nothing."""
-    if why := problem(model.library):
+    if why := model.problem():
         return MemoryError(why)
     config = model.config
     if max(len(source), to_write) > config.max_positions:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from vidrio.engine.turns import Turns
 from vidrio.errors import ConfigError
 
 BUILT = Path(__file__).parent / "built"
@@ -20,11 +21,11 @@ MODULES = {"wasm": "engine.wasm", "wasm-core": "engine-core.wasm"}
 NATIVE = ("vnni", "avx2", "plain")  # the best first
 CHOICES = ("auto", *NATIVE, *MODULES)
 SUFFIX = {"linux": "so", "darwin": "dylib", "windows": "dll"}
-# What /proc/cpuinfo calls the instructions that a build uses.
-NEEDED = {
-    "vnni": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx2", "fma", "bmi2"},
-    "avx2": {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"},
-}
+# What /proc/cpuinfo calls the instructions that a build may use: those of x86-64-v2, v3 (abm: LZCNT) and v4.
+V2 = {"cx16", "lahf_lm", "popcnt", "pni", "ssse3", "sse4_1", "sse4_2"}
+V3 = V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
+V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+NEEDED = {"vnni": V4 | {"avx512_vnni"}, "avx2": V3}
 
 # Results and arguments of the engine's functions: p for a pointer or a size, i for int32_t.
 FUNCTIONS = {
@@ -41,7 +42,7 @@ TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}
 class Native:
     """The engine as machine code in this process: a shared library. Calls leave other Python threads running."""
 
-    shares_models = True  # any number of threads may use one model
+    shares_models = True  # any number of threads may use one model at the same time
     read = staticmethod(ctypes.string_at)  # so many bytes at an address
 
     def __init__(self, path: Path) -> None:
@@ -51,40 +52,61 @@ class Native:
             function = getattr(self.functions, name)
             function.restype, function.argtypes = TYPES[result], [TYPES[letter] for letter in arguments]
 
+    def size(self) -> int:
+        """How much memory it has taken for good."""
+        return 0
+
 
 class Instance(Protocol):
     """An instance of the WebAssembly module, as wasmtime (wasm.py) or a browser (browser.py) runs it."""
 
-    shares_models: bool
-
     def call(self, name: str, *numbers: int) -> int: ...
     def write(self, address: int, data: bytes) -> None: ...
     def read(self, address: int, size: int) -> bytes: ...
+    def size(self) -> int: ...
 
 
 class Wasm:
     """The engine as WebAssembly: on any processor, and shut in. Whatever a model file holds, the module reaches its own
-    memory and nothing else; it imports no function. So bytes are copied into its memory for as long as a call takes."""
+    memory and nothing else; it imports no function. So bytes are copied into its memory for as long as a call takes.
+
+    Threads that use one instance take turns, call by call.
+    """
+
+    shares_models = False
 
     def __init__(self, instance: Instance) -> None:
-        self._instance, self.shares_models, self.read = instance, instance.shares_models, instance.read
-        self.functions: Any = SimpleNamespace(**{name: partial(self._call, name) for name in FUNCTIONS})
+        self._instance, self._turns = instance, Turns()
+        # No reference back to this object: without a cycle an instance is freed as soon as it is dropped.
+        calls = {name: partial(_call, instance, self._turns, name) for name in FUNCTIONS}
+        self.functions: Any = SimpleNamespace(**calls)
 
-    def _call(self, name: str, *arguments: int | bytes) -> int:
-        call = self._instance.call
-        given = [each + bytes(-len(each) % 8) if isinstance(each, bytes) else each for each in arguments]
-        data = b"".join(each for each in given if isinstance(each, bytes))
-        start = place = call("malloc", len(data)) if data else 0
+    def read(self, address: int, size: int) -> bytes:
+        with self._turns:
+            return self._instance.read(address, size)
+
+    def size(self) -> int:
+        with self._turns:
+            return self._instance.size()
+
+
+def _call(instance: Instance, turns: Turns, name: str, *arguments: int | bytes) -> int:
+    """Call a function of the module; bytes lie in its memory meanwhile."""
+    given = [each + bytes(-len(each) % 8) if isinstance(each, bytes) else each for each in arguments]
+    data = b"".join(each for each in given if isinstance(each, bytes))
+    with turns:
+        start = place = instance.call("malloc", len(data)) if data else 0
         if data and not start:
-            raise MemoryError("WebAssembly has at most 4 GB")
-        self._instance.write(start, data)
+            raise MemoryError(f"WebAssembly has {instance.size():,} bytes and gets no more")
+        instance.write(start, data)
         numbers = []
         for each in given:
             numbers.append(place if isinstance(each, bytes) else each)
             place += len(each) if isinstance(each, bytes) else 0
-        result = call(name, *numbers)
-        call("free", start)
-        return result
+        try:
+            return instance.call(name, *numbers)
+        finally:
+            instance.call("free", start)
 
 
 Library = Native | Wasm

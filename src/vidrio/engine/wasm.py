@@ -6,23 +6,25 @@ from typing import Any
 
 import wasmtime
 
+RESERVED = 64 << 20  # bytes of address space for an instance, and those by which it grows, where there is little
+
 
 class Wasmtime:
-    """An instance with a memory of its own, for one thread at a time."""
-
-    shares_models = False
+    """An instance with a memory of its own."""
 
     def __init__(self, module: wasmtime.Module, engine: wasmtime.Engine) -> None:
         self.store = wasmtime.Store(engine)
         exports: Any = wasmtime.Instance(self.store, module, []).exports(self.store)
-        self._exports, self._memory = exports, exports["memory"]
+        self._exports, self._memory, self._stack = exports, exports["memory"], exports["__stack_pointer"]
         self.call("_initialize")
+        self._stack_at_rest = self._stack.value(self.store)
 
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](self.store, *numbers) or 0
         except wasmtime.Trap:  # the only one in there: no memory is left
-            raise MemoryError("WebAssembly has at most 4 GB") from None
+            self._stack.set_value(self.store, self._stack_at_rest)
+            raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
     def write(self, address: int, data: bytes) -> None:
         self._memory.write(self.store, data, address & 0xFFFFFFFF)
@@ -30,9 +32,36 @@ class Wasmtime:
     def read(self, address: int, size: int) -> bytes:
         return bytes(self._memory.read(self.store, address & 0xFFFFFFFF, (address & 0xFFFFFFFF) + size))
 
+    def size(self) -> int:
+        length: int = self._memory.data_len(self.store)
+        return length
+
 
 def instances(path: Path) -> Callable[[], Wasmtime]:
-    """What makes any number of instances of a module, which is compiled once."""
-    engine = wasmtime.Engine()
-    module = wasmtime.Module.from_file(engine, str(path))
-    return lambda: Wasmtime(module, engine)
+    """A function that opens instances of a module, which is compiled once.
+
+    An instance reserves more than 4 GB of address space, so that the processor checks its bounds. A process that may
+    not have as much (`ulimit -v`) gets instances that check them themselves, at each access: slower by a third.
+    """
+    compiled = _compile(path, wasmtime.Config())
+
+    def new() -> Wasmtime:
+        nonlocal compiled
+        try:
+            return Wasmtime(*compiled)
+        except wasmtime.WasmtimeError:
+            config = wasmtime.Config()
+            config.memory_reservation = config.memory_reservation_for_growth = RESERVED
+            config.memory_guard_size = 0
+            compiled = _compile(path, config)
+        try:
+            return Wasmtime(*compiled)
+        except wasmtime.WasmtimeError as error:
+            raise MemoryError(str(error)) from None
+
+    return new
+
+
+def _compile(path: Path, config: wasmtime.Config) -> tuple[wasmtime.Module, wasmtime.Engine]:
+    engine = wasmtime.Engine(config)
+    return wasmtime.Module.from_file(engine, str(path)), engine

@@ -1,10 +1,7 @@
 // From logits to a translation: greedy, beam and sampling, as in search.py. Many sentences share the decoder's products;
 // each goes on as if it were alone, and the next one begins when there is room.
 
-enum {
-  MOST_BEAM = 64,
-  ADMITTED = 512 // source tokens that are encoded together, but at least one sentence
-};
+enum { ADMITTED = 512 }; // source tokens that are encoded together, but at least one sentence
 
 typedef struct { int32_t id, row; float log_prob; } Token; // `row`: in the sentence's attention
 
@@ -181,7 +178,7 @@ static int has_nan(const float *row, int32_t width) {
 static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate *found) {
   const Model *m = p->m;
   const Options *o = &s->options;
-  int32_t width = logits_width(m), most = o->sampling ? o->n_best : o->beam == 1 ? 1 : 2 * o->beam, n = 0, places[2 * MOST_BEAM];
+  int32_t width = logits_width(m), most = o->sampling ? o->n_best : o->beam == 1 ? 1 : 2 * o->beam, n = 0, places[2 * LARGEST_BEAM];
   for (int32_t i = 0; i < s->n_alive; i++, row += width) {
     Hypothesis *h = &s->alive[i];
     restrict_row(m, s, h, row);
@@ -208,7 +205,7 @@ static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate
 // beam stays full.
 static void choose_tokens(Pass *p, Sentence *s, float *rows) {
   const Options *o = &s->options;
-  Candidate found[2 * MOST_BEAM], chosen[MOST_BEAM];
+  Candidate found[2 * LARGEST_BEAM], chosen[LARGEST_BEAM];
   int32_t depth = s->alive[0].length, n = find_candidates(p, s, rows, found), end = p->m->size[END], over = 0, n_chosen = 0;
   int32_t inside = o->sampling || n < o->beam ? n : o->beam, is_last = depth + 1 == o->max_length;
   for (int32_t i = 0; i < inside; i++) {
@@ -359,8 +356,8 @@ Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, co
                      const int32_t *suppressed, int32_t n_suppressed) {
   const int32_t *c = search->pass.m->size;
   int fits = can_translate(search->pass.m, source, n_source, prefix, n_prefix) && are_tokens(suppressed, n_suppressed, c[TARGET_VOCABULARY]) &&
-             o->max_length > n_prefix && o->max_length <= c[MAX_POSITIONS] && o->beam >= 1 && o->beam <= MOST_BEAM && o->n_best >= 1 &&
-             o->n_best <= (o->sampling ? MOST_BEAM : o->beam) && o->no_repeat_ngram >= 0 && o->top_k >= 0 && o->top_p > 0 && o->temperature > 0 &&
+             o->max_length > n_prefix && o->max_length <= c[MAX_POSITIONS] && o->beam >= 1 && o->beam <= LARGEST_BEAM && o->n_best >= 1 &&
+             o->n_best <= (o->sampling ? LARGEST_BEAM : o->beam) && o->no_repeat_ngram >= 0 && o->top_k >= 0 && o->top_p > 0 && o->temperature > 0 &&
              (!o->sampling || o->beam == 1);
   *problem = 0, owner = search;
   if (!fits) return NULL;

@@ -1,0 +1,110 @@
+"""A model in the memory of a library, and which of several a thread uses.
+
+All threads use one model of machine code. An instance of WebAssembly has a memory and a model of its own and runs one
+thread at a time, so there are as many as processors at most: each is opened when it is first needed, and a thread uses
+the one that fewest others use.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vidrio.engine.library import Library
+from vidrio.engine.weights import read_weights
+from vidrio.errors import ModelError, VidrioError
+from vidrio.model.config import ModelConfig
+
+GROWN = 64 << 20  # bytes; an instance that grew by more is dropped when idle, since its memory never shrinks
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model in a library's memory."""
+
+    library: Library
+    address: int
+    config: ModelConfig
+    size: int  # of the library's memory with nothing but the model
+
+    def __del__(self) -> None:
+        if self.library.shares_models:  # else the instance goes with its one model
+            self.library.functions.model_free(self.address)
+
+    def problem(self) -> str:
+        """Why this thread's last call failed; empty if it was refused."""
+        return problem(self.library)
+
+
+def problem(library: Library) -> str:
+    return library.read(library.functions.model_problem(), 80).partition(b"\0")[0].decode()
+
+
+def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
+    """A folder's model, refused with a reason if it is damaged."""
+    weights = read_weights(folder, config)
+    try:
+        address = library.functions.model_load(*weights.arguments)
+        found = problem(library)
+    except MemoryError as error:
+        address, found = 0, f"no memory for {len(weights.data):,} bytes: {error}"
+    if not address:
+        raise ModelError(f"the engine cannot use {folder}", found=found, do="use an undamaged model folder")
+    return Model(library, address, config, library.size())
+
+
+@dataclass
+class Slot:
+    """Room for one model."""
+
+    model: Model | None = None
+    users: int = 0
+    opening: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Slots:
+    """Models for any number of threads."""
+
+    def __init__(self, load: Callable[[], Model], most: int) -> None:
+        first = load()  # a damaged one is refused here
+        self._load, self._most = load, 1 if first.library.shares_models else most
+        self._begin(first)
+
+    def _begin(self, first: Model | None) -> None:
+        self._slots = [Slot(first), *(Slot() for _ in range(self._most - 1))]
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    @contextmanager
+    def model(self) -> Iterator[Model]:
+        """A model for a thread. Several threads may get the same one."""
+        if self._process != os.getpid():  # a fork: what other threads held in the parent is held by nobody here
+            first = self._slots[0].model
+            self._begin(first if first and first.library.shares_models else None)
+        slot, model = self._take()
+        try:
+            yield model
+        finally:
+            with self._lock:
+                slot.users -= 1
+                if not slot.users and model.library.size() > model.size + GROWN:
+                    slot.model = None
+
+    def _take(self) -> tuple[Slot, Model]:
+        """The slot with fewest users; where no other model can be opened, there are fewer slots from then on."""
+        while True:
+            with self._lock:
+                slot = min(self._slots, key=lambda slot: (slot.users, slot.model is None))
+                slot.users += 1
+            try:
+                with slot.opening:
+                    slot.model = slot.model or self._load()
+                    return slot, slot.model
+            except BaseException as error:
+                with self._lock:
+                    slot.users -= 1
+                    opened = [other for other in self._slots if other.model]
+                    if not opened or not isinstance(error, (MemoryError, VidrioError)):
+                        raise
+                    self._slots = opened

@@ -1,0 +1,34 @@
+"""A lock that is granted in the order of asking, so that no thread starves beside one that asks again and again."""
+
+import threading
+from collections import deque
+
+
+class Turns:
+    """`with turns:` runs in one thread at a time."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._line = deque[threading.Lock]()  # the first one's thread has its turn
+
+    def __enter__(self) -> None:
+        mine = threading.Lock()
+        with self._guard:
+            self._line.append(mine)
+            if self._line[0] is not mine:
+                mine.acquire()
+        try:
+            mine.acquire()
+        except BaseException:  # an interrupt while waiting
+            self._leave(mine)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        self._leave(self._line[0])
+
+    def _leave(self, mine: threading.Lock) -> None:
+        with self._guard:
+            had_turn = self._line[0] is mine
+            self._line.remove(mine)
+            if had_turn and self._line:
+                self._line[0].release()
