@@ -2,13 +2,18 @@
 
 import math
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load
 
 from parity_models import SOURCE, TARGET
 from tolerances import FLOAT64
 from traced import make_machine, make_trace, run
+from vidrio.cli import main
+from vidrio.engine.engine import Engine
 from vidrio.errors import ConfigError
 from vidrio.glass.checking import check
 from vidrio.glass.declaration import stages_of
@@ -18,6 +23,13 @@ from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.walk import encode, stepper
 from vidrio.glass.whatif import compare, parse
+from vidrio.hypothesis import default_options
+from vidrio.interop.convert import import_model
+from vidrio.look.run import open_model
+from vidrio.search import search
+from vidrio.serve.looking import Looking
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.translating import Question
 
 CELL = "dec.0.ssru.cell"
 
@@ -151,3 +163,69 @@ def test_without_the_recurrent_cells_a_row_reads_the_source_alone() -> None:
 def test_what_a_model_does_not_have_cannot_be_left_out(choice: str, asked: tuple[str, str], part: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(part)):
         parse([asked], make_trace(choice))
+
+
+# --- a model of Marian's own files, in everything that is offered -----------------------------------------------------
+
+TEXT = "The old teacher finds the city."
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("imported") / "firefox"
+    import_model(str(Path(__file__).parent / "golden/marian"), folder)
+    return folder
+
+
+def test_the_engine_and_both_searches_agree(imported: Path) -> None:
+    model = open_model(imported)
+    engine = Engine.load(imported, model.config)
+    ids = [*model.source_tokenizer.encode(TEXT), *model.config.source_close]
+    for beam in (1, 4):
+        options = replace(default_options(model.config), beam=beam, n_best=beam, max_length=30)
+        [found] = engine.search([ids], options)
+        special = model.config.special
+        reference = search(stepper(model.machine, ids), special.start, special.end, options)
+        assert [h[:5] for h in found] == [h[:5] for h in reference]
+
+
+@pytest.mark.parametrize("change", [None, ("without", "forget-gate"), ("set", f"{CELL}[1,2]=3")])
+def test_every_question_of_the_page_has_an_answer(imported: Path, change: tuple[str, str] | None) -> None:
+    looking = Looking(str(imported))
+    further: dict[str, dict[str, object]] = {
+        "tensors": {
+            "addresses": (CELL, "dec.0.ssru.forget", "dec.0.cross.weights", "dec.0.self.Q.h0"),
+            "if_there": True,
+        },
+        "positions": {"address": "tgt.positions"},
+        "receipt": {"address": f"{CELL}[1,2]"},
+        "copy": {"address": "dec.0.ssru.forget[1,2]", "kind": "python"},
+        "forced": {"answer": "never"},
+    }
+    for name, ask in ANSWERS.items():
+        question = Question(text=TEXT, changes=(change,) if change else (), **further.get(name, {}))  # type: ignore[arg-type]
+        answer = ask(looking, question)
+        assert answer, name
+        if name == "run":
+            assert answer["target"][0] == {"token": "∅", "id": -1}
+        if name == "tensors":
+            assert set(load(answer)) == {CELL, "dec.0.ssru.forget", "dec.0.cross.weights"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("check", TEXT), "Everything agrees"),
+        (("look", TEXT), "a recurrent cell, which keeps a state"),
+        (("look", TEXT, "--at", "dec.0.ssru"), "dec.0.ssru.cell"),
+        (("look", TEXT, "--at", f"{CELL}[1,2]"), "row 1"),
+        (("look", TEXT, "--without", "ssru"), "the recurrent cells add nothing"),
+        (("why", f"{CELL}[1,2]", TEXT), "+ (1 - forget[1,2])*candidate[1,2]"),
+        (("why", "dec.0.ssru.Wf[0,1]", TEXT), "weights of the forget gate"),
+    ],
+)
+def test_the_commands_speak_of_the_cell(
+    imported: Path, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([arguments[0], "--model", str(imported), *arguments[1:]]) == 0
+    assert says in capsys.readouterr().out
