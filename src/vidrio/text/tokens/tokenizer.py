@@ -6,6 +6,7 @@ its bytes, `<0xF0>` and so on.
 """
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from vidrio.model.files import read_text, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.case import CAPITAL
+from vidrio.text.tokens.closed import has_our_steps
 from vidrio.text.tokens.normalise import MARKS, SPACE, valid, with_capitals
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames
@@ -265,6 +267,8 @@ def _read(text: str) -> tokenizers.Tokenizer:
     ours = isinstance(engine.model, models.BPE | models.WordLevel)
     if not ours or engine.normalizer is None or engine.pre_tokenizer is None:
         raise ValueError(f"a file of {type(engine.model).__name__}, not one that vidrio makes")
+    if sys.platform != "emscripten" and not has_our_steps(engine):  # a browser has no code to make the steps anew
+        raise ValueError("its steps are not those that vidrio writes")
     return engine
 
 

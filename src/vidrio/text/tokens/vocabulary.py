@@ -16,7 +16,7 @@ from tokenizers import Regex, models, normalizers
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.text.tokens import case, normalise
-from vidrio.text.tokens.normalise import MARKS, SPACE
+from vidrio.text.tokens.normalise import ESCAPE, MARKS, SPACE
 
 T = TypeVar("T")
 
@@ -62,7 +62,8 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
         rare = [letter for letter in rare if letter not in MORE_LETTERS]
     normalizer = normalise.bpe_normalizer(names.given(), cased="".join(letters) if case_tokens else "")
     if case_tokens:
-        letters, rare = [*MARKS, *letters], [*rare, *map(case.capital_of, rare)]
+        letters = list(dict.fromkeys([*MARKS, *letters]))
+        rare = [*rare, *filter(None, map(case.capital_of, rare))]
     room = size - len(names.given()) - len(BYTES)
     if room < len(letters):
         raise TokenizerError(
@@ -72,9 +73,10 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
         )
     engine = tokenizers.Tokenizer(models.BPE())
     engine.pre_tokenizer, engine.normalizer = normalise.bpe_splitter(cased=case_tokens), normalizer
-    if rare:  # a space stands for each of them, so that nothing joins across it
-        spaces = normalizers.Replace(Regex(f"[{''.join(map(normalise.literal, rare))}]"), SPACE)
-        engine.normalizer = normalizers.Sequence([normalizer, spaces])
+    # Rare letters and escapes are left to bytes: a space stands for each of them, so that nothing joins across it.
+    unlearned = [f"{normalise.literal(ESCAPE)}.", *map(normalise.literal, rare)]
+    spaces = normalizers.Replace(Regex("|".join(unlearned)), SPACE)
+    engine.normalizer = normalizers.Sequence([normalizer, spaces])
     trainer = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
     engine.train_from_iterator(sample, trainer)
     merges = [(a, b) for a, b in json.loads(engine.to_str())["model"]["merges"]]

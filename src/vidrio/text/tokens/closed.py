@@ -1,0 +1,57 @@
+"""Whether a tokenizer file holds the steps that Vidrio writes, and no others.
+
+A `tokenizers` file may chain replacements and regular expressions of any kind: nine of them turn a word into gigabytes.
+So the normalizer, pre-tokenizer and decoder are made anew from the little that a file may choose (the names of its
+special tokens, whether it is lower-case, the letters whose capitals have marks) and compared with those in the file.
+"""
+
+import json
+from typing import Any
+
+import tokenizers
+from tokenizers import models
+
+from vidrio.text.tokens import case, normalise
+
+MOST_SPECIAL = 4  # pad, unk, start, end
+
+
+def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
+    """Whether the normalizer, pre-tokenizer and decoder are the ones that Vidrio would write."""
+    added = list(engine.get_added_tokens_decoder().values())
+    names = [token.content for token in added if token.special]
+    if len(names) != len(added) or len(names) > MOST_SPECIAL or not all(names):
+        return False
+    steps = _state(engine.normalizer).get("normalizers", [])
+    if isinstance(engine.model, models.BPE):
+        marked = any(step.get("content") == f"{normalise.ESCAPE}{digit}" for step in steps for digit in ("3", "4"))
+        letters = dict.fromkeys(filter(None, map(_small_letter, steps))) if marked else {}
+        ours: tuple[Any, ...] = (
+            normalise.bpe_normalizer(names, cased="".join(letters) or "." * marked),
+            normalise.bpe_splitter(cased=marked),
+            normalise.bpe_decoder(cased=marked),
+        )
+    else:
+        lowercase = {"type": "Lowercase"} in steps
+        ours = (
+            normalise.word_normalizer(names, lowercase=lowercase),
+            normalise.word_splitter(),
+            normalise.word_decoder(),
+        )
+    return all(map(_same, ours, (engine.normalizer, engine.pre_tokenizer, engine.decoder)))
+
+
+def _small_letter(step: dict[str, Any]) -> str:
+    """The letter that a step writes for its capital; empty for other steps."""
+    letter = step.get("content", "")
+    capital = case.capital_of(letter) if len(letter) == 1 else ""
+    return letter if capital and step.get("pattern") == {"String": capital} else ""
+
+
+def _same(one: Any, other: Any) -> bool:
+    return other is not None and _state(one) == _state(other)
+
+
+def _state(part: Any) -> Any:
+    """A step, as the library writes it into a file."""
+    return json.loads(part.__getstate__())
