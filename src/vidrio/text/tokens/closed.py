@@ -24,12 +24,11 @@ def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
         return False
     steps = _state(engine.normalizer).get("normalizers", [])
     if isinstance(engine.model, models.BPE):
-        marked = any(step.get("content") == f"{normalise.ESCAPE}{digit}" for step in steps for digit in ("3", "4"))
-        letters = dict.fromkeys(filter(None, map(_small_letter, steps))) if marked else {}
+        letters = dict.fromkeys(filter(None, map(_small_letter, steps)))
         ours: tuple[Any, ...] = (
-            normalise.bpe_normalizer(names, cased="".join(letters) or "." * marked),
-            normalise.bpe_splitter(cased=marked),
-            normalise.bpe_decoder(cased=marked),
+            normalise.bpe_normalizer(names, cased="".join(letters)),
+            normalise.bpe_splitter(cased=bool(letters)),
+            normalise.bpe_decoder(cased=bool(letters)),
         )
     else:
         lowercase = {"type": "Lowercase"} in steps

@@ -60,6 +60,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
     if size >= ROOM_FOR_MORE:
         letters = list(dict.fromkeys([*letters, *MORE_LETTERS]))
         rare = [letter for letter in rare if letter not in MORE_LETTERS]
+    case_tokens = case_tokens and any(map(case.capital_of, letters))
     normalizer = normalise.bpe_normalizer(names.given(), cased="".join(letters) if case_tokens else "")
     if case_tokens:
         letters = list(dict.fromkeys([*MARKS, *letters]))
