@@ -18,7 +18,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 # `make test &` starts its children with Ctrl-C ignored, and they would hand that on to every command that is tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# What a command prints must not depend on who runs the tests.
+# What a command prints must not depend on who runs the tests, nor on the models that they have imported.
+os.environ["VIDRIO_MODELS"] = os.path.join(os.devnull, "none")
 os.environ.update(COLUMNS="80", LC_ALL="C.UTF-8", NO_COLOR="1", PYTHONUTF8="1")
 
 # A shared machine's clock says nothing about a property; the same examples on every run say where it fails.

@@ -31,6 +31,7 @@ VERBS = {
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "site": ("vidrio.commands.site", "Write the page as static files, for any web server."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations to programs."),
+    "models": ("vidrio.commands.models", "List models: packaged, imported, and offered by Mozilla."),
     "import": ("vidrio.commands.import_", "Convert another program's model to a model folder."),
     "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }

@@ -52,6 +52,12 @@ precision_option = click.option(
 dtype_option = click.option(
     "--dtype", type=DTYPES, help="Number type to compute in; int8 is the engine's. [as in translation]"
 )
+mirror_option = click.option(
+    *("--mirror", "mirror"),
+    envvar="VIDRIO_MIRROR",
+    metavar="URL",
+    help="Address of a copy of Mozilla's registry. [Mozilla's own; VIDRIO_MIRROR]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 

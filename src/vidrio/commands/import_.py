@@ -4,25 +4,34 @@ from pathlib import Path
 
 import click
 
-from vidrio.commands._options import two_names
+from vidrio.commands._options import mirror_option, two_names
 
 
 @click.command(name="import")
-@click.argument("source", metavar="PATH_OR_NAME")
-@click.option("--to", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to create.")
+@click.argument("source", metavar="PAIR_PATH_OR_NAME")
+@click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="Folder to create. [among your models]")
 @click.option("--target", default="", help="Target language, if the model has several: spa for >>spa<<.")
 @click.option("--languages", callback=two_names, metavar="en,es", help="Names of its languages. [the model's own]")
-def import_(source: str, to: Path, target: str, languages: tuple[str, str] | None) -> None:
-    """Convert an OPUS-MT model, in the form that Hugging Face has (MarianMT), to a model folder.
+@mirror_option
+def import_(source: str, to: Path | None, target: str, languages: tuple[str, str] | None, mirror: str | None) -> None:
+    """Convert a model of Firefox, Marian or OPUS-MT to a model folder.
 
-    PATH_OR_NAME is a folder, or the name of a model on the Hugging Face hub such as Helsinki-NLP/opus-mt-en-es.
-    docs/interop.md lists what is supported. All commands work on the result: translate, look, train --from, …
+    A pair such as en-fr is fetched from Mozilla's registry of Firefox's models. A path is a folder with Marian's own
+    files (.bin or .npz, and .spm) or a MarianMT folder of Hugging Face; a name such as Helsinki-NLP/opus-mt-en-es is a
+    model on the Hugging Face hub. docs/interop.md lists what is supported.
+
+    Without --to the model gets a place among your models, and its name works everywhere: vidrio translate -m en-fr.
     """
+    from vidrio.commands._progress import bar
     from vidrio.interop.convert import import_model
+    from vidrio.interop.registry import MOZILLA
+    from vidrio.model.find import own_folder
 
-    about = import_model(source, to, target=target, languages=languages)
-    click.echo(f"{to}: {about.source_language or '?'} → {about.target_language or '?'}")
+    place = to or own_folder() / Path(source).resolve().name
+    about = import_model(source, place, target=target, languages=languages, mirror=mirror or MOZILLA, bar=bar)
+    click.echo(f"{place}: {about.source_language or '?'} → {about.target_language or '?'}")
     if not (about.source_language and about.target_language):
         click.echo("the model does not name its languages: add --languages en,es for the server and for cleaning")
     click.echo(f"licence: {about.provenance['licence']}")
-    click.echo(f'try it: vidrio translate -m {to} "…"; vidrio look -m {to} "…"')
+    name = to or place.name
+    click.echo(f'try it: vidrio translate -m {name} "…"; vidrio look -m {name} "…"')

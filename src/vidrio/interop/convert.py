@@ -1,13 +1,15 @@
 """Another program's model → a model folder, and back: all of it or nothing, with its card and licence."""
 
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from vidrio.errors import ModelError
-from vidrio.interop import huggingface, marian
+from vidrio.interop import huggingface, marian, registry
 from vidrio.interop.foreign import CARD, make_folder, opening_of
 from vidrio.interop.to_argos import export_argos
 from vidrio.interop.to_ctranslate2 import export_ctranslate2
@@ -23,17 +25,40 @@ FILES = (
 )
 
 
-def import_model(source: str, to: Path, *, target: str = "", languages: tuple[str, str] | None = None) -> About:
+def import_model(
+    source: str,
+    to: Path,
+    *,
+    target: str = "",
+    languages: tuple[str, str] | None = None,
+    mirror: str = registry.MOZILLA,
+    bar: registry.Bar = lambda title, total: nullcontext(lambda done: None),
+) -> About:
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
-    `languages` are what to call both."""
-    path = Path(source)
+    `languages` are what to call both; `mirror` is where the models of language pairs are fetched."""
+    path, origin = Path(source), source
     with new_folder(to) as (made, beside):
-        if not path.is_dir():
+        offer = registry.choose(source, mirror) if is_pair(source) else None
+        if offer:  # what was fetched stays for another try
+            path, origin = to.parent / f".{to.name}.fetched", f"{mirror}/{offer.files['model']['path']}"
+            registry.fetch(offer, path, mirror, bar)
+        elif not path.is_dir():
             path = fetched(source, beside / "fetched")
         foreign = (marian if marian.is_folder(path) else huggingface).read_folder(path)
+        if offer:
+            scores = [{"test": "FLORES-200+", "metric": name, "value": value} for name, value in offer.scores.items()]
+            foreign = replace(foreign, languages=offer.languages, scores=scores)
         own, into = foreign.languages
         languages = languages or (own, target or into)
-        return make_folder(foreign, made, source, opening=opening_of(foreign, target), languages=languages)
+        about = make_folder(foreign, made, origin, opening=opening_of(foreign, target), languages=languages)
+    if offer:
+        shutil.rmtree(path, ignore_errors=True)
+    return about
+
+
+def is_pair(source: str) -> bool:
+    """Whether this names a pair of languages, en-fr, and no file or folder."""
+    return re.fullmatch(registry.PAIR, source) is not None and not Path(source).exists()
 
 
 def export_model(name: str, program: str, to: Path) -> None:
@@ -58,7 +83,7 @@ def fetched(name: str, to: Path) -> Path:
     if not NAME.fullmatch(name) or ".." in name or Path(name).exists():
         raise ModelError(
             f"{name} is not a model that can be imported",
-            found="neither a folder nor the name of a model such as Helsinki-NLP/opus-mt-en-es",
+            found="neither a folder, nor a pair such as en-fr, nor a name such as Helsinki-NLP/opus-mt-en-es",
             do="check the path",
         )
     try:
@@ -82,7 +107,7 @@ def fetched(name: str, to: Path) -> Path:
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
     """A folder that gets the name `to` when all went well, and one beside it that goes away."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ModelError(f"{to} already exists", found="it is not empty", do="choose another folder")
+        raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.", suffix=".part") as temporary:
         made = Path(temporary) / to.resolve().name

@@ -49,6 +49,7 @@ class Foreign:
     parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one, turned as ours stand
     files: Sequence[Path]  # that it was read from
     languages: tuple[str, str] = ("", "")  # as it calls them
+    scores: Sequence[dict[str, Any]] = ()  # that its makers give
     shortlist: Path | None = None  # Marian's file of likely translations; kept beside the model
 
 
@@ -133,6 +134,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
         source_language=languages[0],
         target_language=languages[1],
         provenance={"imported": origin, "files": files, "licence": licence},
+        scores=list(foreign.scores),
     )
     write_atomically(to / CARD, card.encode())
     write_config(to, config, about)

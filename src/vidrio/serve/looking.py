@@ -43,10 +43,10 @@ class Run:
 
 
 def _folders(default: str | None) -> dict[str, Path]:
-    """The default model, known by its name if it is a packaged one, and the other packaged ones."""
-    packaged, first = models.packaged(), models.find(default)
-    known = next((name for name, path in packaged.items() if path == first), first.name)
-    return {known: first, **{name: path for name, path in packaged.items() if name != known}}
+    """The default model, known by its name if it has one, and the other models with a name."""
+    available, first = models.available(), models.find(default)
+    known = next((name for name, path in available.items() if path == first), first.name)
+    return {known: first, **{name: path for name, path in available.items() if name != known}}
 
 
 class Looking:

@@ -33,9 +33,9 @@ Stopped = Callable[[], bool]  # says that nobody wants the result any more
 def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
     """The models by what they translate. Of two for the same pair the one that was named first counts."""
     named = [find.find(name) for name in names]
-    packaged = [folder for name, folder in find.packaged().items() if name not in find.LESSONS]
+    available = [folder for name, folder in find.available().items() if name not in find.LESSONS]
     folders: dict[Pair, Path] = {}
-    for folder in named or packaged or [find.find()]:
+    for folder in named or available or [find.find()]:
         config, about = read_config(folder)
         if config.shape == "encoder-decoder":
             pair = (about.source_language or folder.name, about.target_language or f"{folder.name}-target")

@@ -1,0 +1,65 @@
+"""`vidrio models`: which models there are: packaged, imported, and offered by Mozilla's registry."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vidrio.commands._options import json_option, mirror_option, print_json
+
+
+@click.command()
+@click.option("--available", is_flag=True, help="Also list Firefox's models that `vidrio import` can fetch.")
+@mirror_option
+@json_option
+def models(available: bool, mirror: str | None, as_json: bool) -> None:
+    """List models: languages, size, scores and licence.
+
+    Each name can be given to --model. An imported model takes the place of a packaged one of the same name.
+    """
+    from vidrio.model import find
+
+    imported = find.imported()
+    named = {name: folder for name, folder in find.available().items() if name not in find.LESSONS}
+    rows = [row_of(name, folder, "imported" if name in imported else "packaged") for name, folder in named.items()]
+    if available:
+        from vidrio.interop.registry import LICENCE, MOZILLA, offers
+
+        rows += [
+            {
+                **dict(zip(("name", "from", "to"), (offer.name, *offer.languages), strict=True)),
+                "megabytes": round(offer.files["model"].get("uncompressedSize", 0) / 1e6, 1),
+                "scores": {f"{metric} FLORES-200+": value for metric, value in offer.scores.items()},
+                "licence": LICENCE,
+                "place": f"offered, {offer.architecture}",
+            }
+            for offer in offers(mirror or MOZILLA)
+            if offer.released
+        ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        scores = ", ".join(f"{name} {value:.4g}" for name, value in row["scores"].items() if name[:2].upper() in "BLCO")
+        parts = (f"{row['name']:<10}", f"{row['from'] or '?'} → {row['to'] or '?'}", f"{row['megabytes']} MB", scores)
+        click.echo("  ".join(part for part in (*parts, row["licence"], row["place"]) if part))
+
+
+def row_of(name: str, folder: Path, place: str) -> dict[str, Any]:
+    """What a model folder says of itself; of a damaged one, what is wrong."""
+    from vidrio.errors import VidrioError
+    from vidrio.model.folder import About, read_config
+
+    try:
+        about = read_config(folder)[1]
+    except VidrioError as error:
+        about, place = About(), f"{place}, damaged: {error.what}"
+    return {
+        "name": name,
+        "from": about.source_language,
+        "to": about.target_language,
+        "megabytes": round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6, 1),
+        "scores": {f"{score['metric']} {score['test']}": score["value"] for score in about.scores},
+        "licence": about.provenance.get("licence", "see its README.md"),
+        "place": place,
+    }
