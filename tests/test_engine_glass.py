@@ -62,7 +62,7 @@ class Both:
         self.config, _ = read_config(folder)
         self.engine = Engine.load(folder, self.config, workers=2)
         stored = read_arrays(folder)
-        arithmetic = WHOLE_NUMBERS if multiplies_in_whole_numbers(stored) else IN_ORDER
+        arithmetic = WHOLE_NUMBERS if multiplies_in_whole_numbers(stored, self.config) else IN_ORDER
         self.machine: Machine = build(self.config, stored, np.float32, arithmetic)
         self.steps: dict[tuple[int, ...] | None, Step] = {}
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,9 +62,13 @@ def test_stored_integers_are_taken_as_they_are_and_others_made_anew(folders):
 
 def test_a_large_model_and_one_that_is_stored_so_multiply_in_whole_numbers(folders):
     exact, small = map(read_arrays, folders)
-    assert not multiplies_in_whole_numbers(exact)
-    assert multiplies_in_whole_numbers(small)
-    assert multiplies_in_whole_numbers({"embed": np.zeros(250_000, np.float32)})
+    config, _ = read_config(folders[1])
+    large = {"embed": np.zeros(250_000, np.float32)}
+    assert not multiplies_in_whole_numbers(exact, config)
+    assert multiplies_in_whole_numbers(small, config)
+    assert multiplies_in_whole_numbers(large, config)
+    for arrays in (exact, small, large):
+        assert not multiplies_in_whole_numbers(arrays, replace(config, int8=False))
 
 
 def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):

@@ -1,7 +1,9 @@
 """Marian's recurrent cell (SSRU) in the place of the decoder's self-attention, against its equations written out."""
 
+import json
 import math
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from vidrio.glass.whatif import compare, parse
 from vidrio.hypothesis import default_options
 from vidrio.interop.convert import import_model
 from vidrio.look.run import open_model
+from vidrio.model.folder import read_config, write_config
 from vidrio.search import search
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
@@ -168,12 +171,13 @@ def test_what_a_model_does_not_have_cannot_be_left_out(choice: str, asked: tuple
 # --- a model of Marian's own files, in everything that is offered -----------------------------------------------------
 
 TEXT = "The old teacher finds the city."
+GOLDEN = Path(__file__).parent / "golden/marian"
 
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imported") / "firefox"
-    import_model(str(Path(__file__).parent / "golden/marian"), folder)
+    import_model(str(GOLDEN), folder)
     return folder
 
 
@@ -187,6 +191,27 @@ def test_the_engine_and_both_searches_agree(imported: Path) -> None:
         special = model.config.special
         reference = search(stepper(model.machine, ids), special.start, special.end, options)
         assert [h[:5] for h in found] == [h[:5] for h in reference]
+
+
+def test_in_float32_the_engine_has_marians_texts_and_log_probabilities(imported: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "float32"
+    shutil.copytree(imported, folder)
+    config, about = read_config(folder)
+    write_config(folder, replace(config, int8=False), about)
+    model = open_model(folder)
+    assert not model.machine.whole
+    engine = Engine.load(folder, model.config)
+    for expected in json.loads((GOLDEN / "expected.json").read_text("utf-8")):
+        source = [*model.source_tokenizer.encode(expected["source"]), *config.source_close]
+        [[best]] = engine.search([source], replace(default_options(config), max_length=100))
+        assert model.target_tokenizer.decode(best.ids) == expected["target"].strip()
+        [log_probs] = engine.forced([(source, best.ids)])
+        words: list[list[float]] = []
+        for token, log_prob in zip(best.ids, log_probs, strict=False):
+            if model.target_tokenizer.token(token).startswith("▁") or not words:
+                words.append([])
+            words[-1].append(log_prob)
+        assert np.abs([np.mean(word) for word in words] - np.array(expected["words"])).max() < 1e-5
 
 
 @pytest.mark.parametrize("change", [None, ("without", "forget-gate"), ("set", f"{CELL}[1,2]=3")])

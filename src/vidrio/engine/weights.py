@@ -37,7 +37,7 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
     first = 8 + int.from_bytes(data[:8], "little")
     places = {name: first + tensor.data_offsets[0] for name, tensor in stored.items()}
     whole = {name for name, tensor in stored.items() if tensor.dtype == "I8"}
-    sizes = _sizes(config, goes_by_integers(bool(whole), len(data) - first))
+    sizes = _sizes(config, goes_by_integers(config, bool(whole), len(data) - first))
     if any(tensor.dtype not in ("F32", "I8") for tensor in stored.values()):
         data, places = _as_float32(data, places, stored)
     tensors = [

@@ -76,7 +76,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type | None = None
     path = models.find(name_or_path)
     config, about = read_config(path)
     stored = read_arrays(path)
-    whole = multiplies_in_whole_numbers(stored) if dtype is None else dtype is np.int8
+    whole = multiplies_in_whole_numbers(stored, config) if dtype is None else dtype is np.int8
     machine = build(config, stored, np.float32, WHOLE_NUMBERS) if whole else build(config, stored, dtype or np.float64)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)

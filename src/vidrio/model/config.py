@@ -79,6 +79,7 @@ class ModelConfig:
     scale_embeddings: bool = True  # × √d_model, §3.4
     attention_bias: bool = False  # biases in Q, K, V and O; the paper writes none
     output_bias: bool = False
+    int8: bool = True  # large models multiply in int8; False: in float32, whatever their size
     source_end: bool = True  # the end token closes the source too
     special: SpecialIds = field(default_factory=SpecialIds)
     decoding: DecodingDefaults = field(default_factory=DecodingDefaults)

@@ -31,16 +31,16 @@ class WholeNumbers(NamedTuple):
     scale: "np.ndarray"  # one for each row (or column) that shares it
 
 
-def multiplies_in_whole_numbers(arrays: "Mapping[str, np.ndarray]") -> bool:
+def multiplies_in_whole_numbers(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> bool:
     """Whether the engine multiplies a model's matrices as integers: its file has them so, or it is large."""
     integers = any(value.dtype.name == "int8" for value in arrays.values())
-    return goes_by_integers(integers, sum(value.nbytes for value in arrays.values()))
+    return goes_by_integers(config, integers, sum(value.nbytes for value in arrays.values()))
 
 
-def goes_by_integers(integers: bool, n_bytes: int) -> bool:
-    """The rule, for a file with integers or without, and so many bytes of parameters. A tiny model keeps its floats:
+def goes_by_integers(config: ModelConfig, integers: bool, n_bytes: int) -> bool:
+    """The rule, for a file with or without integers and with `n_bytes` of parameters. A tiny model keeps its floats:
     a lesson's numbers are to be seen as they are."""
-    return integers or n_bytes >= LARGE
+    return config.int8 and (integers or n_bytes >= LARGE)
 
 
 def whole_numbers(value: "np.ndarray", axis: int) -> WholeNumbers:
