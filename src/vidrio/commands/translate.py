@@ -146,6 +146,8 @@ def translate_document(request: Request) -> None:
         data = sys.stdin.buffer.read() if request.text is None else f"{request.text}\n".encode()
     translator = Translator.load(request.model_name, request.workers)
     plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(request.glossary))
+    if not plan.texts:
+        click.echo(f"vidrio: {source or 'the input'} has no text to translate; the output is a copy", err=True)
     found: list[Aligned] = []
     with bar("translating", len(plan.texts)) as show:
         for start in range(0, len(plan.texts), AT_ONCE):

@@ -71,7 +71,7 @@ def suffix_of(name: str) -> str:
 
 
 def plan_file(name: str, data: bytes, target: str) -> FilePlan:
-    """What to translate of a file. A file without text is an error: it would come back unchanged."""
+    """What to translate of a file. A file without text comes back unchanged."""
     suffix = suffix_of(name)
     if suffix not in PLANS:
         raise DataError(
@@ -81,5 +81,5 @@ def plan_file(name: str, data: bytes, target: str) -> FilePlan:
         )
     plan = PLANS[suffix](data, target)
     if not any(any(map(str.isalpha, text)) for text in plan.texts):
-        raise DataError("this file has no text to translate", found=f"{len(data):,} bytes", do="choose another file")
+        return FilePlan([], lambda found: data)
     return plan

@@ -67,6 +67,7 @@ PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only
 def plan_docx(data: bytes, target: str) -> FilePlan:
     """What to translate of a file of Word."""
     parts = unpacked(data)
+    _part(parts, "word/document.xml")
     named = [name for name in parts if DOCX_PARTS.fullmatch(name)]
     read = _read(parts, [name for name in parts if name in (STYLES, *named)])
     main = language.first_language(read.get(STYLES, ()), ("w:lang",), "w:val") if target else ""
@@ -97,6 +98,7 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
     if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
         raise DataError("this file is encrypted", do="save it without a password")
 
+    _part(parts, "content.xml")
     read = _read(parts, [name for name in ("content.xml", "styles.xml") if name in parts])
     values = {"fo:language": escape(target.partition("-")[0]), "fo:country": "none"}
     main = language.first_language(read.get("styles.xml", ()), (TEXT,), "fo:language") if target else ""

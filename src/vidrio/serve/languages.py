@@ -18,6 +18,8 @@ NAMES = {
     **{"vi": "Vietnamese", "zh-Hans": "Chinese", "zh-Hant": "Chinese (traditional)"},
 }
 ENOUGH = 2_000  # characters by which the language of a text is detected
+# Words that people try first, and that are too short for a detector.
+GREETINGS = {"hola": "es", "hello": "en", "hallo": "de", "bonjour": "fr", "ciao": "it", "olá": "pt"}
 
 Pair = tuple[str, str]
 
@@ -67,8 +69,13 @@ class Detector:
     def ranked(self, text: str) -> list[Detected]:
         """All languages, the likeliest first. A text without letters is in none: its confidence is 0."""
         found: dict[str, float] = {}
-        if any(map(str.isalpha, text[:ENOUGH])) and self._identifier is not None:
-            found = {self._codes[name]: round(100 * float(p), 1) for name, p in self._identifier.rank(text[:ENOUGH])}
+        greeting = self._codes.get(GREETINGS.get("".join(filter(str.isalpha, text[:ENOUGH])).casefold(), ""))
+        if greeting is not None:
+            found = {greeting: 100.0}
+        elif any(map(str.isalpha, text[:ENOUGH])) and self._identifier is not None:
+            # The spaces tell the library where the first word begins and the last one ends.
+            ranked = self._identifier.rank(f" {text[:ENOUGH]} ")
+            found = {self._codes[name]: round(100 * float(p), 1) for name, p in ranked}
         return [Detected(code, found.get(code, 0.0)) for code in (*found, *(c for c in self._all if c not in found))]
 
     @cached_property
