@@ -4,21 +4,28 @@ from pathlib import Path
 
 import click
 
-PROGRAMS = ("hf", "ctranslate2", "argos")
+from vidrio.commands._options import THERE
+
+PROGRAMS = ("hf", "ctranslate2", "argos", "marian")
 
 
 @click.command()
 @click.argument("model_name", metavar="MODEL")
 @click.option("--to", "program", required=True, type=click.Choice(PROGRAMS), help="The program to export for.")
+@click.option("--text", type=THERE, help="For marian: lines of the source language, to calibrate on.")
 @click.argument("place", metavar="PLACE", type=click.Path(path_type=Path))
-def export(model_name: str, program: str, place: Path) -> None:
+def export(model_name: str, program: str, text: Path | None, place: Path) -> None:
     """Convert MODEL, a folder or a packaged model's name, to another program's format.
 
     hf: a folder for transformers; ctranslate2: a folder for ctranslate2.Translator; argos: a package for Argos
-    Translate and LibreTranslate. The model's card and licence are included. docs/interop.md says which models can be
-    exported.
+    Translate and LibreTranslate; marian: a folder for bergamot, translateLocally and Firefox's engine, which needs
+    --text: some hundred lines such as the model will translate. The model's card and licence are included.
+    docs/interop.md says which models can be exported.
     """
+    from vidrio.commands._lines import read_lines
     from vidrio.interop.convert import export_model
 
-    export_model(model_name, program, place)
+    if (program == "marian") != (text is not None):
+        raise click.UsageError("--to marian needs --text; other programs do not use it.")
+    export_model(model_name, program, place, read_lines(text) if text else ())
     click.echo(f"{place}: {model_name} for {program}")

@@ -3,7 +3,7 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from vidrio.interop.foreign import CARD, make_folder, opening_of
 from vidrio.interop.to_argos import export_argos
 from vidrio.interop.to_ctranslate2 import export_ctranslate2
 from vidrio.interop.to_huggingface import export_huggingface
+from vidrio.interop.to_marian import export_marian
 from vidrio.model import find as models
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About
@@ -61,14 +62,18 @@ def is_pair(source: str) -> bool:
     return re.fullmatch(registry.PAIR, source) is not None and not Path(source).exists()
 
 
-def export_model(name: str, program: str, to: Path) -> None:
-    """Write what `program` loads into the new folder `to` (or, for Argos, the package `to`)."""
+def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
+    """Write what `program` loads into the new folder `to` (or, for Argos, the package `to`). Lines of the source
+    language are for Marian, whose scales of activations depend on them."""
     folder = models.find(name)
     if program == "argos":
         export_argos(folder, to)
         return
     with new_folder(to) as (made, _):
-        files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
+        if program == "marian":
+            files = export_marian(folder, lines)
+        else:
+            files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
         if (folder / CARD).is_file():
             files[CARD] = (folder / CARD).read_bytes()
         for file, data in files.items():

@@ -1,0 +1,183 @@
+"""A model folder → the files of Marian's `int8shiftAlphaAll`, which Firefox, translateLocally and bergamot load.
+
+Weights get one scale per matrix, 127 / max |W|. The activations that it multiplies get one, too, an alpha:
+127 / (μ + 1.1 σ) of the largest |x| of each sentence, over sentences that the user gives.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from vidrio.errors import ModelError
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.machine import build
+from vidrio.glass.words import without_head
+from vidrio.interop.foreign import SHORTLIST
+from vidrio.interop.marian import END
+from vidrio.interop.marian_files import CONFIG
+from vidrio.interop.names import MARIAN_TABLES, marian_name, side_by_side
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import About, read_parameters
+from vidrio.model.json_text import json_text
+from vidrio.model.parameters import parameter_specs
+from vidrio.model.quantised import SUMMED
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.unigram import Unigram
+from vidrio.translate.translator import Translator
+
+FLOAT32, INT8, INTGEMM8 = 0x0404, 0x0101, 0x4101
+BLOCK = 256  # bytes that a block of data is a multiple of
+MOST_SENTENCES = 500  # to calibrate on
+Item = tuple[str, int, tuple[int, ...], bytes]
+
+
+def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
+    """The files. Alphas come from the model's own translations of the lines."""
+    translator = Translator.load(folder)
+    config, about = translator.config, translator.about
+    pair = about.source_language + about.target_language
+    tokenizers = dict.fromkeys((translator.source, translator.target))
+    problems = [
+        *obstacles(config, about, tuple(tokenizers)),
+        *([] if any(lines) else ["there is no line to calibrate on"]),
+    ]
+    if problems:
+        do = "export for another program: --to hf or --to ctranslate2"
+        raise ModelError(f"{folder} cannot be exported for Marian", found="; ".join(problems), do=do)
+    names = [f"vocab.{pair}.spm"] if len(tokenizers) == 1 else [f"srcvocab.{pair}.spm", f"trgvocab.{pair}.spm"]
+    model = f"model.{pair}.intgemm.alphas.bin"
+    files = {name: of.sentence_pieces.proto for name, of in zip(names, tokenizers, strict=True) if of.sentence_pieces}
+    if (folder / SHORTLIST).is_file():
+        files[f"lex.50.50.{pair}.s2t.bin"] = (folder / SHORTLIST).read_bytes()
+    info = {"modelName": about.name, "shortName": about.name, "type": "tiny", "version": 1.0, "API": 1.0}
+    return {
+        **files,
+        model: container(items(config, read_parameters(folder), alphas(translator, lines)), settings_text(config)),
+        "config.intgemm8bitalpha.yml": search_text(model, (names * 2)[:2]).encode(),
+        "model_info.json": json_text({**info, "src": about.source_language, "trg": about.target_language}).encode(),
+    }
+
+
+def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]) -> Iterator[str]:
+    """Every reason why Marian has no model of this kind."""
+    if config.shape != "encoder-decoder" or config.norm != "post":
+        yield f"its shape is {config.shape!r} and its norms come {config.norm!r}"
+    if config.positions != "sinusoidal-marian" or not config.scale_embeddings:
+        scaled = "" if config.scale_embeddings else "not "
+        yield f"its positions are {config.positions!r}, its embeddings {scaled}scaled"
+    if config.activation not in ("relu", "swish") or abs(config.norm_epsilon - 1e-6) > 1e-9:
+        yield f"its activation is {config.activation!r}, the ε of its norms {config.norm_epsilon}"
+    if config.special.start >= 0 or not config.source_end:
+        yield "it begins with a start token, or a source has no end token"
+    if config.d_model != config.n_heads * config.d_head or config.d_model % 64 or config.d_ff % 64:
+        yield f"it is {config.d_model} and {config.d_ff} wide, not multiples of 64, or its heads differ in width"
+    if config.source_vocabulary % 8 or config.target_vocabulary % 8:
+        yield f"vocabularies of {config.source_vocabulary} and {config.target_vocabulary}, not multiples of 8"
+    if not (about.source_language and about.target_language):
+        yield "no source_language or target_language; add them to its config.json, under about"
+    for tokenizer in tokenizers:
+        pieces = tokenizer.sentence_pieces
+        if pieces is None or Unigram(pieces.proto).names != tokenizer.vocabulary() or tokenizer.id(END) is None:
+            yield "a tokenizer that is not a SentencePiece model with its own ids"
+
+
+def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
+    """By the name of a matrix: what its inputs are multiplied by."""
+    config = translator.config
+    stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
+    inputs = {
+        without_head(stage.inputs[1])[0]: stage.inputs[0]
+        for stage in stages.values()
+        if stage.operation.startswith("project")
+    }
+    largest: dict[str, list[float]] = {matrix: [] for matrix in inputs}
+    sentences = [one for of in translator.translate([*lines][:MOST_SENTENCES]) for one in of.sentences]
+    for sentence in sentences[:MOST_SENTENCES]:
+        source = [*translator.source.encode(sentence.given), *config.source_close]
+        found = translator.engine.quantities(source, sentence.best.ids)
+        for matrix, name in inputs.items():
+            largest[matrix].append(float(np.abs(np.asarray(found[name])).max()))
+    return {matrix: np.float32(127 / (np.mean(of) + 1.1 * np.std(of))) for matrix, of in largest.items()}
+
+
+def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapping[str, np.float32]) -> Iterator[Item]:
+    """Every array of the file. Biases that ours may lack are zeros."""
+    for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
+        theirs, value = marian_name(name), parameters.get(name, np.zeros(spec.shape))
+        value = side_by_side(np.asarray(value, np.float32), spec)
+        if spec.axes not in SUMMED:
+            yield theirs, FLOAT32, (1, value.size), value.tobytes()
+            continue
+        largest = np.abs(value).max()
+        scale = np.float32(127) / (largest if largest > 0 else np.float32(1))
+        whole = np.rint(value * scale).astype(np.int8)
+        # All but the embeddings are stored transposed; the shape says otherwise.
+        stored = whole if spec.axes == "VD" else np.ascontiguousarray(whole.T)
+        yield theirs, INTGEMM8, value.shape, stored.tobytes() + scale.tobytes()
+        if name not in alpha:
+            continue  # the source's own table is looked up only
+        if spec.axes == "VD":  # an alpha whose name has Wemb in it is made an integer, too
+            yield f"{theirs}_QuantMultA", INTGEMM8, (1, 1), b"\x7f" + np.float32(127 / alpha[name]).tobytes()
+        else:
+            yield f"{theirs}_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()
+        if theirs == MARIAN_TABLES["embed"]:
+            yield "none_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()
+
+
+def container(arrays: Iterator[Item], settings: str) -> bytes:
+    """A .bin file (marian_files.py has its layout)."""
+    text = settings.encode() + b"\0"
+    padded = [(name, kind, shape, data + bytes(-len(data) % BLOCK)) for name, kind, shape, data in sorted(arrays)]
+    padded.append((CONFIG, INT8, (len(text),), text))
+    head = struct.pack("<2Q", 1, len(padded))
+    head += b"".join(
+        struct.pack("<4Q", len(name) + 1, kind, len(shape), len(data)) for name, kind, shape, data in padded
+    )
+    head += b"".join(name.encode() + b"\0" for name, *_ in padded)
+    head += b"".join(struct.pack(f"<{len(shape)}i", *shape) for _, _, shape, _ in padded)
+    gap = -(len(head) + 8) % BLOCK
+    return b"".join((head, struct.pack("<Q", gap), bytes(gap), *(data for *_, data in padded)))
+
+
+def settings_text(config: ModelConfig) -> str:
+    """The configuration in Marian's words."""
+    recurrent, tied = config.decoder_cell == "ssru", config.tying
+    values = {
+        **{"type": "transformer", "dim-emb": config.d_model, "dec-cell": "ssru" if recurrent else "gru"},
+        "dim-vocabs": f"[{config.source_vocabulary}, {config.target_vocabulary}]",
+        **{"enc-depth": config.n_encoder_layers, "dec-depth": config.n_decoder_layers, "dec-cell-base-depth": 2},
+        **{
+            "enc-cell": "gru",
+            "enc-cell-depth": 1,
+            "enc-type": "bidirectional",
+            "dec-cell-high-depth": 1,
+            "dim-rnn": 1024,
+        },
+        **{"transformer-heads": config.n_heads, "transformer-dim-ffn": config.d_ff, "transformer-ffn-depth": 2},
+        **{"transformer-ffn-activation": config.activation, "transformer-preprocess": '""'},
+        **{"transformer-postprocess": "dan", "transformer-postprocess-emb": "d", "transformer-postprocess-top": '""'},
+        "transformer-decoder-autoreg": "rnn" if recurrent else "self-attention",
+        **{"transformer-tied-layers": "[]", "input-types": "[]", "transformer-guided-alignment-layer": "last"},
+        **{"tied-embeddings": tied == "output", "tied-embeddings-all": tied == "all", "tied-embeddings-src": False},
+        **dict.fromkeys(("transformer-no-projection", "transformer-train-position-embeddings"), False),
+        **{"transformer-aan-activation": "swish", "transformer-aan-depth": 2, "transformer-aan-nogate": False},
+        **{"transformer-dim-aan": 2048, "ulr-dim-emb": 0, "ulr-trainable-transformation": False, "lemma-dim-emb": 0},
+        **{"bert-train-type-embeddings": True, "bert-type-vocab-size": 2, "transformer-pool": False},
+        **dict.fromkeys(("output-omit-bias", "layer-normalization", "right-left", "skip", "ulr"), False),
+        "version": "vidrio",
+    }
+    words = {True: "true", False: "false"}
+    return "".join(f"{key}: {words[value] if isinstance(value, bool) else value}\n" for key, value in values.items())
+
+
+def search_text(model: str, vocabularies: Sequence[str]) -> str:
+    """How bergamot and translateLocally are to translate."""
+    return (
+        f"relative-paths: true\nmodels:\n  - {model}\nvocabs:\n" + "".join(f"  - {name}\n" for name in vocabularies)
+    ) + (
+        "beam-size: 1\nnormalize: 1.0\nword-penalty: 0\nmax-length-break: 128\nmini-batch-words: 1024\nworkspace: 128\n"
+        "max-length-factor: 2.0\nskip-cost: true\ngemm-precision: int8shiftAlphaAll\n"
+    )
