@@ -386,7 +386,9 @@ def test_the_command_translates_files(run_vidrio: Callable[..., Any], tmp_path: 
 
 
 def serving(folder: Path, **given: Any) -> TestClient:
-    return TestClient(create_app("en-es", settings=Settings(page=False, files=folder, **given)))
+    return TestClient(
+        create_app("en-es", settings=Settings(page=False, files=folder, **given)), base_url="http://localhost"
+    )
 
 
 def upload(on: TestClient, name: str, data: bytes, **fields: Any) -> Any:
@@ -397,7 +399,7 @@ def test_the_server_translates_files(tmp_path: Path) -> None:
     with serving(tmp_path) as on:
         answer = upload(on, "../my file.docx", word_file())
         where = answer.json()["translatedFileUrl"]
-        assert re.fullmatch(r"http://testserver/download_file/[0-9a-f]{32}\.my%20file\.docx", where)
+        assert re.fullmatch(r"http://localhost/download_file/[0-9a-f]{32}\.my%20file\.docx", where)
         file = on.get(where)
         assert "attachment" in file.headers["content-disposition"]
         assert docx.Document(io.BytesIO(file.content)).paragraphs[2].text == "El perro es viejo."
@@ -412,5 +414,5 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
             assert on.get(f"/download_file/{name}").status_code == 404, name
         assert upload(on, "a.txt", b"a" * 200_000).status_code == 413
         assert on.post("/translate_file", data={"source": "en", "target": "es"}).status_code == 400
-    with TestClient(create_app("lesson", settings=Settings(page=False))) as on:
+    with TestClient(create_app("lesson", settings=Settings(page=False)), base_url="http://localhost") as on:
         assert upload(on, "a.txt", b"hello").json() == {"error": "Files translation are disabled on this server."}

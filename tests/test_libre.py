@@ -2,11 +2,14 @@
 
 import json
 import shutil
+import stat
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from libretranslatepy import LibreTranslateAPI
@@ -15,6 +18,7 @@ from serving import Server, server
 from vidrio.documents.aligned import as_source
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import packaged
+from vidrio.serve import libre
 from vidrio.serve.app import create_app
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector, languages, route
@@ -26,7 +30,7 @@ HELLO = {"q": "hello world", "source": "en", "target": "es"}
 
 
 def client_of(model: str | None = "lesson", **given: Any) -> TestClient:
-    return TestClient(create_app(model, settings=Settings(page=False, **given)))
+    return TestClient(create_app(model, settings=Settings(page=False, **given)), base_url="http://localhost")
 
 
 @cache
@@ -218,13 +222,57 @@ def test_a_method_or_a_path_that_is_not_there() -> None:
     assert client().get("/nothing").json() == {"error": "Not Found"}
 
 
-def test_other_sites_may_ask_but_not_for_the_page() -> None:
-    asked = client().options("/translate", headers={"origin": "https://example.org"})
+SITE = "https://example.org"
+
+
+@pytest.mark.parametrize("origin", [SITE, "http://localhost:8000", "http://127.0.0.1.example.org", "null"])
+def test_no_other_site_s_page_may_ask_unless_it_is_allowed(origin: str) -> None:
+    """Whether its browser asks first, as for JSON, or not, as for a form."""
+    headers = {"origin": origin}
+    assert client().options("/translate", headers=headers).status_code == 403
+    for answer in (
+        client().post("/translate", json=HELLO, headers=headers),
+        client().post("/translate", data=HELLO, headers=headers),
+        client().post("/translate", content=b"{}", headers={**headers, "content-type": "text/plain"}),
+        client().get("/languages", headers=headers),
+    ):
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+        assert "--cors" in answer.json()["error"]
+
+
+def test_its_own_page_programs_and_extensions_may_ask() -> None:
+    for origin in ("http://localhost", "https://localhost", "moz-extension://1b2c", "app://obsidian.md"):
+        assert client().post("/translate", data=HELLO, headers={"origin": origin}).status_code == 200
+
+
+@pytest.mark.parametrize("cors", [SITE, "*"])
+def test_a_site_that_is_allowed_may_ask_but_not_for_the_page(cors: str) -> None:
+    on, headers = client_of(cors=cors), {"origin": SITE}
+    asked = on.options("/translate", headers=headers)
     assert asked.status_code == 204
-    assert asked.headers["access-control-allow-origin"] == "*"
-    assert client().post("/translate", json=HELLO).headers["access-control-allow-origin"] == "*"
-    assert "access-control-allow-origin" not in client().get("/openapi.json").headers
-    assert "access-control-allow-origin" not in client_of(cors="").post("/translate", json=HELLO).headers
+    assert asked.headers["access-control-allow-origin"] == cors
+    assert on.post("/translate", json=HELLO, headers=headers).headers["access-control-allow-origin"] == cors
+    other = on.post("/translate", json=HELLO, headers={"origin": "https://other.example"})
+    assert other.status_code == (200 if cors == "*" else 403)
+    assert on.get("/openapi.json", headers=headers).status_code == 403
+
+
+def test_a_small_request_for_much_work_is_refused_by_default() -> None:
+    for texts in (["a"] * 30_000, [""] * 400_000, ["a" * 1000] * 400):
+        answer = client().post("/translate", json={**HELLO, "q": texts})
+        assert answer.status_code == 400
+        assert "exceeds" in answer.json()["error"]
+    terms = {f"term {n}": "x" for n in range(1000)}
+    answer = client().post("/translate", json={**HELLO, "q": "a " * 50_000, "glossary": terms})
+    assert answer.json()["error"] == "Invalid request: terms times characters (100000000) exceeds limit (10000000)"
+
+
+def test_as_many_alternatives_as_the_engine_can_find() -> None:
+    on = client_of(None, alternatives_limit=64)
+    assert on.post("/translate", json={**HELLO, "alternatives": 63}).status_code == 200
+    answer = on.post("/translate", json={**HELLO, "alternatives": 64})
+    assert answer.json() == {"error": "Invalid request: alternatives (64) exceeds limit (63)"}
 
 
 # --- keys and limits --------------------------------------------------------------------------------------------------
@@ -252,6 +300,18 @@ def test_a_file_of_keys_that_is_none_is_told(line: str, tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text(line, encoding="utf-8")
     with pytest.raises(ConfigError, match="is not a file of API keys"):
         Keys(tmp_path / "keys.txt")
+
+
+def test_who_asks_is_whom_the_connection_comes_from_unless_a_proxy_is_named() -> None:
+    """`X-Forwarded-For` would let a client count as somebody else at every request."""
+    for proxies, statuses in (((), [200, 200, 429]), (("127.0.0.1",), [200, 200, 200])):
+        options = [word for proxy in proxies for word in ("--proxy", proxy)]
+        with server("--req-limit", "2", *options) as there:
+            found = []
+            for number in range(3):
+                headers = {"Content-Type": "application/json", "X-Forwarded-For": f"192.0.2.{number}"}
+                found.append(httpx.post(f"{there.address}translate", json=HELLO, headers=headers).status_code)
+            assert found == statuses
 
 
 def test_a_minute_later_there_is_room_again() -> None:
@@ -332,3 +392,53 @@ def test_options_are_environment_variables_too(run_vidrio: Callable[..., Any], m
     done = run_vidrio("serve", "--model", "lesson")
     assert done.returncode == 2
     assert "--key-required needs --keys" in done.stderr
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def upload(on: TestClient, text: str = "hello world\n", **fields: str) -> Any:
+    return on.post("/translate_file", files={"file": ("a.txt", text)}, data={"source": "en", "target": "es", **fields})
+
+
+def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    with client_of(files=folder, file_minutes=0.5 / 60) as on:
+        url = upload(on).json()["translatedFileUrl"]
+        assert on.get(url).text == "hola mundo\n"
+        (path,) = folder.iterdir()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        time.sleep(0.6)
+        assert on.get(url).status_code == 404, "it is too old, though it may still be there"
+        half = folder / f".{path.name}.0123456789abcdef.part"  # what a killed server leaves
+        half.touch()
+        (folder / "notes.txt").touch()
+        for _ in range(100):
+            if not path.exists():
+                break
+            time.sleep(0.1)
+        time.sleep(6)
+        assert [left.name for left in folder.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/dev/null/x"])
+def test_a_folder_in_which_no_file_can_be_kept_is_told_at_the_start(folder: str) -> None:
+    with pytest.raises(ConfigError, match="no files can be kept in"):
+        client_of(files=Path(folder))
+
+
+def test_a_kind_of_file_is_offered_where_it_can_be_translated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = client_of(files=tmp_path)
+    assert ".po" in on.get("/frontend/settings").json()["supportedFilesFormat"]
+    monkeypatch.setitem(libre.NEEDED, ".po", "a_library_that_is_not_installed")
+    assert ".po" not in on.get("/frontend/settings").json()["supportedFilesFormat"]
+    form = {"file": ("a.po", b'msgid "hello"\nmsgstr ""\n')}
+    answer = on.post("/translate_file", files=form, data={"source": "en", "target": "es"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "Invalid request: file format not supported"})
+
+
+def test_a_file_with_too_much_text_is_refused(tmp_path: Path) -> None:
+    on = client_of(files=tmp_path, file_char_limit=20)
+    assert upload(on).status_code == 200
+    assert upload(on, "hello world " * 10).json()["error"].endswith("exceeds text limit (20)")

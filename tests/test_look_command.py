@@ -87,7 +87,11 @@ def no_constant(word: str) -> float:
 
 def test_json_is_what_the_server_answers(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = look_at(capsys, "hello world", "--model", "lesson", "--json")
-    told = TestClient(create_app("lesson")).post("/api/run", json={"text": "hello world"}).json()
+    told = (
+        TestClient(create_app("lesson"), base_url="http://localhost")
+        .post("/api/run", json={"text": "hello world"})
+        .json()
+    )
     data = json.loads(out, parse_constant=no_constant)
     for name in ("milliseconds", "sentences"):
         told.pop(name)

@@ -287,7 +287,7 @@ def test_a_file_of_terms(tmp_path: Any) -> None:
 
 
 def test_the_server_translates_marked_text_and_terms() -> None:
-    client = TestClient(create_app(None, settings=Settings(page=False)))
+    client = TestClient(create_app(None, settings=Settings(page=False)), base_url="http://localhost")
 
     def ask(**fields: Any) -> Any:
         answer = client.post("/translate", json={"source": "en", "target": "es", **fields})

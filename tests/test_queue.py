@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import random
 import signal
 import socket
 import threading
@@ -17,9 +18,11 @@ from urllib.request import urlopen
 import pytest
 
 from serving import Server, server
-from vidrio.documents.formats import PIECE, pieces
+from vidrio.documents import formats
+from vidrio.documents.formats import pieces
+from vidrio.serve.queue import MOST_REQUESTS, PIECE, Queue, Steps, in_one_step
 from vidrio.serve.requests import Refusal
-from vidrio.serve.service import Queue
+from vidrio.serve.service import groups, sliced
 from vidrio.translate.translator import Translator
 
 
@@ -30,65 +33,162 @@ def run(work: Callable[[Queue], Any], *, threads: int = 2, most: int = 100_000) 
     return asyncio.run(main())
 
 
-def held(go: threading.Event, texts: list[str]) -> Callable[[Callable[[], bool]], list[str]]:
+def held(go: threading.Event, result: str) -> Callable[[Callable[[], bool]], str]:
     """Work that waits until it may go on, or nobody wants it."""
 
-    def work(stopped: Callable[[], bool]) -> list[str]:
+    def work(stopped: Callable[[], bool]) -> str:
         while not go.wait(0.01):
             if stopped():
                 raise CancelledError
-        return [text.upper() for text in texts]
+        return result
 
     return work
+
+
+async def ask(queue: Queue, characters: int, work: Callable[[Callable[[], bool]], Any]) -> Any:
+    with queue.admitted(characters) as lane:
+        return await lane.run(lambda stopped: in_one_step(lambda: work(stopped)))
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
     go = threading.Event()
 
-    async def ask(queue: Queue) -> Refusal:
-        tasks = [asyncio.create_task(queue.run(["a" * 900], held(go, ["a"]))) for _ in range(2)]
+    async def asking(queue: Queue) -> Refusal:
+        tasks = [asyncio.create_task(ask(queue, 900, held(go, "a"))) for _ in range(2)]
         await asyncio.sleep(0)
         assert (queue.waiting, queue.is_full) == (1800, True)
         with pytest.raises(Refusal) as refused:
-            await queue.run(["b" * 900], held(go, ["b"]))
+            await ask(queue, 900, held(go, "b"))
         go.set()
-        assert await asyncio.gather(*tasks) == [["A"], ["A"]]
+        assert await asyncio.gather(*tasks) == ["a", "a"]
         assert (queue.waiting, queue.is_full) == (0, False)
-        assert await queue.run(["c" * 9000], held(go, ["c"])) == ["C"]  # alone, however long it is
+        assert await ask(queue, 9000, held(go, "c")) == "c"  # alone, however long it is
         return refused.value
 
-    refused = run(ask, most=1800)
+    refused = run(asking, most=1800)
     assert refused.status_code == 503
     assert int((refused.headers or {})["Retry-After"]) > 0
+
+
+def test_requests_are_bounded_in_number_however_short_they_are() -> None:
+    go = threading.Event()
+
+    async def asking(queue: Queue) -> None:
+        tasks = [asyncio.create_task(ask(queue, 0, held(go, ""))) for _ in range(MOST_REQUESTS)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal):
+            await ask(queue, 0, held(go, ""))
+        go.set()
+        await asyncio.gather(*tasks)
+
+    run(asking)
 
 
 def test_who_leaves_ends_the_work_and_what_waited_is_not_begun() -> None:
     go, begun = threading.Event(), list[str]()
 
-    def work(name: str) -> Callable[[Callable[[], bool]], list[str]]:
-        inner = held(go, [name])
+    def work(name: str) -> Callable[[Callable[[], bool]], str]:
+        inner = held(go, name)
         return lambda stopped: (begun.append(name), inner(stopped))[1]
 
-    async def ask(queue: Queue) -> None:
-        first, never = (asyncio.create_task(queue.run([name], work(name))) for name in ("first", "never"))
+    async def asking(queue: Queue) -> None:
+        first, never = (asyncio.create_task(ask(queue, 1, work(name))) for name in ("first", "never"))
         await asyncio.sleep(0.05)
         never.cancel()
         first.cancel()  # though it is at work: its thread is free again
-        go_on = asyncio.create_task(queue.run(["stays"], lambda stopped: begun.append("stays")))
-        await asyncio.wait_for(go_on, 10)
-        assert queue.waiting == 0
+        await asyncio.wait_for(ask(queue, 1, lambda stopped: begun.append("stays")), 10)
+        assert (queue.waiting, queue.requests) == (0, 0)
 
-    run(ask, threads=1)
+    run(asking, threads=1)
     assert begun == ["first", "stays"]
+
+
+def test_a_thread_is_free_when_its_work_has_ended_and_not_when_the_client_leaves() -> None:
+    go, at_once, most = threading.Event(), [0], [0]
+
+    def deaf(stopped: Callable[[], bool]) -> None:
+        at_once[0] += 1
+        most[0] = max(most[0], at_once[0])
+        go.wait(10)
+        at_once[0] -= 1
+
+    async def asking(queue: Queue) -> None:
+        tasks = [asyncio.create_task(ask(queue, 1, deaf)) for _ in range(30)]
+        await asyncio.sleep(0.05)
+        for task in tasks:
+            task.cancel()
+        last = asyncio.create_task(ask(queue, 1, deaf))
+        await asyncio.sleep(0.05)
+        assert at_once[0] == 2
+        go.set()
+        await last
+
+    run(asking)
+    assert most[0] == 2
+
+
+def test_no_turn_is_lost_when_clients_leave_at_any_moment() -> None:
+    async def asking(queue: Queue) -> None:
+        draw = random.Random(1)
+        tasks = [asyncio.create_task(ask(queue, 1, lambda stopped: time.sleep(0.001))) for _ in range(200)]
+        while not all(task.done() for task in tasks):
+            for task in draw.sample(tasks, 5):
+                task.cancel()
+            await asyncio.sleep(0)
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(one is None or isinstance(one, asyncio.CancelledError) for one in outcomes)
+        assert await asyncio.gather(*(ask(queue, 1, lambda stopped: "done") for _ in range(4))) == ["done"] * 4
+
+    run(asking)
+
+
+def test_a_sentence_does_not_wait_for_a_book() -> None:
+    order = list[str]()
+
+    async def asking(queue: Queue) -> None:
+        def steps(name: str, count: int) -> Steps[None]:
+            for _ in range(count):
+                time.sleep(0.01)
+                order.append(name)
+                yield PIECE
+
+        async def client(name: str, count: int) -> None:
+            await queue.long.run(lambda stopped: steps(name, count))
+
+        books = [asyncio.create_task(client(name, 9)) for name in "ab"]
+        await asyncio.sleep(0.05)
+        await client("sentence", 1)
+        assert len(order) < 9
+        await asyncio.gather(*books)
+
+    run(asking, threads=1)
+    assert sorted(order) == ["a"] * 9 + ["b"] * 9 + ["sentence"]
+
+
+def test_texts_are_cut_between_sentences_and_come_out_the_same() -> None:
+    translator = Translator.load("lesson")
+    long = "The house is red. We live in it, and it is old! Where is Mr. Smith? He said: `a. b. c`. " * 20
+    for text in (long, long.replace("! ", "!\n"), "hello world\n\ngood world\n \nhello\n" * 60, "", " \n", "x" * 3000):
+        cut = list(sliced([text, text], "en", lambda: False))
+        for number in (0, 1):
+            mine = [one for one in cut if one.number == number]
+            assert "".join(one.text for one in mine) == text
+            assert all(text.startswith(one.text, one.start) for one in mine)
+            assert not [one for one in mine if "`a." in one.text and "c`" not in one.text]
+            together = "".join(one.text for one in translator.translate([one.text for one in mine]))
+            assert together == translator.translate(text).text
+    assert max(len(one.text) for one in sliced([long], "en", lambda: False)) < 3 * PIECE
+    sizes = [sum(len(one.text) for one in group) for group in groups(list(sliced([long] * 9, "en", lambda: False)))]
+    assert max(sizes) < 3 * PIECE
 
 
 def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
     paragraph = "The house is red. We live in it, and it is old.\nTom lives there, too.\n \n"
-    text = "\n\n" + paragraph * 60 + "x" * 2 * PIECE + "\r\n\r\n\n" + paragraph * 30
+    text = "\n\n" + paragraph * 60 + "x" * 2 * formats.PIECE + "\r\n\r\n\n" + paragraph * 30
     cut = pieces(text)
     assert "".join(cut) == text
     assert len(cut) > 5
-    assert all(len(piece) <= PIECE + 2 * PIECE + len(paragraph) + 10 for piece in cut)
+    assert all(len(piece) <= 3 * formats.PIECE + len(paragraph) + 10 for piece in cut)
     assert pieces("") == [""]
     translator = Translator.load("lesson")
     whole = "hello world\n\ngood world\n \nhello\n" * 60

@@ -27,12 +27,12 @@ HOSTILE = '<img src=x onerror="alert(1)"> </script> \u202e & \x00 {{7*7}}'
 
 @cache
 def client() -> TestClient:
-    return TestClient(create_app("lesson"))
+    return TestClient(create_app("lesson"), base_url="http://localhost")
 
 
 @cache
 def packaged() -> TestClient:
-    return TestClient(create_app())
+    return TestClient(create_app(), base_url="http://localhost")
 
 
 def ask(where: str, on: TestClient | None = None, **what: Any) -> Any:
@@ -177,7 +177,8 @@ def test_a_body_that_another_site_can_send_without_asking_is_not_read(kind: str 
 
 def test_a_question_needs_the_key_that_a_translation_needs(tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text("alice s3cret 20 15\n", encoding="utf-8")
-    on = TestClient(create_app("lesson", Settings(keys=tmp_path / "keys.txt", key_required=True)))
+    settings = Settings(keys=tmp_path / "keys.txt", key_required=True)
+    on = TestClient(create_app("lesson", settings), base_url="http://localhost")
     for name in ANSWERS:
         refused = on.post(f"/api/{name}", json={"text": "hello"})
         assert (refused.status_code, list(refused.json())) == (401, ["what"]), name
@@ -196,7 +197,7 @@ def test_a_question_needs_the_key_that_a_translation_needs(tmp_path: Path) -> No
     assert on.get("/api/models").status_code == on.get("/").status_code == 200  # the page can ask for a key
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:5000", ""])
+@pytest.mark.parametrize("host", ["evil.example", "testserver", "127.0.0.1.evil.example:5000", ""])
 def test_another_name_for_this_machine_is_not_answered(host: str) -> None:
     assert client().get("/", headers={"host": host}).status_code == 421
 

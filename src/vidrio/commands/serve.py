@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from vidrio.commands._options import FILE
+from vidrio.model.config import LARGEST_BEAM
 from vidrio.serve.settings import DEFAULTS, Settings
 
+MOST_ALTERNATIVES = LARGEST_BEAM - 1
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -28,18 +30,26 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @option("--page/--no-page", help="Serve the page too, or only the interface for programs.")
 @option("--name", "hosts", multiple=True, metavar="HOST", help="Another host name that clients use; repeatable.")
-@option("--cors", show_default=True, metavar="ORIGIN", help='Sites whose scripts may call the server; "" for none.')
-@option("--threads", type=click.IntRange(1), show_default=True, help="Requests to translate at the same time.")
+@option("--proxy", "proxies", multiple=True, metavar="ADDRESS", help="A reverse proxy in front; repeatable.")
+@option("--cors", metavar="ORIGIN", help="The website whose scripts may call the server; * for any.  [default: none]")
+@option("--connections", type=click.IntRange(8), show_default=True, help="Most connections at a time.")
+@option("--threads", type=click.IntRange(0), help="Texts to translate at the same time.  [default: one per core]")
 @option("--char-limit", type=click.IntRange(-1), show_default=True, help="Most characters per request; -1: no limit.")
 @option("--req-limit", type=click.IntRange(-1), show_default=True, help="Most requests per client and minute.")
 @option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Most texts per request.")
-@option("--alternatives-limit", type=click.IntRange(0, 64), show_default=True, help="Most alternatives per text.")
+@option(
+    "--alternatives-limit",
+    type=click.IntRange(0, MOST_ALTERNATIVES),
+    show_default=True,
+    help="Most alternatives per text.",
+)
 @option("--body-limit", type=click.IntRange(1), show_default=True, help="Most bytes per request.")
 @option("--queue", type=click.IntRange(1), show_default=True, help="Most characters waiting to be translated.")
 @option("--keys", type=FILE, help="File of API keys; each line: name, key, limits.")
 @option("--key-required", is_flag=True, help="Refuse requests without a key.")
 @option("--files", type=FOLDER, help="Translate files too, and keep the results in this folder for a while.")
 @option("--file-limit", type=click.IntRange(1), show_default=True, help="Most bytes per file.")
+@option("--file-char-limit", type=click.IntRange(-1), show_default=True, help="Most characters per file.")
 @option("--file-minutes", type=click.FloatRange(0), show_default=True, help="Minutes to keep a translated file.")
 @option("--suggestions", type=FILE, help="Accept suggested translations and add them to this file.")
 @option("--log", is_flag=True, help="Log each request to stderr, without its texts.")

@@ -20,14 +20,14 @@ class Access:
     limits: RequestLimits
 
     def admit(self, request: Request, field: str = "", requests: int = 1) -> Key:
-        """The key of a request, from its header `Authorization: Bearer KEY` or the field `api_key`; without one, what
-        the server allows everybody. A request without a valid key, or with too many in this minute, is refused."""
-        key = self._key(request, field)
-        client = f"key {key.name}" if key.name else request.client.host if request.client else ""
-        self.limits.take(client, requests, key.req_limit)
+        """The key of a request, which is counted."""
+        key = self.key_of(request, field)
+        self.count(request, key, requests)
         return key
 
-    def _key(self, request: Request, field: str) -> Key:
+    def key_of(self, request: Request, field: str = "") -> Key:
+        """The key of a request, from its header `Authorization: Bearer KEY` or the field `api_key`; without one, what
+        the server allows everybody. A wrong key is refused, and a missing one if it is required."""
         everybody = Key("", self.settings.req_limit)
         if self.keys is None:
             return everybody
@@ -41,3 +41,13 @@ class Access:
             wanted = {"WWW-Authenticate": "Bearer"}
             raise Refusal(status, "Please contact the server operator to get an API key", wanted)
         return found or everybody
+
+    def count(self, request: Request, key: Key, requests: int) -> None:
+        """Refuse a key, or without one an address, that asks too often."""
+        client = f"key {key.name}" if key.name else request.client.host if request.client else ""
+        self.limits.take(client, requests, key.req_limit)
+
+    def characters(self, key: Key, otherwise: int | None = None) -> int:
+        """How many characters a request with this key may have; −1 is no limit."""
+        limits = (key.char_limit, otherwise, self.settings.char_limit)
+        return next(limit for limit in limits if limit is not None)

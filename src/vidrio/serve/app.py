@@ -4,13 +4,18 @@
 It has no state but API keys and translated files; every request holds all that its answer depends on.
 """
 
+import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
@@ -24,34 +29,45 @@ from uvicorn.config import LOGGING_CONFIG
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.serve import views
 from vidrio.serve.access import Access
+from vidrio.serve.connections import Connection, most_connections
+from vidrio.serve.files import checked, files_router, forget_old
 from vidrio.serve.guards import guarded, limited, problem
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector
-from vidrio.serve.libre import Parts, files_router, libre_router
+from vidrio.serve.libre import Parts, libre_router
 from vidrio.serve.looking import Looking
+from vidrio.serve.looking import folders_of as looking_folders
+from vidrio.serve.queue import Queue
 from vidrio.serve.requests import refusal_of
-from vidrio.serve.service import Queue, Service, folders_of
+from vidrio.serve.service import Service, folders_of
 from vidrio.serve.settings import DEFAULTS, Settings
+from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
+BACKLOG = 2048  # connections that wait to be accepted
+ACCEPTED = 32  # at a time, before those that are there are read
+TURN = 0.0005  # seconds for which a thread may compute in Python before another has its turn
 GRACE = 30  # seconds in which requests at work may end
+RUN_SECONDS = 60  # for which a run is kept that nobody asks about
+TIDY_SECONDS = 5  # between two looks at what is old
+
+log = logging.getLogger("vidrio.serve")
 
 
 def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
     """The app for a model (and the packaged ones)."""
-    folders = folders_of((model, *settings.models) if model else settings.models)
-    service = Service(folders, Queue(threads=settings.threads, most=settings.queue))
+    if settings.files is not None:
+        checked(settings.files)
+    translators = opened()
+    queue = Queue(threads=settings.threads, most=settings.queue)
+    service = Service(folders_of((model, *settings.models) if model else settings.models), queue, translators)
     for pair in service.pairs[:1]:  # so that nobody waits for it
         service.translator(pair)
     access = Access(settings, Keys(settings.keys) if settings.keys else None, RequestLimits())
-    parts = Parts(
-        settings=settings,
-        service=service,
-        detector=Detector(list(service.languages)),
-        access=access,
-    )
+    parts = Parts(settings, service, Detector(list(service.languages)), access)
+    looking = Looking(translating=Translating(looking_folders(model), translators)) if settings.page else None
 
-    app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=tidied(settings, looking))
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
     app.add_middleware(limited, settings=settings)
     app.add_middleware(guarded, settings=settings)
@@ -59,14 +75,46 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     app.include_router(libre_router(parts))
     app.include_router(files_router(parts))
     app.add_api_route("/spec", app.openapi, include_in_schema=False)
-    if settings.page:
-        looking = Looking(model)
-        looking.loaded(looking.default)
-        app.include_router(views.router(looking, access, service.queue), include_in_schema=False)
+    if looking:
+        app.include_router(views.router(looking, access, queue), include_in_schema=False)
         app.add_api_route("/", lambda: FileResponse(PAGE / "index.html"), include_in_schema=False)
         if (PAGE / "assets").is_dir():
             app.mount("/assets", StaticFiles(directory=PAGE / "assets"))
     return app
+
+
+def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """While the server runs, old files and old runs are dropped, and the log stays short."""
+
+    async def tidy() -> None:
+        while True:
+            if settings.files is not None:
+                await asyncio.to_thread(forget_old, settings.files, 60 * settings.file_minutes)
+            if looking:
+                looking.forget(RUN_SECONDS)
+            await asyncio.sleep(TIDY_SECONDS)
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(OnceAMinute())
+        tidying = asyncio.create_task(tidy())
+        yield
+        tidying.cancel()
+
+    return running
+
+
+class OnceAMinute:
+    """Reports what goes wrong in the event loop, such as too many open files: the same thing once a minute at most."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._reported = clock, dict[str, float]()
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        what, now = f"{context['message']}: {context.get('exception')}"[:200], self._clock()
+        if now - self._reported.get(what, -60) >= 60 and len(self._reported) < 1000:
+            self._reported[what] = now
+            log.error("%s", what)
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -95,28 +143,44 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
     work are finished first."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
+    sys.setswitchinterval(TURN)  # else each answer waits 5 ms, several times, for threads that compute
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else damaged forms fill stderr
     with listening(host, port) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
-        handlers = LOGGING_CONFIG["handlers"]
-        to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
-        config = uvicorn.Config(
-            app,
-            log_config={**LOGGING_CONFIG, "handlers": {**handlers, "access": to_stderr}},
-            log_level="info" if settings.log else "error",
-            access_log=settings.log,
-            server_header=False,
-            timeout_graceful_shutdown=GRACE,
-        )
+        config = configured(app, settings, listener)
         ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
 
 
+def configured(app: FastAPI, settings: Settings, listener: socket.socket) -> uvicorn.Config:
+    """uvicorn as it runs the app: our connections, and a log on stderr only."""
+
+    async def wait_outside() -> None:
+        listener.listen(BACKLOG)
+
+    handlers = LOGGING_CONFIG["handlers"]
+    to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
+    return uvicorn.Config(
+        app,
+        log_config={**LOGGING_CONFIG, "handlers": {**handlers, "access": to_stderr}},
+        log_level="info" if settings.log else "error",
+        access_log=settings.log,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        http=partial(Connection, most=most_connections(settings.connections)),  # type: ignore[arg-type]
+        ws="none",
+        backlog=ACCEPTED,  # which uvicorn tells the system, too
+        callback_notify=wait_outside,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+    )
+
+
 def listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, UnicodeError) as error:
         do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None

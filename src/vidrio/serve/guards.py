@@ -4,8 +4,8 @@ Plain ASGI: each is a function around an app, and `guarded` is the outermost.
 """
 
 import asyncio
-import time
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -20,6 +20,7 @@ from vidrio.serve.settings import Settings
 
 LEFT = "the client has left"  # which nobody reads
 LARGEST_BODY = 64 * 1024  # bytes of a request of the page
+LARGEST_BODIES = 64 << 20  # bytes of all requests that are arriving
 Result = TypeVar("Result")
 
 HEADERS = {
@@ -62,10 +63,22 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
     }
 
 
+def is_foreign(origin: str, host: str) -> bool:
+    """Whether a page of another website asks. Browsers say so, also where they need not ask first: before a form or
+    plain text. Extensions and apps have origins of other kinds, programs none."""
+    scheme, _, site = origin.lower().partition("://")
+    return origin == "null" or (scheme in ("http", "https") and site != host)
+
+
+def may_ask(origin: str, path: str, settings: Settings) -> bool:
+    """Whether --cors allows a website's pages to ask for this path."""
+    return path.startswith(OPEN) and settings.cors in ("*", origin)
+
+
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), and adds the
-    headers."""
-    ours = {"127.0.0.1", "localhost", "[::1]", "testserver", *(name.lower() for name in settings.hosts)}
+    """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), and to no other
+    website's pages unless they are allowed; adds the headers."""
+    ours = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,11 +92,14 @@ def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
                 MutableHeaders(scope=message).update({**HEADERS, "Cache-Control": kept, **open_to(path, settings)})
             await send(message)
 
-        host = Headers(scope=scope).get("host", "").lower()
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         inner = app
         if not {name, "*"} & ours:
             inner = problem(path, 421, "this server does not answer to that name")
+        elif is_foreign(headers.get("origin", ""), host) and not may_ask(headers["origin"], path, settings):
+            inner = problem(path, 403, "this server answers no other website; vidrio serve --cors allows one")
         elif scope["method"] == "OPTIONS" and open_to(path, settings):
             inner = Response(status_code=204)
         await inner(scope, receive, sending)
@@ -91,8 +107,24 @@ def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
     return guard
 
 
+class Arriving:
+    """A request whose body is being read."""
+
+    def __init__(self, end: float) -> None:
+        self.end, self.size, self.is_whole = end, 0, False
+        self.timeout: asyncio.Timeout | None = None
+
+    def give_up(self) -> None:
+        self.end = 0
+        if self.timeout:
+            with suppress(RuntimeError):  # it is not waiting: then it will not begin to
+                self.timeout.reschedule(0)
+
+
 def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Reads at most so many bytes of a request, in so many seconds."""
+    """Reads at most so many bytes of a request, in so many seconds. When all bodies that are arriving take too much
+    memory, the one that began first is given up."""
+    arriving = dict[Arriving, None]()
 
     def limit_of(path: str) -> int:
         if path.startswith("/api/"):
@@ -100,25 +132,38 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
         return settings.file_limit + 65_536 if path == "/translate_file" else settings.body_limit
 
     async def reading(scope: Scope, receive: Receive, send: Send) -> None:
-        limit, end, size, is_whole = limit_of(scope.get("path", "")), time.monotonic() + settings.body_seconds, 0, False
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        limit, mine = limit_of(scope["path"]), Arriving(asyncio.get_running_loop().time() + settings.body_seconds)
 
         async def counted() -> Message:
-            nonlocal size, is_whole
-            if is_whole:
+            if mine.is_whole:
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), end - time.monotonic())
+                async with asyncio.timeout_at(mine.end) as mine.timeout:
+                    message = await receive()
             except TimeoutError:
                 raise Refusal(408, "the request did not arrive in time", {"Connection": "close"}) from None
-            size += len(message.get("body", b""))
-            is_whole = not message.get("more_body", False)
+            mine.size += len(message.get("body", b""))
+            mine.is_whole = not message.get("more_body", False)
             if message["type"] == "http.disconnect":
                 raise Refusal(400, LEFT)
-            if size > limit:
+            if mine.size > limit:
                 raise Refusal(413, f"the request exceeds {limit} bytes")
+            arriving[mine] = None
+            if sum(one.size for one in arriving) > LARGEST_BODIES:
+                first = next(iter(arriving))
+                del arriving[first]
+                first.give_up()
+            if mine.is_whole:
+                arriving.pop(mine, None)
             return message
 
-        await app(scope, counted if scope["type"] == "http" else receive, send)
+        try:
+            await app(scope, counted, send)
+        finally:
+            arriving.pop(mine, None)
 
     return reading
 

@@ -1,54 +1,37 @@
 """LibreTranslate's interface, so that the clients that people have work unchanged.
 
 Written from its description; what a field means, how it is refused and in which words is what its clients rely on.
-Translated files lie in a folder until they are old: FILES/<job>.
 """
 
-import asyncio
-import re
-import time
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path, PurePath
-from secrets import token_hex
+from importlib.util import find_spec
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, JSONResponse
-from starlette.datastructures import UploadFile
+from fastapi.responses import JSONResponse
 
-from vidrio.documents.aligned import as_source
-from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
+from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
-from vidrio.errors import VidrioError
-from vidrio.model.files import is_plain_file, write_atomically
+from vidrio.documents.markup import Planned, together
+from vidrio.model.config import LARGEST_BEAM
+from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.access import Access
 from vidrio.serve.guards import as_json, while_connected
 from vidrio.serve.languages import Detected, Detector
-from vidrio.serve.requests import (
-    Asked,
-    Detect,
-    Refusal,
-    Suggest,
-    Translate,
-    TranslateFile,
-    bad,
-    described,
-    form_of,
-    hold,
-    of_fields,
-    read,
-)
+from vidrio.serve.queue import Steps, Stopped, in_one_step
+from vidrio.serve.requests import Detect, Refusal, Suggest, Translate, described, hold, read
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
-PLANS = {"html": lambda text, target: plan_html(text), "markdown": lambda text, target: plan_markdown(text)}
+PLANS = {"html": plan_html, "markdown": plan_markdown}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
-JOB = re.compile(r"[0-9a-f]{32}")
-SIGNS = re.compile(r"[^\w.() -]+")
+LARGEST_SEARCH = 10_000_000  # terms × characters, for which the search for the terms takes a tenth of a second
+DETECTING = 10  # characters that are translated in the time in which a language is detected
+NEEDED = {".po": "polib"}  # libraries that a light install lacks
 
 
 @dataclass(frozen=True)
@@ -60,10 +43,10 @@ class Parts:
     detector: Detector
     access: Access
 
-    def admit(self, request: Request, asked: Asked, requests: int = 1) -> int:
-        """The most characters that this request may have."""
-        key = self.access.admit(request, asked.api_key, requests)
-        return self.settings.char_limit if key.char_limit is None else key.char_limit
+
+def kinds() -> list[str]:
+    """The ends of the names of files that can be translated here."""
+    return [suffix for suffix in SUFFIXES if suffix not in NEEDED or find_spec(NEEDED[suffix])]
 
 
 def libre_router(parts: Parts) -> APIRouter:
@@ -76,16 +59,25 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
         ask = await read(Translate, request)
-        hold("alternatives", ask.alternatives, "limit", settings.alternatives_limit)
+        key = parts.access.key_of(request, ask.api_key)
+        hold("alternatives", ask.alternatives, "limit", min(settings.alternatives_limit, LARGEST_BEAM - 1))
         hold("request", len(ask.texts), "batch limit", settings.batch_limit)
-        hold("request", sum(map(len, ask.texts)), "text limit", parts.admit(request, ask, len(ask.texts)))
-        return as_json(await while_connected(request, _translated(parts, ask)))
+        characters = sum(map(len, ask.texts))
+        hold("request", characters, "text limit", parts.access.characters(key))
+        hold("terms times characters", len(ask.terms) * characters, "limit", LARGEST_SEARCH)
+        parts.access.count(request, key, len(ask.texts))
+        with service.queue.admitted(characters + sum(map(len, sum(ask.terms, ())))) as lane:
+            work = lane.run(lambda stopped: _translated(parts, ask, stopped))
+            return as_json(await while_connected(request, work))
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
     async def detect(request: Request) -> Any:
         ask = await read(Detect, request)
-        hold("request", len(ask.q), "text limit", parts.admit(request, ask))
-        ranked = await asyncio.to_thread(parts.detector.ranked, ask.q)
+        key = parts.access.admit(request, ask.api_key)
+        hold("request", len(ask.q), "text limit", parts.access.characters(key))
+        with service.queue.admitted(len(ask.q)) as lane:
+            work = lane.run(lambda stopped: in_one_step(lambda: parts.detector.ranked(ask.q)))
+            ranked = await while_connected(request, work)
         return [{"confidence": one.confidence, "language": one.language} for one in ranked]
 
     @router.post("/suggest", summary="Suggest a better translation", openapi_extra=described(Suggest))
@@ -93,12 +85,13 @@ def libre_router(parts: Parts) -> APIRouter:
         if settings.suggestions is None:
             raise Refusal(403, "Suggestions are disabled on this server.")
         ask = await read(Suggest, request)
-        parts.admit(request, ask)
+        key = parts.access.admit(request, ask.api_key)
+        hold("request", len(ask.q) + len(ask.s), "text limit", parts.access.characters(key))
         suggestion = ask.model_dump(exclude={"api_key"})
         path = settings.suggestions
         if path.exists() and (not is_plain_file(path) or path.stat().st_size > LARGEST_SUGGESTIONS):
             raise Refusal(503, "The server takes no more suggestions")
-        with path.open("a", encoding="utf-8", errors="replace") as file:
+        with open(path, "a", encoding="utf-8", errors="replace", opener=private) as file:
             file.write(f"{json_text(suggestion)}\n")
         return {"success": True}
 
@@ -113,7 +106,7 @@ def libre_router(parts: Parts) -> APIRouter:
             "keyRequired": settings.key_required,
             "suggestions": settings.suggestions is not None,
             "filesTranslation": settings.files is not None,
-            "supportedFilesFormat": list(SUFFIXES) if settings.files is not None else [],
+            "supportedFilesFormat": kinds() if settings.files is not None else [],
             "language": {
                 "source": {"code": source, "name": known[source].name if source in known else source},
                 "target": {"code": target, "name": known[target].name if target in known else target},
@@ -128,11 +121,20 @@ def libre_router(parts: Parts) -> APIRouter:
     return router
 
 
-async def _translated(parts: Parts, ask: Translate) -> dict[str, Any]:
+def _translated(parts: Parts, ask: Translate, stopped: Stopped) -> Steps[dict[str, Any]]:
     """The answer to `POST /translate`."""
-    detected = await _detected(parts.detector, ask)
-    found = [_reply(parts, ask, text, one.language) for text, one in zip(ask.texts, detected, strict=True)]
-    replies = await asyncio.gather(*found)
+    detected = [Detected(ask.source, 100.0)] * len(ask.texts)
+    if ask.source == "auto":
+        for place, text in enumerate(ask.texts):
+            detected[place] = parts.detector.ranked(text)[0]
+            yield DETECTING
+    replies = [Reply(text) for text in ask.texts]
+    for source in dict.fromkeys(one.language for one in detected):
+        places = [place for place, one in enumerate(detected) if one.language == source]
+        texts = [ask.texts[place] for place in places]
+        found = yield from _replies(parts.service, ask, texts, source, stopped)
+        for place, reply in zip(places, found, strict=True):
+            replies[place] = reply
     answer: dict[str, Any] = {"translatedText": [reply.text for reply in replies]}
     if ask.source == "auto":
         answer["detectedLanguage"] = [one._asdict() for one in detected]
@@ -141,97 +143,24 @@ async def _translated(parts: Parts, ask: Translate) -> dict[str, Any]:
     return answer if isinstance(ask.q, list) else {name: value[0] for name, value in answer.items()}
 
 
-async def _detected(detector: Detector, ask: Translate) -> list[Detected]:
-    """The language of each text, as it was given or found."""
-    if ask.source != "auto":
-        return [Detected(ask.source, 100.0)] * len(ask.texts)
-    return await asyncio.to_thread(lambda: [detector.ranked(text)[0] for text in ask.texts])
-
-
-async def _reply(parts: Parts, ask: Translate, text: str, source: str) -> Reply:
-    way = parts.service.way(source, ask.target)
+def _replies(
+    service: Service, ask: Translate, texts: list[str], source: str, stopped: Stopped
+) -> Steps[Sequence[Reply]]:
+    """What becomes of texts in one language."""
+    way = service.way(source, ask.target)
     if not way:
-        return Reply(text)
-    if ask.format in PLANS:
-        return Reply(await parts.service.document(way, text, PLANS[ask.format], ask.terms))
-    reply = await parts.service.translate(way, text, ask.alternatives, ask.terms)
-    alternatives = (as_source(text, other) for other in reply.alternatives)
-    best = as_source(text, reply.text)
-    return Reply(best, tuple(other for other in dict.fromkeys(alternatives) if other != best))
+        return [Reply(text) for text in texts]
+    if ask.format == "text":
+        return (yield from service.translate(way, texts, ask.alternatives, ask.terms, stopped))
+    plan = PLANS[ask.format]
+
+    def planned(texts: list[str], target: str) -> Planned[list[str]]:
+        return together([plan(text) for text in texts], list)
+
+    document = yield from service.document(way, planned(texts, ask.target), planned, ask.terms, stopped)
+    return [Reply(text) for text in document]
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def files_router(parts: Parts) -> APIRouter:
-    """The routes; without a folder for files they refuse."""
-    router, folder, service = APIRouter(), parts.settings.files, parts.service
-    at_once = asyncio.Semaphore(2)
-
-    def there() -> Path:
-        if folder is None:
-            raise Refusal(403, "Files translation are disabled on this server.")
-        return folder
-
-    @router.post(
-        "/translate_file", summary="Translate a file", openapi_extra=described(TranslateFile, "multipart/form-data")
-    )
-    async def translate_file(request: Request) -> Any:
-        place = there()
-        form = await form_of(request)
-        try:
-            upload = form.get("file")
-            if not isinstance(upload, UploadFile):
-                raise bad("missing file parameter")
-            if not upload.filename:
-                raise bad("empty file")
-            asked, name = of_fields(TranslateFile, form), clean_name(upload.filename)
-            most = parts.admit(request, asked)
-            if suffix_of(name) not in SUFFIXES:
-                raise bad("file format not supported")
-            data = await upload.read()
-        finally:
-            await form.close()
-        texts = (await asyncio.to_thread(_plan, name, data, "")).texts
-        hold("request", sum(map(len, texts)), "text limit", most)
-        source = asked.source
-        if source == "auto":
-            source = (await asyncio.to_thread(parts.detector.ranked, " ".join(texts[:50])))[0].language
-        way = service.way(source, asked.target)
-        if not way:
-            raise bad("source and target are the same language")
-        async with at_once:
-            data = await while_connected(request, service.document(way, data, partial(_plan, name), asked.terms))
-        job = token_hex(16)
-        forget_old(place, 60 * parts.settings.file_minutes)
-        await asyncio.to_thread(write_atomically, place / job, data)
-        return {"translatedFileUrl": f"{request.base_url}download_file/{job}.{quote(name)}"}
-
-    @router.get("/download_file/{name}", summary="A file that was translated")
-    def download_file(name: str) -> Response:
-        job, _, shown = name.partition(".")
-        if not JOB.fullmatch(job) or not (there() / job).is_file():
-            raise Refusal(404, "File not found")
-        return FileResponse(there() / job, media_type="application/octet-stream", filename=clean_name(shown))
-
-    return router
-
-
-def _plan(name: str, data: bytes, target: str) -> Any:
-    try:
-        return plan_file(name, data, target)
-    except VidrioError as error:
-        raise bad(f"{error.what}, {error.found}".rstrip(", ")) from None
-
-
-def forget_old(folder: Path, seconds: float) -> None:
-    """Delete what was translated long ago."""
-    for path in folder.glob("*"):
-        if JOB.fullmatch(path.name) and time.time() - path.stat().st_mtime > seconds:
-            path.unlink(missing_ok=True)
-
-
-def clean_name(name: str) -> str:
-    """The last part of an upload's name, in signs that mean nothing to a shell, a path or a header."""
-    plain = PurePath(name.replace("\\", "/")).name
-    return SIGNS.sub("_", plain).strip(". ")[-100:] or "file"
+def private(path: str, flags: int) -> int:
+    """Opens a file that nobody else on this machine can read, if it is a new one."""
+    return os.open(path, flags, 0o600)

@@ -5,11 +5,14 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 """
 
 import time
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
+from vidrio.engine.engine import Stopped
 from vidrio.errors import ConfigError, InputError
 from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
@@ -17,10 +20,12 @@ from vidrio.look.changed import BeforeAfter, with_changes
 from vidrio.look.run import LoadedModel, Look, Printed, look, open_model
 from vidrio.model import find as models
 from vidrio.search import Tree
-from vidrio.serve.translating import Asked, Translating, remembered
+from vidrio.serve.memo import Memo
+from vidrio.serve.translating import Asked, Translating
 from vidrio.translate.translation import Sentence
 
-RUNS = 6  # kept, the last ones asked for; a long sentence of the packaged model has 100 MB of numbers
+KEPT = 64 << 20  # bytes of runs; the longest sentence of a packaged model has as many
+LOADED = 2  # models in NumPy that are kept
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 
@@ -41,8 +46,17 @@ class Run:
     def trace(self) -> Trace:
         return self.look.trace
 
+    def size(self) -> int:
+        """Bytes."""
+        return sum(size_of(trace) for trace in {id(one): one for one in (self.tried.before.trace, self.trace)}.values())
 
-def _folders(default: str | None) -> dict[str, Path]:
+
+def size_of(trace: Trace) -> int:
+    """The bytes of all quantities."""
+    return sum(array.nbytes for array in trace.values.values())
+
+
+def folders_of(default: str | None) -> dict[str, Path]:
     """The default model, known by its name if it has one, and the other models with a name."""
     available, first = models.available(), models.find(default)
     known = next((name for name, path in available.items() if path == first), first.name)
@@ -50,24 +64,42 @@ def _folders(default: str | None) -> dict[str, Path]:
 
 
 class Looking:
-    """The models that may be looked into, and the runs of late."""
+    """The models that may be looked into, and the latest runs."""
 
-    def __init__(self, default: str | None = None, translating: Translating | None = None, runs: int = RUNS) -> None:
+    def __init__(self, default: str | None = None, translating: Translating | None = None, kept: float = KEPT) -> None:
         """The default model and the packaged ones, unless others are given."""
-        self.translating = translating or Translating(_folders(default))
-        self.default, self.models = self.translating.default, self.translating.models
-        self._load = remembered(2 * len(self.models), self._loaded)
-        self._search = remembered(runs, self._searched)
-        self.run = remembered(runs, self._run)
+        self.translating = translating = translating or Translating(folders_of(default))
+        self.default, self.models = translating.default, translating.models
+        self.stopped = cast(Stopped, None)
+        self._load = Memo(self._loaded, most=LOADED)
+        self._search = Memo(self._searched, most=kept, size=lambda found: size_of(found.trace))
+        self._runs = Memo(self._run, most=kept, size=Run.size)
+
+    def until(self, stopped: Stopped) -> "Looking":
+        """The same models and runs, for a question that is dropped once `stopped` returns true."""
+        asked = copy(self)
+        asked.stopped = stopped
+        return asked
+
+    def is_kept(self, asked: Asked) -> bool:
+        return asked in self._runs
+
+    def forget(self, seconds: float) -> None:
+        """Drop what nobody has asked for in so many seconds; the translators stay."""
+        for memo in (self._load, self._search, self._runs, self.translating.latest):
+            memo.forget(seconds)
+
+    def run(self, asked: Asked) -> Run:
+        return self._runs(asked, self.stopped)
 
     def loaded(self, name: str, numbers: str = "") -> LoadedModel:
         """The model in the glass."""
         self.translating.translator(name)  # refuses an unknown name
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
-        return self._load((name, numbers))
+        return self._load((name, numbers), self.stopped)
 
-    def _loaded(self, key: tuple[str, str]) -> LoadedModel:
+    def _loaded(self, key: tuple[str, str], stopped: Stopped) -> LoadedModel:
         name, numbers = key
         return open_model(self.translating.folders[name], NUMBERS[numbers])
 
@@ -77,16 +109,16 @@ class Looking:
 
     def searched(self, asked: Asked) -> Look:
         """A search by the glass, with every hypothesis that it considered."""
-        return self._search(replace(asked, changes=()))
+        return self._search(replace(asked, changes=()), self.stopped)
 
-    def _searched(self, asked: Asked) -> Look:
-        glass, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
+    def _searched(self, asked: Asked, stopped: Stopped) -> Look:
+        glass, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked, stopped)
         return look(glass, given, options=options, tree=Tree())
 
-    def _given(self, asked: Asked) -> tuple[str, Options, Sentence | None]:
+    def _given(self, asked: Asked, stopped: Stopped) -> tuple[str, Options, Sentence | None]:
         """What the model reads of the text, and how it searches: one sentence, as the translator gave and searched it;
         as is asked, where nothing was translated."""
-        translation = self.translating.translated(asked)
+        translation = self.translating.translated(asked, stopped)
         sentences = translation.sentences if translation else ()
         if not sentences:
             options = default_options(self.loaded(asked.model, asked.numbers).config)
@@ -96,13 +128,13 @@ class Looking:
         sentence = sentences[asked.sentence]
         return sentence.given, sentence.options, sentence
 
-    def _run(self, asked: Asked) -> Run:
+    def _run(self, asked: Asked, stopped: Stopped) -> Run:
         glass, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
-        translation = self.translating.translated(asked)
-        given, options, sentence = self._given(asked)
+        translation = self.translating.translated(asked, stopped)
+        given, options, sentence = self._given(asked, stopped)
         between = time.perf_counter()
         if asked.changes:
-            before = self.run(replace(asked, changes=())).look
+            before = self._runs(replace(asked, changes=()), stopped).look
             tried = with_changes(before, glass, asked.changes, tree=Tree())
         else:
             translator = self.translating.translator(asked.model)

@@ -17,6 +17,8 @@ from vidrio.look.receipt import copied, receipt_data
 from vidrio.serve.looking import Looking
 from vidrio.serve.translating import Question
 
+LARGEST_ANSWER = 32 << 20  # bytes
+
 
 def machine(looking: Looking, q: Question) -> Any:
     """A model's quantities, along the way of the data."""
@@ -28,7 +30,7 @@ def machine(looking: Looking, q: Question) -> Any:
 
 def translate(looking: Looking, q: Question) -> Any:
     """Only the translation, at once."""
-    return looking.translating.answer(q)
+    return looking.translating.answer(q, looking.stopped)
 
 
 def run(looking: Looking, q: Question) -> Any:
@@ -66,7 +68,11 @@ def tensors(looking: Looking, q: Question) -> bytes:
     """Numbers by address, as a safetensors file."""
     trace = looking.run(q.asked(looking.default)).trace
     wanted = [address for address in q.addresses if not q.if_there or run_data.holds(trace, address)]
-    return save({address: run_data.array_at(trace, address) for address in wanted})
+    found = {address: run_data.array_at(trace, address) for address in wanted}
+    if (size := sum(array.nbytes for array in found.values())) > LARGEST_ANSWER:
+        told = f"{size:,} bytes; at most {LARGEST_ANSWER:,} are sent"
+        raise InputError("these are too many numbers", found=told, do="ask for fewer quantities at a time")
+    return save(found)
 
 
 def positions(looking: Looking, q: Question) -> bytes:

@@ -6,8 +6,10 @@ A field that is missing or wrong is refused in LibreTranslate's words, which its
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
@@ -109,11 +111,27 @@ M = TypeVar("M", bound=Asked)
 
 async def read(model: type[M], request: Request) -> M:
     """A request's body, as JSON or as a form."""
-    if kind_of(request) in FORMS:
-        form = await form_of(request)
-        await form.close()
-        return of_fields(model, form)
+    if kind_of(request) == FORMS[0]:
+        return of_form(model, fields_of(await body_of(request)))
+    if kind_of(request) == FORMS[1]:
+        async with form_of(request) as form:
+            return of_form(model, {name: value for name, value in form.items() if isinstance(value, str)})
     return of_fields(model, await json_of(request))
+
+
+async def body_of(request: Request) -> bytes:
+    """A request's body; unlike `request.body()` it is not kept until the answer."""
+    return b"".join([part async for part in request.stream()])
+
+
+def fields_of(body: bytes) -> dict[str, str]:
+    """The fields of a form that is not multipart."""
+    try:
+        return dict(
+            parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+        )
+    except ValueError as error:
+        raise bad(f"the form cannot be read: {error!s:.200}") from None
 
 
 async def json_of(request: Request) -> dict[str, Any]:
@@ -121,7 +139,7 @@ async def json_of(request: Request) -> dict[str, Any]:
     body of that type."""
     if kind_of(request) != "application/json":
         raise Refusal(415, "Send JSON, with Content-Type: application/json")
-    data = _from_json(await request.body() or b"{}")
+    data = _from_json(await body_of(request) or b"{}")
     if not isinstance(data, dict):
         raise Refusal(400, "Invalid JSON format")
     return data
@@ -132,13 +150,15 @@ def kind_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def of_form(model: type[M], fields: Mapping[str, str]) -> M:
+    """Browsers send forms with \\r\\n."""
+    return of_fields(model, {name: value.replace("\r\n", "\n") for name, value in fields.items()})
+
+
 def of_fields(model: type[M], fields: Mapping[str, Any]) -> M:
-    """An empty field is a missing one. Browsers send forms with \\r\\n."""
-    given = {name: value for name, value in fields.items() if value not in (None, "", [])}
-    if isinstance(fields, FormData):
-        given = {name: value.replace("\r\n", "\n") for name, value in given.items() if isinstance(value, str)}
+    """An empty field is a missing one."""
     try:
-        return model.model_validate(given)
+        return model.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
     except ValidationError as error:
         raise bad(_in_words(error)) from None
 
@@ -159,13 +179,19 @@ def _in_words(error: ValidationError) -> str:
     return f"{field} parameter is not {texts}"
 
 
-async def form_of(request: Request) -> FormData:
+@asynccontextmanager
+async def form_of(request: Request) -> AsyncIterator[FormData]:
+    """A form, whose uploads are closed in the end."""
     try:
-        return await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
+        form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
         raise
     except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: bytes that are not UTF-8
         raise bad(f"the form cannot be read: {error!s:.200}") from None
+    try:
+        yield form
+    finally:
+        await form.close()
 
 
 def hold(what: str, number: int, name: str, limit: int) -> None:

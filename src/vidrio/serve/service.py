@@ -1,33 +1,40 @@
-"""What the routes ask for: a text in another language, through one model or several, for many clients at once.
+"""What the routes ask for: texts in another language, through one model or several.
 
-Each model is loaded when it is first asked for. A request is one call in a thread of its own, and the system lets them
-take turns; how many characters wait is bounded, and a client that leaves ends its work.
+A text is cut between its sentences into slices that are translated one after the other, a few sentences at a time, so
+that other clients have their turn between them.
 """
 
-import asyncio
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from vidrio.documents.aligned import Aligned, aligned
+from vidrio.documents.aligned import aligned, as_source
 from vidrio.documents.formats import pieces
 from vidrio.documents.markup import Planned, T
-from vidrio.documents.terms import Terms, hide, reveal, with_terms
+from vidrio.documents.terms import Hidden, Terms, hide, reveal, with_terms
 from vidrio.model import find
 from vidrio.model.folder import read_config
 from vidrio.serve.languages import Pair, languages, route
-from vidrio.serve.requests import Refusal, bad, busy
-from vidrio.serve.translating import remembered
-from vidrio.translate.translation import Translation
+from vidrio.serve.memo import Memo
+from vidrio.serve.queue import PIECE, Queue, Steps, Stopped
+from vidrio.serve.requests import Refusal, bad
+from vidrio.text.protect import protected
+from vidrio.text.sentences import split, undivided
+from vidrio.translate.translation import Pieces, Translation, put_back
 from vidrio.translate.translator import Translator
 
-AT_ONCE = 40  # texts of a document that are asked for together, so that a book does not fill the queue
-RETRY_AFTER = 5  # seconds
-Result = TypeVar("Result")
-Stopped = Callable[[], bool]  # says that nobody wants the result any more
+AT_ONCE = 40  # texts, at most
+SPEED = 8  # characters that are parsed in the time in which one is translated
+
+
+class Slice(NamedTuple):
+    """A part of a text."""
+
+    number: int  # the text's
+    start: int
+    text: str
 
 
 def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
@@ -43,31 +50,6 @@ def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
     return folders
 
 
-class Queue:
-    """`threads` requests at a time; more wait, at most `most` characters of them all together."""
-
-    def __init__(self, *, threads: int, most: int) -> None:
-        self._most, self._pool = most, ThreadPoolExecutor(threads, thread_name_prefix="translate")
-        self.waiting = 0  # characters that wait or are worked on
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a text of some length would be refused."""
-        return self.waiting >= 0.9 * self._most
-
-    async def run(self, texts: Sequence[str], work: Callable[[Stopped], Result]) -> Result:
-        """What `work` makes of these texts."""
-        characters, left = sum(map(len, texts)), threading.Event()
-        if self.waiting and self.waiting + characters > self._most:  # alone, a text may be as long as it likes
-            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
-        self.waiting += characters
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work, left.is_set)
-        finally:
-            left.set()
-            self.waiting -= characters
-
-
 class Reply(NamedTuple):
     """A translated text, and others that it could have been."""
 
@@ -78,14 +60,12 @@ class Reply(NamedTuple):
 class Service:
     """Translates for many at the same time."""
 
-    def __init__(self, folders: dict[Pair, Path], queue: Queue) -> None:
-        self.queue, self.pairs = queue, list(folders)
+    def __init__(self, folders: dict[Pair, Path], queue: Queue, opened: Memo[Path, Translator]) -> None:
+        self.queue, self.pairs, self.folders, self._opened = queue, list(folders), folders, opened
         self.languages = {language.code: language for language in languages(self.pairs)}
-        self.folders = folders
-        self.translator = remembered(len(folders), self._load)
 
-    def _load(self, pair: Pair) -> Translator:
-        return Translator.load(self.folders[pair])
+    def translator(self, pair: Pair) -> Translator:
+        return self._opened(self.folders[pair])
 
     def way(self, source: str, target: str) -> list[Pair]:
         """The pairs to go through; none for a language into itself."""
@@ -98,37 +78,97 @@ class Service:
             raise bad(f"{end.name} ({target}) is not available as a target language from {start.name} ({source})")
         return way
 
-    async def translate(self, way: Sequence[Pair], text: str, alternatives: int = 0, terms: Terms = ()) -> Reply:
-        """A text through all models of the way; alternatives are the last one's."""
-        hidden = hide(text, terms)
-        found = hidden.text
-        for pair in way if not alternatives else way[:-1]:
-            found = "".join(part.text for part in await self._translations(pair, pieces(found)))
-        others: Sequence[str] = ()
-        if alternatives:
-            [last] = await self._translations(way[-1], [found], alternatives)
-            found, others = last.text, [other for other in last.alternatives if other != last.text][:alternatives]
-        return Reply(reveal(found, hidden), tuple(reveal(other, hidden) for other in others))
+    def translate(
+        self, way: Sequence[Pair], texts: Sequence[str], alternatives: int, terms: Terms, stopped: Stopped
+    ) -> Steps[list[Reply]]:
+        """Texts through all models of the way; alternatives are the last one's."""
+        hidden = [hide(text, terms) for text in texts]
+        found = [one.text for one in hidden]
+        for pair in way[:-1]:
+            found = [one.text for one in (yield from self._translations(pair, found, 0, stopped))]
+        last = yield from self._translations(way[-1], found, alternatives, stopped)
+        return [reply(*one, alternatives) for one in zip(texts, hidden, last, strict=True)]
 
-    async def document(
-        self, way: Sequence[Pair], document: T, planned: Callable[[T, str], Planned[T]], terms: Terms = ()
-    ) -> T:
-        """A marked-up text or a file through all models of the way; terms are put in by the last one."""
-        for pair in way:
-            plan = with_terms(await asyncio.to_thread(planned, document, pair[1]), terms if pair == way[-1] else ())
-            found: list[Aligned] = []
-            for start in range(0, len(plan.texts), AT_ONCE):
-                texts = plan.texts[start : start + AT_ONCE]
-                found += map(aligned, texts, await self._translations(pair, texts))
-            document = await asyncio.to_thread(plan.render, found)
-        return document
+    def document(
+        self,
+        way: Sequence[Pair],
+        plan: Planned[T],
+        planned: Callable[[T, str], Planned[T]],
+        terms: Terms,
+        stopped: Stopped,
+    ) -> Steps[T]:
+        """A document through all models of the way. `plan` is the one for the first, `planned` makes those for the
+        others; terms are put in by the last one."""
+        *first, last = way
+        for pair in first:
+            document = yield from self._rendered(pair, plan, (), stopped)
+            plan = planned(document, way[way.index(pair) + 1][1])
+        return (yield from self._rendered(last, plan, terms, stopped))
 
-    async def _translations(self, pair: Pair, texts: Sequence[str], alternatives: int = 0) -> list[Translation]:
+    def _rendered(self, pair: Pair, plan: Planned[T], terms: Terms, stopped: Stopped) -> Steps[T]:
+        """A document through one model."""
+        yield parsing(plan.texts)
+        plan = with_terms(plan, terms)
+        found = yield from self._translations(pair, plan.texts, 0, stopped)
+        return plan.render(list(map(aligned, plan.texts, found)))
+
+    def _translations(
+        self, pair: Pair, texts: Sequence[str], alternatives: int, stopped: Stopped
+    ) -> Steps[list[Translation]]:
         """Each text by one model."""
+        translator = self.translator(pair)
+        beam = max(translator.options.beam, alternatives + 1)
+        options = replace(translator.options, beam=beam, n_best=alternatives + 1)
+        slices = list(sliced(texts, pair[0], stopped))
+        found: list[list[tuple[int, Pieces]]] = [[] for _ in texts]
+        yield parsing(texts)
+        for group in groups(slices):
+            translations = translator.translate([one.text for one in group], options, stopped)
+            for one, translation in zip(group, translations, strict=True):
+                found[one.number].append((one.start, translation.sentences))
+            yield sum(len(one.text) for one in group) * beam // translator.options.beam
+        return [Translation(text, *put_back(text, of), translator) for text, of in zip(texts, found, strict=True)]
 
-        def work(stopped: Stopped) -> list[Translation]:
-            translator = self.translator(pair)
-            beam = max(translator.options.beam, alternatives + 1)
-            return translator.translate(texts, replace(translator.options, beam=beam, n_best=alternatives + 1), stopped)
 
-        return await self.queue.run(texts, work)
+def parsing(texts: Sequence[str]) -> int:
+    """How many characters are translated in the time in which these texts are parsed."""
+    return sum(map(len, texts)) // SPEED
+
+
+def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Slice]:
+    """The texts, cut between sentences. A slice is longer than it should be only where a sentence is."""
+    for number, text in enumerate(texts):
+        if stopped():
+            raise CancelledError
+        at = 0
+        for piece in pieces(text):
+            start = 0
+            if len(piece) > 2 * PIECE:
+                for _, end in undivided(split(piece, language), protected(piece).spans):
+                    if end - start >= PIECE:
+                        yield Slice(number, at + start, piece[start:end])
+                        start = end
+            if start < len(piece):
+                yield Slice(number, at + start, piece[start:])
+            at += len(piece)
+
+
+def groups(slices: Sequence[Slice]) -> Iterator[list[Slice]]:
+    """Neighbours that are translated together."""
+    group: list[Slice] = []
+    size = 0
+    for one in slices:
+        if group and (size + len(one.text) > PIECE or len(group) == AT_ONCE):
+            yield group
+            group, size = [], 0
+        group.append(one)
+        size += len(one.text)
+    if group:
+        yield group
+
+
+def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int) -> Reply:
+    """What is answered: it looks as its source does."""
+    texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
+    best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
+    return Reply(best, tuple(others))

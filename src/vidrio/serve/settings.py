@@ -10,11 +10,13 @@ class Settings:
 
     models: tuple[str, ...] = ()  # names or folders; empty: the packaged ones
     hosts: tuple[str, ...] = ()  # names besides this machine's own under which the server answers
+    proxies: tuple[str, ...] = ()  # addresses of reverse proxies, whose X-Forwarded-For is believed
     page: bool = True
-    cors: str = "*"  # which sites' scripts may ask; empty: none
+    cors: str = ""  # the website whose scripts may call the server; "*": any; empty: none
+    connections: int = 500  # open at the same time
     # Requests
-    char_limit: int = -1  # characters of a request
-    batch_limit: int = -1  # texts of a request
+    char_limit: int = 200_000  # characters of a request
+    batch_limit: int = 1_000  # texts of a request
     alternatives_limit: int = 16
     req_limit: int = -1  # requests a minute of one client
     body_limit: int = 2 << 20  # bytes, refused before anything is parsed
@@ -23,10 +25,11 @@ class Settings:
     keys: Path | None = None  # the file of API keys
     key_required: bool = False
     queue: int = 400_000  # characters that may wait
-    threads: int = 16  # requests that are translated at the same time
+    threads: int = 0  # pieces of work at the same time; 0: as many as processor cores
     # Files
     files: Path | None = None  # where translated files lie; None: no files
     file_limit: int = 20 << 20  # bytes of an upload
+    file_char_limit: int = 1_000_000  # characters of its text
     file_minutes: float = 60  # after which a translated file is deleted
     # What is kept
     log: bool = False  # a line for each request, without its texts

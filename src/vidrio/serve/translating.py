@@ -1,15 +1,15 @@
 """What the page asks first: the translation. It needs the engine alone; NumPy and the glass are for whoever looks into
 it (looking.py), and a browser starts without them."""
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
+from vidrio.engine.engine import Stopped
 from vidrio.errors import ModelError
 from vidrio.model import find as models
+from vidrio.serve.memo import Memo
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import NoTranslator, Translator
 
@@ -17,10 +17,8 @@ LONGEST_TEXT = 4_000  # characters
 MOST_TENSORS = 512  # in one question
 MOST_CHANGES = 64
 SHORT = 300  # characters of an address or a change
-TRANSLATIONS = 64  # remembered
-
-K = TypeVar("K")
-V = TypeVar("V")
+TRANSLATIONS = 64  # kept
+MODELS = 1_000  # kept: all that a server has
 
 
 @dataclass(frozen=True)
@@ -76,49 +74,45 @@ class Question:
         return Asked(self.text, self.model or default, self.sentence, self.changes, self.beam, self.numbers)
 
 
-def remembered(size: int, make: Callable[[K], V]) -> Callable[[K], V]:
-    """`make`, whose last results are kept; what several ask for at the same time is worked out once."""
-    lock, cached = threading.RLock(), lru_cache(size)(make)
-
-    def get(key: K) -> V:
-        with lock:
-            return cached(key)
-
-    return get
+def opened() -> Memo[Path, Translator]:
+    """Translators by their folders, each loaded once."""
+    return Memo(lambda folder, stopped: Translator.load(folder), most=MODELS)
 
 
 class Translating:
-    """Models by name, the default one first, each opened when it is first asked for."""
+    """Models by name, the default one first, each loaded when it is first asked for."""
 
-    def __init__(self, folders: Mapping[str, Path]) -> None:
+    def __init__(self, folders: Mapping[str, Path], translators: Memo[Path, Translator] | None = None) -> None:
         self.folders = dict(folders)
         self.models = list(self.folders)
         self.default = self.models[0]
-        self.translator = remembered(len(self.models), self._opened)
-        self._translate = lru_cache(TRANSLATIONS)(self._translated)
+        self._translators = translators or opened()
+        self.latest = Memo(self._translated, most=TRANSLATIONS)
 
-    def _opened(self, name: str) -> Translator | None:
+    def translator(self, name: str) -> Translator | None:
         """None for a model that does not translate."""
         if name not in self.models:
             raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
         if name in models.WORKED_EXAMPLES:
             return None
         try:
-            return Translator.load(self.folders[name])
+            return self._translators(self.folders[name])
         except NoTranslator:
             return None
 
-    def translated(self, asked: Asked) -> Translation | None:
+    def translated(self, asked: Asked, stopped: Stopped = None) -> Translation | None:
         """By the engine; None where the model does not translate."""
         translator = self.translator(asked.model)
-        return self._translate(asked.text, translator, asked.beam) if translator else None
+        return self.latest((asked.text, asked.model, asked.beam), stopped) if translator else None
 
-    @staticmethod
-    def _translated(text: str, translator: Translator, beam: int | None) -> Translation:
+    def _translated(self, key: tuple[str, str, int | None], stopped: Stopped) -> Translation:
+        text, model, beam = key
+        translator = self.translator(model)
+        assert translator
         options = replace(translator.options, beam=beam or translator.options.beam)
-        return translator.translate(text, options)
+        return translator.translate(text, options, stopped)
 
-    def answer(self, q: Question) -> Any:
+    def answer(self, q: Question, stopped: Stopped = None) -> Any:
         """Only the translation, at once."""
-        translation = self.translated(q.asked(self.default))
+        translation = self.translated(q.asked(self.default), stopped)
         return {"translation": translation.text if translation else None}

@@ -9,20 +9,25 @@ from pydantic import TypeAdapter, ValidationError
 
 from vidrio.lessons.html import contents, section_html
 from vidrio.lessons.run import Language, chosen
+from vidrio.model.folder import read_config
 from vidrio.serve.access import Access
 from vidrio.serve.guards import as_json, while_connected
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
+from vidrio.serve.queue import Queue, Steps, Stopped, in_one_step
 from vidrio.serve.requests import Refusal, hold, json_of
-from vidrio.serve.service import Queue
 from vidrio.serve.translating import Question
 
 QUESTION = TypeAdapter(Question)
+SEARCHES = ("search", "learning", "forced")  # questions for which the glass computes more than a run
+AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would hold up all clients
 
 
 def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
-    """The page's questions, answered by these models."""
+    """The page's questions, answered by these models. What searches or walks takes long, the engine's runs don't."""
     api = APIRouter(prefix="/api")
+    folders = looking.translating.folders
+    walked = {name for name, folder in folders.items() if read_config(folder)[0].shape != "encoder-decoder"}
 
     @api.get("/models")
     def models() -> Any:
@@ -40,19 +45,27 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
         (section,) = chosen(name, str(number), language)
         return {"title": section.title, "html": section_html(name, number, language)}
 
-    def answering(answer: Callable[[Looking, Question], Any]) -> Callable[[Request], Awaitable[Response]]:
+    def answering(name: str, answer: Callable[[Looking, Question], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            key = access.admit(request)
+            key = access.key_of(request)
             question = await question_of(request)
-            if key.char_limit is not None:
-                hold("request", len(question.text), "text limit", key.char_limit)
-            work = queue.run([question.text], lambda stopped: as_response(answer(looking, question)))
-            return await while_connected(request, work)
+            asked = question.asked(looking.default)
+            is_kept = looking.is_kept(asked)
+            access.count(request, key, 0 if is_kept else 1)  # a page asks many questions about one run
+            hold("request", len(question.text), "text limit", access.characters(key))
+            is_slow = name in SEARCHES or asked.changes or asked.numbers or asked.model in walked
+            lane = queue.glass if is_slow and not is_kept else queue.short
+
+            def work(stopped: Stopped) -> Steps[Response]:
+                return in_one_step(lambda: as_response(answer(looking.until(stopped), question)))
+
+            with queue.admitted(len(question.text) + len(question.answer)):
+                return await while_connected(request, lane.run(work))
 
         return endpoint
 
     for name, answer in ANSWERS.items():
-        api.add_api_route(f"/{name}", answering(answer), methods=["POST"], description=answer.__doc__)
+        api.add_api_route(f"/{name}", answering(name, answer), methods=["POST"], description=answer.__doc__)
     return api
 
 
@@ -69,5 +82,5 @@ async def question_of(request: Request) -> Question:
 def as_response(answer: Any) -> Response:
     """Bytes, a text, or data as JSON."""
     if isinstance(answer, bytes):
-        return Response(answer, media_type="application/octet-stream")
+        return Response(answer, media_type="application/octet-stream", headers=AS_IT_IS)
     return PlainTextResponse(answer) if isinstance(answer, str) else as_json(answer)

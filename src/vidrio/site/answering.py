@@ -10,7 +10,7 @@ from vidrio.model import find
 from vidrio.model.json_text import json_text
 from vidrio.serve.translating import Question, Translating
 
-RUNS = 2  # kept: a phone has less memory than a server
+KEPT = 16 << 20  # bytes of runs: a phone has less memory than a server
 
 
 def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
@@ -41,5 +41,5 @@ def looking(translating: Translating) -> Callable[[str, Question], Any]:
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
 
-    seen = Looking(translating=translating, runs=RUNS)
+    seen = Looking(translating=translating, kept=KEPT)
     return lambda name, question: ANSWERS[name](seen, question)

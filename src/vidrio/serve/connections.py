@@ -1,0 +1,113 @@
+"""Connections that hold nobody up: uvicorn's protocol with a bound on their number, time-outs and no pipelining."""
+
+import asyncio
+import socket
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+HEAD_SECONDS = 10.0  # in which a request's head has to arrive
+SEND_SECONDS = 30.0  # in which a client has to take an answer, and a second for each SLOWEST bytes
+SLOWEST = 50_000
+MOST_UNSENT = 64 << 20  # bytes of answers that clients do not take
+CLOSE_WAIT = 8  # of a TCP connection whose other end is closed
+RESERVED = 64  # open files that are not connections
+
+
+class Connection(H11Protocol):
+    """One of at most `most`. One more closes the one that has been idle for longest: a client that sends its request
+    at once finds room, however many send half of one."""
+
+    def __init__(self, *, most: int, **given: Any) -> None:
+        super().__init__(**given)
+        self._most = most
+        self.idle_since = self.loop.time()
+        self.send_until: float | None = None  # while the client does not take its answer
+        self._checking: asyncio.TimerHandle | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether no request's head has arrived since the last answer."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        return cycle is None or cycle.response_complete
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a whole request is being answered."""
+        return not self.is_answered and not self.cycle.more_body
+
+    @property
+    def unsent(self) -> int:
+        return self.transport.get_write_buffer_size()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if has_left(transport):
+            transport.abort()
+            return
+        self._check()
+        if len(self._open()) > self._most:
+            idle = [one for one in self._open() if not one.is_busy]
+            min(idle, key=lambda one: one.idle_since).transport.abort()
+
+    def _open(self) -> list["Connection"]:
+        return [one for one in self.connections if isinstance(one, Connection) and not one.transport.is_closing()]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._checking:
+            self._checking.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """A request that comes before the last one's answer is not read, and the connection is closed after that
+        answer. So reading goes on, which tells when the client leaves."""
+        was_busy = self.is_busy
+        if not was_busy:
+            super().data_received(data)
+        if was_busy or (self.is_busy and self.conn.trailing_data[0]):
+            self.cycle.keep_alive = False
+            self.flow.resume_reading()
+
+    def on_response_complete(self) -> None:
+        self.idle_since = self.loop.time()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.send_until = self.loop.time() + SEND_SECONDS + self.unsent / SLOWEST
+        slow = [one for one in self.connections if isinstance(one, Connection) and one.send_until is not None]
+        if sum(one.unsent for one in slow) > MOST_UNSENT:
+            min(slow, key=lambda one: one.send_until or 0).transport.abort()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.send_until = None
+
+    def _check(self) -> None:
+        """Close a connection that has waited too long: for the head of a request, or for a client to take an answer."""
+        end = self.send_until
+        if end is None:
+            end = self.idle_since + HEAD_SECONDS if self.is_answered else None
+        now = self.loop.time()
+        if end is not None and now >= end:
+            self.transport.abort()
+        else:
+            self._checking = self.loop.call_later(1 + max(0.0, (end or now) - now), self._check)
+
+
+def has_left(transport: asyncio.Transport) -> bool:
+    """Whether the client has closed its end already, so that its request need not be read. Linux only."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    state: bytes = transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    return state[0] == CLOSE_WAIT
+
+
+def most_connections(wanted: int) -> int:
+    """As many as are wanted, and as the system lets this process open."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return wanted
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return wanted if allowed == resource.RLIM_INFINITY else max(8, min(wanted, allowed - RESERVED))

@@ -1,0 +1,154 @@
+"""Files that clients have translated: they lie in a folder until they are old, as FILES/<job>."""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from secrets import token_hex
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse
+from starlette.datastructures import UploadFile
+
+from vidrio.documents.formats import plan_file, suffix_of
+from vidrio.documents.markup import FilePlan
+from vidrio.errors import ConfigError, VidrioError
+from vidrio.model.files import write_atomically
+from vidrio.serve.guards import while_connected
+from vidrio.serve.libre import LARGEST_SEARCH, Parts, kinds
+from vidrio.serve.queue import RETRY_AFTER, Steps, Stopped
+from vidrio.serve.requests import Refusal, TranslateFile, bad, busy, described, form_of, hold, kind_of, of_form
+
+JOB = re.compile(r"[0-9a-f]{32}")
+OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # the second: what a killed server was writing
+SIGNS = re.compile(r"[^\w.() -]+")
+AT_ONCE, MOST_WAITING = 2, 8  # files: a document in memory is larger than its file
+SAMPLE = 50  # texts of a file by which its language is detected
+
+
+def files_router(parts: Parts) -> APIRouter:
+    """The routes; without a folder for files they refuse."""
+    router, settings, service = APIRouter(), parts.settings, parts.service
+    at_work = AtWork()
+
+    def folder() -> Path:
+        if settings.files is None:
+            raise Refusal(403, "Files translation are disabled on this server.")
+        return settings.files
+
+    @router.post(
+        "/translate_file", summary="Translate a file", openapi_extra=described(TranslateFile, "multipart/form-data")
+    )
+    async def translate_file(request: Request) -> Any:
+        place = folder()
+        if kind_of(request) != "multipart/form-data":
+            raise bad("missing file parameter")
+        async with form_of(request) as form:
+            upload = form.get("file")
+            if not isinstance(upload, UploadFile):
+                raise bad("missing file parameter")
+            if not upload.filename:
+                raise bad("empty file")
+            asked = of_form(TranslateFile, {name: value for name, value in form.items() if isinstance(value, str)})
+            key, name = parts.access.admit(request, asked.api_key), clean_name(upload.filename)
+            if suffix_of(name) not in kinds():
+                raise bad("file format not supported")
+            most = parts.access.characters(key, settings.file_char_limit)
+            with at_work.one():
+                data = await while_connected(request, translated(upload, name, asked, most))
+        written = place / token_hex(16)
+        await asyncio.to_thread(write_private, written, data)
+        return {"translatedFileUrl": f"{request.base_url}download_file/{written.name}.{quote(name)}"}
+
+    async def translated(upload: UploadFile, name: str, asked: TranslateFile, most: int) -> bytes:
+        async with at_work.turn:
+            data = await upload.read()
+            return await service.queue.long.run(lambda stopped: steps(name, data, asked, most, stopped))
+
+    def steps(name: str, data: bytes, asked: TranslateFile, most: int, stopped: Stopped) -> Steps[bytes]:
+        def planned(data: bytes, target: str) -> FilePlan:
+            try:
+                return plan_file(name, data, target)
+            except VidrioError as error:
+                raise bad(f"{error.what}, {error.found}".rstrip(", ")) from None
+
+        plan = planned(data, asked.target)
+        characters = sum(map(len, plan.texts))
+        hold("request", characters, "text limit", most)
+        hold("terms times characters", len(asked.terms) * characters, "limit", LARGEST_SEARCH)
+        source = asked.source
+        if source == "auto":
+            source = parts.detector.ranked(" ".join(plan.texts[:SAMPLE]))[0].language
+        way = service.way(source, asked.target)
+        if not way:
+            raise bad("source and target are the same language")
+        return (yield from service.document(way, plan, planned, asked.terms, stopped))
+
+    @router.get("/download_file/{name}", summary="A file that was translated")
+    def download_file(name: str) -> Response:
+        job, _, shown = name.partition(".")
+        path = folder() / job
+        if not JOB.fullmatch(job) or not path.is_file() or is_old(path, 60 * settings.file_minutes):
+            raise Refusal(404, "File not found")
+        return FileResponse(path, media_type="application/octet-stream", filename=clean_name(shown))
+
+    return router
+
+
+class AtWork:
+    """How many files are being translated, or wait with their upload on disk."""
+
+    def __init__(self) -> None:
+        self.turn, self._count = asyncio.Semaphore(AT_ONCE), 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        if self._count >= AT_ONCE + MOST_WAITING:
+            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
+
+
+def checked(folder: Path) -> None:
+    """Refuse a folder in which no file can be kept, before anybody asks."""
+    probe = folder / token_hex(16)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(probe, b"")
+        probe.unlink()
+    except (OSError, VidrioError) as error:
+        raise ConfigError(f"no files can be kept in {folder}", found=str(error), do="give another folder") from None
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """A file that nobody else on this machine can read."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    write_atomically(path, data)
+
+
+def is_old(path: Path, seconds: float) -> bool:
+    return time.time() - path.stat().st_mtime > seconds
+
+
+def forget_old(folder: Path, seconds: float) -> None:
+    """Delete what was translated long ago."""
+    for path in folder.iterdir():
+        try:
+            if OURS.fullmatch(path.name) and is_old(path, seconds):
+                path.unlink()
+        except FileNotFoundError:
+            continue
+
+
+def clean_name(name: str) -> str:
+    """The last part of an upload's name, in signs that mean nothing to a shell, a path or a header."""
+    plain = PurePath(name.replace("\\", "/")).name
+    return SIGNS.sub("_", plain).strip(". ")[-100:] or "file"

@@ -1,0 +1,72 @@
+"""A function whose latest results are kept for a while."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Generic, TypeVar
+
+from vidrio.engine.engine import Stopped
+
+K = TypeVar("K")
+V = TypeVar("V")
+POLL = 0.02  # seconds between two looks at whether a waiting caller has gone
+
+
+class Memo(Generic[K, V]):
+    """`make`, whose latest results are kept, as many as fit into `most` by their sizes; the very last one always is.
+
+    Callers that ask for one key at the same time share one computation; different keys do not wait for each other.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[K, Stopped], V],
+        most: float,
+        size: Callable[[V], float] = lambda value: 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._make, self._most, self._size, self._clock = make, most, size, clock
+        self._lock = threading.Lock()  # never held during a computation
+        self._making: dict[K, threading.Event] = {}
+        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size, when it was last asked for; that is their order
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._kept
+
+    def __call__(self, key: K, stopped: Stopped = None) -> V:
+        """The result for a key; CancelledError once `stopped` returns true."""
+        while True:
+            with self._lock:
+                if key in self._kept:
+                    value, size, _ = self._kept.pop(key)
+                    self._kept[key] = value, size, self._clock()
+                    return value
+                made = self._making.get(key)
+                if made is None:
+                    made = self._making[key] = threading.Event()
+                    break
+            while not made.wait(POLL):
+                if stopped and stopped():
+                    raise CancelledError
+        try:
+            value = self._make(key, stopped)
+            self._keep(key, value)
+            return value
+        finally:
+            with self._lock:
+                del self._making[key]
+            made.set()
+
+    def _keep(self, key: K, value: V) -> None:
+        with self._lock:
+            self._kept[key] = value, self._size(value), self._clock()
+            while len(self._kept) > 1 and sum(size for _, size, _ in self._kept.values()) > self._most:
+                del self._kept[next(iter(self._kept))]
+
+    def forget(self, seconds: float) -> None:
+        """Drop what nobody has asked for in so many seconds."""
+        with self._lock:
+            now = self._clock()
+            for key in [key for key, (_, _, asked) in self._kept.items() if now - asked >= seconds]:
+                del self._kept[key]

@@ -1,0 +1,129 @@
+"""The work of all clients.
+
+A request's work is a generator, which is run in short pieces. The next piece is taken from the request of which the
+least has been done, so a sentence does not wait for a book. What is admitted is bounded in requests and in characters.
+When a client leaves, its waiting piece is dropped and its running one is told to stop.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, TypeVar
+
+from vidrio.serve.requests import busy
+from vidrio.translate.translator import cores
+
+MOST_REQUESTS = 256
+PIECE = 400  # characters that are translated in a turn: four to eight sentences, which the engine computes together
+SHORT = 1_000  # characters: a request up to this length is short
+RETRY_AFTER = 5  # seconds
+Result = TypeVar("Result")
+Stopped = Callable[[], bool]  # whether nobody wants the result any more
+Steps = Generator[int, None, Result]  # after each step, how many characters are translated in the time that it took
+
+
+def in_one_step(result: Callable[[], Result]) -> Steps[Result]:
+    yield from ()
+    return result()
+
+
+def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
+    """Run some steps: how much was done, and the result if there is one."""
+    done = 0
+    try:
+        while done < PIECE:
+            done += next(steps)
+    except StopIteration as end:
+        return done, [end.value]
+    return done, []
+
+
+class Lane:
+    """Threads, and who waits for one of them."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool, self._free = ThreadPoolExecutor(threads, thread_name_prefix="serve"), threads
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
+
+    async def run(self, work: Callable[[Stopped], Steps[Result]]) -> Result:
+        """The result of a request's work."""
+        loop, left, done = asyncio.get_running_loop(), threading.Event(), 0
+
+        def over(_: Any) -> None:
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(self._next)
+
+        steps = work(left.is_set)
+        try:
+            while True:
+                await self._turn(done)
+                piece = self._pool.submit(_piece, steps)
+                piece.add_done_callback(over)  # not before the thread is free, however soon the client leaves
+                more, results = await asyncio.wrap_future(piece)
+                done += more
+                if results:
+                    return results[0]
+        finally:
+            left.set()
+
+    async def _turn(self, done: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        place = (done, next(self._numbers), turn)
+        heappush(self._waiting, place)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if place in self._waiting:
+                self._waiting.remove(place)
+                heapify(self._waiting)
+            elif not turn.cancelled():  # the turn had come
+                self._next()
+            raise
+
+    def _next(self) -> None:
+        while self._waiting:
+            turn = heappop(self._waiting)[-1]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
+class Queue:
+    """Admits requests. Short work, long work and the glass have threads of their own, among which the system shares out
+    the processor."""
+
+    def __init__(self, *, threads: int, most: int) -> None:
+        threads = threads or cores()
+        self.short, self.long = Lane(threads), Lane(threads)
+        self.glass = Lane(1)  # a run takes 100 MB and more, and NumPy walks no faster in two threads
+        self._most = most
+        self.requests = 0
+        self.waiting = 0  # characters of the requests that have been admitted and not been answered
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a text of some length would be refused."""
+        return self.waiting >= 0.9 * self._most or self.requests >= MOST_REQUESTS
+
+    @contextmanager
+    def admitted(self, characters: int) -> Iterator[Lane]:
+        """Room for a request, and who does its work. Refused if too much has been admitted; with nothing else to do, it
+        may be as long as it likes."""
+        if self.requests >= MOST_REQUESTS or (self.requests and self.waiting + characters > self._most):
+            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
+        self.requests += 1
+        self.waiting += characters
+        try:
+            yield self.short if characters <= SHORT else self.long
+        finally:
+            self.requests -= 1
+            self.waiting -= characters
