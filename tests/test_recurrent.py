@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from vidrio.glass.whatif import compare, parse
 from vidrio.hypothesis import default_options
 from vidrio.interop.convert import import_model
 from vidrio.look.run import open_model
-from vidrio.model.folder import read_config, write_config
+from vidrio.model.folder import read_config
 from vidrio.search import search
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
@@ -195,10 +194,9 @@ def test_the_engine_and_both_searches_agree(imported: Path) -> None:
 
 def test_in_float32_the_engine_has_marians_texts_and_log_probabilities(imported: Path, tmp_path: Path) -> None:
     folder = tmp_path / "float32"
-    shutil.copytree(imported, folder)
-    config, about = read_config(folder)
-    write_config(folder, replace(config, int8=False), about)
-    model = open_model(folder)
+    assert main(["import", str(GOLDEN), "--to", str(folder), "--float32"]) == 0
+    model, config = open_model(folder), read_config(folder)[0]
+    assert config == replace(read_config(imported)[0], int8=False)
     assert not model.machine.whole
     engine = Engine.load(folder, model.config)
     for expected in json.loads((GOLDEN / "expected.json").read_text("utf-8")):

@@ -12,8 +12,11 @@ from vidrio.commands._options import mirror_option, two_names
 @click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="Folder to create. [among your models]")
 @click.option("--target", default="", help="Target language, if the model has several: spa for >>spa<<.")
 @click.option("--languages", callback=two_names, metavar="en,es", help="Names of its languages. [the model's own]")
+@click.option("--float32", is_flag=True, help="Let the model multiply in float32, as its own program does; slower.")
 @mirror_option
-def import_(source: str, to: Path | None, target: str, languages: tuple[str, str] | None, mirror: str | None) -> None:
+def import_(
+    source: str, to: Path | None, target: str, languages: tuple[str, str] | None, float32: bool, mirror: str | None
+) -> None:
     """Convert a model of Firefox, Marian or OPUS-MT to a model folder.
 
     A pair such as en-fr is fetched from Mozilla's registry of Firefox's models. A path is a folder with Marian's own
@@ -22,13 +25,18 @@ def import_(source: str, to: Path | None, target: str, languages: tuple[str, str
 
     Without --to the model gets a place among your models, and its name works everywhere: vidrio translate -m en-fr.
     """
+    from dataclasses import replace
+
     from vidrio.commands._progress import bar
     from vidrio.interop.convert import import_model
     from vidrio.interop.registry import MOZILLA
     from vidrio.model.find import own_folder
+    from vidrio.model.folder import read_config, write_config
 
     place = to or own_folder() / Path(source).resolve().name
     about = import_model(source, place, target=target, languages=languages, mirror=mirror or MOZILLA, bar=bar)
+    if float32:
+        write_config(place, replace(read_config(place)[0], int8=False), about)
     click.echo(f"{place}: {about.source_language or '?'} → {about.target_language or '?'}")
     if not (about.source_language and about.target_language):
         click.echo("the model does not name its languages: add --languages en,es for the server and for cleaning")
