@@ -1,11 +1,15 @@
 """How a word is chosen: temperature, top-k, top-p, a forced beginning, a pinned hypothesis, a draw."""
 
+from concurrent.futures import CancelledError
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from vidrio.errors import VidrioError
+from vidrio.glass.whatif import parse
 from vidrio.hypothesis import Sampling
-from vidrio.look.changed import look_changed
+from vidrio.look.changed import look_changed, with_changes
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import choosing_data
 from vidrio.search import Tree
@@ -69,6 +73,48 @@ def test_a_draw_is_the_same_for_the_same_seed(lesson: LoadedModel) -> None:
     for wrong in ("temperature=0", "warmth=3", "top-k=many", "temperature"):
         with pytest.raises(VidrioError):
             look_changed(lesson, "hello world", [("draw", wrong)])
+
+
+@pytest.mark.parametrize("changes", [[("without", "ffn")], [("draw", "temperature=30 seed=1")]])
+def test_a_changed_model_stops_where_it_rambles(changes: list[tuple[str, str]]) -> None:
+    """At three times the text's length or where it repeats itself, and not at the model's limit of 256 tokens."""
+    model = open_model("en-es")
+    before = look(model, "Good morning.")
+    steps: list[None] = []
+    after = with_changes(before, model, changes, tree=Tree(), stopped=lambda: bool(steps.append(None))).after
+    assert after.result
+    assert not after.result.ended
+    assert 0 < len(after.chosen_ids) <= len(steps) <= 3 * len(before.source_ids) + 10
+    assert len(after.trace.values["out.prob"]) == len(after.chosen_ids)
+
+
+def test_a_what_if_that_nobody_waits_for_is_cancelled() -> None:
+    model = open_model("en-es")
+    before, asked = look(model, "Good morning."), iter(range(99))
+    with pytest.raises(CancelledError):
+        with_changes(before, model, [("mask", "off")], tree=Tree(), stopped=lambda: next(asked) == 2)
+    assert next(asked) == 3, "it was not asked again"
+
+
+def test_rows_that_are_edited_alike_may_be_kept(lesson: LoadedModel) -> None:
+    """Decoding with kept keys and values, and computing every prefix afresh, find the same."""
+    before = look(lesson, "hello world")
+    for change in [
+        ("without", "ffn"),
+        ("without", "cross"),
+        ("heads-off", "dec.0.cross.h1"),
+        ("without", "enc.0.self"),
+    ]:
+        machine = parse([change], before.trace).apply(lesson.machine)
+        assert machine.can_cache
+        trees = (Tree(), Tree())
+        for tree, ran in zip(trees, (machine, replace(machine, edits_rows=True)), strict=True):
+            look(replace(lesson, machine=ran), "hello world", tree=tree)
+        for kept, afresh in zip(*(tree.nodes for tree in trees), strict=True):
+            assert (kept.token, kept.parent) == (afresh.token, afresh.parent)
+            assert kept.total == pytest.approx(afresh.total, abs=1e-9)
+    assert not parse([("set", "dec.0.ffn.out[1,0]=3")], before.trace).apply(lesson.machine).can_cache
+    assert not parse([("mask", "off")], before.trace).apply(lesson.machine).can_cache
 
 
 def test_the_worked_example_computes_what_it_prints() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import WIDEST_BEAM, Options, Sampling
+from vidrio.hypothesis import Options, Sampling
+from vidrio.model.config import LARGEST_BEAM
 from vidrio.search import (
     Tree,
     allowed,
@@ -68,7 +69,7 @@ options_st = st.builds(
 
 @given(seed=st.integers(0, 10_000), alpha=st.sampled_from([0.0, 0.6, 1.0]), suppressed=st.sampled_from([(), (START,)]))
 def test_a_beam_as_wide_as_the_search_space_finds_the_optimum(seed, alpha, suppressed):
-    options = Options(beam=WIDEST_BEAM, max_length=3, length_penalty=alpha, suppressed=suppressed)
+    options = Options(beam=LARGEST_BEAM, max_length=3, length_penalty=alpha, suppressed=suppressed)
     step = random_model(seed)
     best = max(every_hypothesis(step, options), key=lambda hypothesis: hypothesis.score)
     found = search(step, START, END, options)[0]
@@ -301,3 +302,16 @@ def test_a_hypothesis_is_cut_where_no_token_is_allowed(beam):
 def test_a_model_that_computes_nan_is_told():
     with pytest.raises(ConfigError, match="NaN"):
         search(lambda prefixes: np.full((len(prefixes), V), np.nan), START, END, Options())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_hypothesis_is_cut_where_the_caller_says(beam):
+    def three(ids):
+        return len(ids) == 3
+
+    tree, options = Tree(), Options(beam=beam, max_length=9, suppressed=(START, END))
+    found = search(random_model(0), START, END, options, tree, three)
+    assert [(len(one.ids), one.ended) for one in found] == [(3, False)]
+    assert tree.nodes[tree.best].why.startswith("cut, since it repeats itself; the best score")
+    drawn = search(random_model(0), START, END, replace(options, beam=1, sampling=Sampling()), None, three)
+    assert [len(one.ids) for one in drawn] == [3]

@@ -15,6 +15,7 @@ from vidrio.model.exact import F, exp, in_lanes, log
 
 # One row for each prefix (all begin with the start token): logits of the next token.
 Step = Callable[[Sequence[Ids]], np.ndarray]
+Cut = Callable[[Ids], bool]  # whether a hypothesis of these tokens goes no further
 ROOT = -1  # stands for the start and the forced prefix
 
 
@@ -54,19 +55,26 @@ class Tree:
         return nodes[::-1]
 
 
-def search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
+def never(ids: Ids) -> bool:
+    """No hypothesis is cut before its time."""
+    return False
+
+
+def search(
+    step: Step, start: int, end: int, options: Options, tree: Tree | None = None, cut: Cut = never
+) -> list[Hypothesis]:
     """The best hypotheses, best first; with sampling, the draws, likeliest first."""
     if options.sampling is not None:
-        return best_first([sample(step, start, end, options, number) for number in range(options.n_best)])
-    return beam_search(step, start, end, options, tree or Tree())
+        return best_first([sample(step, start, end, options, number, cut) for number in range(options.n_best)])
+    return beam_search(step, start, end, options, tree or Tree(), cut)
 
 
-def sample(step: Step, start: int, end: int, options: Options, number: int) -> Hypothesis:
+def sample(step: Step, start: int, end: int, options: Options, number: int, cut: Cut) -> Hypothesis:
     """A token drawn from the tempered and truncated distribution at every step. `number`: which draw it is."""
     sampling = options.sampling or Sampling()
     numbers = uniform(sampling.seed, number)
     ids, log_probs = options.prefix, [0.0] * len(options.prefix)
-    while len(ids) < options.max_length and ids[-1:] != (end,):
+    while len(ids) < options.max_length and ids[-1:] != (end,) and not cut(ids):
         logits_V = allowed(step([(start, *ids)])[0], ids, end, options)
         if logits_V.max() == -np.inf:
             break
@@ -76,7 +84,7 @@ def sample(step: Step, start: int, end: int, options: Options, number: int) -> H
     return finish(ids, log_probs, end, options)
 
 
-def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree) -> list[Hypothesis]:
+def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, cut: Cut) -> list[Hypothesis]:
     """The `beam` best hypotheses of every step go on, until as many have ended as the beam is wide."""
     tree.prefix, nodes = options.prefix, tree.nodes
     beam = [ROOT]  # places in the tree
@@ -106,6 +114,9 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree) 
         # The next best step in for those that have ended, so that the beam stays full.
         substitutes = [place for place in candidates[options.beam :] if nodes[place].token != end][: len(over)]
         beam = [] if is_last else [place for place in inside if place not in over] + substitutes
+        for place in [place for place in beam if cut(tree.ids(place))]:
+            finish_at(place)
+            beam.remove(place)
         for place in beam:
             nodes[place].fate = "kept"
         explain_dropped([nodes[place] for place in candidates], end, options)
@@ -113,7 +124,7 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree) 
         enough = len(finished) >= (options.n_best if options.length_penalty == 0 and best_ended else options.beam)
         if enough or not beam:
             break
-    explain_ends(tree, finished, beam, options)
+    explain_ends(tree, finished, beam, options, cut)
     return best_first([hypothesis for hypothesis, _ in finished])[: options.n_best]
 
 
@@ -259,7 +270,9 @@ def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
             node.why += f", the last one kept has {last_kept:.3f}"
 
 
-def explain_ends(tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[int], options: Options) -> None:
+def explain_ends(
+    tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[int], options: Options, cut: Cut
+) -> None:
     """Tell, once the search is over, who won and what stopped the others."""
     went_on = {node.parent for node in tree.nodes if node.fate != "dropped"}
     ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
@@ -269,10 +282,12 @@ def explain_ends(tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[
             node.why = stopped if place in beam else "no continuation stayed in the beam"
     ranked = sorted((pair for pair in finished if pair[1] != ROOT), key=lambda pair: -pair[0].score)
     for hypothesis, place in ranked:
-        is_longest = len(hypothesis.ids) == options.max_length
-        cut = f"cut at max length {options.max_length}; " if is_longest else "cut, since no token was allowed; "
+        if len(hypothesis.ids) == options.max_length:
+            reason = f"cut at max length {options.max_length}; "
+        else:
+            reason = f"cut, since {'it repeats itself' if cut(hypothesis.ids) else 'no token was allowed'}; "
         best = ranked[0][0].score
-        tree.nodes[place].why = ("" if hypothesis.ended else cut) + (
+        tree.nodes[place].why = ("" if hypothesis.ended else reason) + (
             f"the best score: {best:.3f}"
             if place == ranked[0][1]
             else f"worse than the best finished: {hypothesis.score:.3f} < {best:.3f}"

@@ -116,6 +116,9 @@ const SPANISH: Record<string, string> = {
   "the search stopped: {} hypotheses had ended": "la búsqueda paró: habían acabado {} hipótesis",
   "the search stopped: 1 hypothesis had ended": "la búsqueda paró: había acabado 1 hipótesis",
   "cut at max length {}; the best score: {}": "cortada a los {} tokens; la mejor puntuación: {}",
+  "cut, since it repeats itself; the best score: {}": "cortada porque se repite; la mejor puntuación: {}",
+  "cut, since it repeats itself; worse than the best finished: {} < {}":
+    "cortada porque se repite; peor que la mejor acabada: {} < {}",
   "the best score: {}": "la mejor puntuación: {}",
   "cut at max length {}; worse than the best finished: {} < {}":
     "cortada a los {} tokens; peor que la mejor acabada: {} < {}",

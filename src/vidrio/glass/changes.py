@@ -83,9 +83,10 @@ def with_config(machine: Machine, **fields: Any) -> Machine:
     return replace(machine, config=replace(machine.config, **fields))
 
 
-def with_edits(machine: Machine, edit: Tap) -> Machine:
-    """Numbers on the way are changed as they are made."""
-    return machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
+def with_edits(machine: Machine, edit: Tap, *, rows: bool = True) -> Machine:
+    """Quantities are edited as they are computed; `rows`: not all rows of them alike."""
+    tapped = machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
+    return replace(tapped, edits_rows=machine.edits_rows or rows)
 
 
 def with_positions(machine: Machine, kind: str) -> Machine:

@@ -43,6 +43,7 @@ class Machine:
     changes: Mapping[str, Operation] = field(default_factory=dict)  # operations in the place of the table's
     without: frozenset[str] = frozenset()  # layer-norm, residual: left out
     tap: Tap = no_tap  # sees every quantity: a trace keeps it, a what-if edits it
+    edits_rows: bool = False  # some row of a quantity is edited in another way than the others
     cache: KeyValueCache | None = None  # while decoding step by step
 
     @cached_property
@@ -62,8 +63,13 @@ class Machine:
 
     @property
     def causal(self) -> bool:
-        """Whether the decoder's rows see no later ones, so that keys and values can be cached."""
+        """Whether the decoder's rows see no later ones."""
         return "mask" not in self.changes
+
+    @property
+    def can_cache(self) -> bool:
+        """Whether decoding may keep earlier rows: no row sees later ones, and none is edited by its number."""
+        return self.causal and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":
         """The same machine with another tap."""

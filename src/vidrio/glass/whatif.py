@@ -203,7 +203,10 @@ def _without_sub_layer(what: str, before: Trace) -> Change:
 
 
 def _zero(names: set[str]) -> Callable[[Machine], Machine]:
-    return partial(changes.with_edits, edit=lambda address, value: np.zeros_like(value) if address in names else value)
+    def edit(address: str, value: Array) -> Array:
+        return np.zeros_like(value) if address in names else value
+
+    return partial(changes.with_edits, edit=edit, rows=False)
 
 
 def _heads_off(words: str, before: Trace) -> Change:

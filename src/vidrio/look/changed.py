@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from vidrio.engine.engine import Stopped
 from vidrio.errors import ConfigError, nearest
 from vidrio.glass.whatif import Change, Comparison, WhatIf, compare, parse
 from vidrio.hypothesis import Options, Sampling
@@ -66,15 +67,17 @@ def with_changes(
     asked: Sequence[Asked],
     target: Sequence[int] | None = None,
     tree: Tree | None = None,
+    stopped: Stopped = None,
 ) -> BeforeAfter:
-    """The same text again, with the changes made."""
+    """The same text again, with the changes made. A changed model may write without end: its translation is cut at
+    three times the length of the text, or where it repeats itself."""
     about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
     machine = whatif.apply(model.machine)
-    changed = replace(model, machine=machine, config=machine.config)
+    changed = replace(model, machine=machine, config=machine.config, may_ramble=True)
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-        after = look(changed, before.text, options=options, target=pinned or target, tree=tree)
+        after = look(changed, before.text, options=options, target=pinned or target, tree=tree, stopped=stopped)
     return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))
 
 
@@ -134,6 +137,8 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
         text = seen.translation or "(nothing)"
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
+        elif seen.model.may_ramble and seen.result and not (seen.result.ended or seen.forced):
+            text += " … (cut)"
         yield note(f"{word:6}  {text}", indent=2, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:

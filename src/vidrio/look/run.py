@@ -12,18 +12,19 @@ with a key–value cache. A machine without that mask is shown as it was at the 
 """
 
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.engine.engine import Engine
+from vidrio.engine.engine import Engine, Stopped
 from vidrio.errors import ConfigError
 from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
-from vidrio.glass.maths import Array, no_tap
+from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.glass.walk import classify, decode, encode, logits, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
@@ -31,8 +32,9 @@ from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_arrays, read_config
 from vidrio.model.quantised import multiplies_in_whole_numbers
-from vidrio.search import Step, Tree, finish, restrict, search
+from vidrio.search import Step, Tree, finish, never, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
+from vidrio.translate.translator import repeats
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class LoadedModel:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     path: Path
+    may_ramble: bool = False  # a what-if: a search is cut where it repeats itself or grows too long
 
     @property
     def name(self) -> str:
@@ -149,9 +152,11 @@ def look(
     options: Options | None = None,
     target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
+    stopped: Stopped = None,
 ) -> Look:
     """Run the model on a text and keep every number. `target` forces the decoder's output (teacher forcing) instead of
-    searching for one, or is what translating printed; `tree` records the search."""
+    searching for one, or is what translating printed. `tree` records the search; `stopped` is asked before each step,
+    and once it returns true the search ends in a CancelledError."""
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
     options = replace(options, max_length=min(options.max_length, config.max_positions))
@@ -174,7 +179,7 @@ def look(
     else:
         seen = replace(seen, source_ids=[*ids, *config.source_close])
     if target is None:
-        return _searched(seen)
+        return _searched(seen, stopped)
     if isinstance(target, Printed):
         return _concluded(_traced(seen, _taken(target.hypothesis, config), target.engine), [target.hypothesis])
     return _forced(seen, tuple(target))
@@ -205,12 +210,16 @@ def _forced(seen: Look, target: Ids) -> Look:
     return _concluded(seen, [finish(taken, seen.trace.values["out.score"].tolist(), end, seen.options)])
 
 
-def _searched(seen: Look) -> Look:
+def _searched(seen: Look, stopped: Stopped) -> Look:
     """Search, and trace what was found."""
-    config = seen.model.config
-    step = _step(seen.model.machine, seen.source_ids)
+    config, options, cut = seen.model.config, seen.options, never
+    step = _step(seen.model.machine, seen.source_ids, stopped)
+    if seen.model.may_ramble:
+        longest = len(options.prefix) + 3 * len(seen.source_ids or options.prefix) + 10
+        options = replace(options, max_length=min(options.max_length, longest))
+        cut = partial(repeats, tuple(seen.source_ids))
     try:
-        found = search(step, config.special.start, config.special.end, seen.options, seen.tree)
+        found = search(step, config.special.start, config.special.end, options, seen.tree, cut)
     except _NoChoice as stop:
         return _stopped(seen, stop.prefix)
     taken = _taken(found[0], config)
@@ -270,10 +279,10 @@ class _NoChoice(Exception):
         self.prefix = prefix
 
 
-def _step(machine: Machine, source_ids: Sequence[int]) -> Step:
-    """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
-    change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    if machine.tap is no_tap and machine.causal:
+def _step(machine: Machine, source_ids: Sequence[int], stopped: Stopped) -> Step:
+    """How the search goes on by one token. Keys and values are kept, unless a change lets rows see later ones or names
+    rows, which are those of the whole prefix: then every prefix is computed afresh."""
+    if machine.can_cache:
         go_on = stepper(machine, source_ids)
     else:
         memory_SD = encode(machine, source_ids) if machine.config.has_encoder else None
@@ -282,6 +291,8 @@ def _step(machine: Machine, source_ids: Sequence[int]) -> Step:
             return np.stack([logits(machine, decode(machine, ids, memory_SD))[-1] for ids in prefixes])
 
     def step(prefixes: Sequence[Ids]) -> Array:
+        if stopped and stopped():
+            raise CancelledError
         logits_NV = go_on(prefixes)
         for prefix, row in zip(prefixes, logits_NV, strict=True):
             if not np.isfinite(row.max()):
