@@ -38,22 +38,22 @@ def choosing(page: Page) -> Locator:
     unfold(page, "Logits, temperature").wait_for()
     page.get_by_role("slider", name="temperature").fill("1.7")
     page.get_by_role("slider", name="top-k").fill("6")
-    page.get_by_text("may be drawn").wait_for()
+    page.get_by_text("can be sampled").wait_for()
     return page.locator("main > .card").first
 
 
 def search(page: Page) -> Locator:
-    section = unfold(page, "How it was found")
+    section = unfold(page, "Beam search")
     section.locator(".tree button.best").nth(2).click()
     return section
 
 
 def learning(page: Page) -> Locator:
-    section = unfold(page, "How it learned")
+    section = unfold(page, "Training")
     section.locator(".says").wait_for()
     section.locator("input[type=range]").fill("6")
-    section.get_by_text("take its own answer").click()
-    section.get_by_text("Work it out", exact=True).click()
+    section.get_by_text("use the model’s translation").click()
+    section.get_by_text("Compute the loss", exact=True).click()
     section.locator(".forcing tbody tr").first.wait_for()
     return section
 

@@ -5,13 +5,13 @@ import signal
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 # Several workers share the machine's cores. Set before any library that reads it is imported; subprocesses inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -108,6 +108,35 @@ def browser() -> Iterator["Browser"]:
         opened = playwright.chromium.launch(executable_path=executable, args=switches)
         yield opened
         opened.close()
+
+
+CAR = "I bought a new car yesterday."
+
+
+@pytest.fixture
+def open_page(server: str, browser: "Browser") -> Iterator[Callable[..., "Page"]]:
+    """A page at a view; it may ask this server and nobody else, and its console must stay quiet."""
+    from urllib.parse import urlencode
+
+    from chromium import stay_at
+
+    pages: list[Page] = []
+    said: list[str] = []
+
+    def opened(width: int = 1440, height: int = 1000, context: dict[str, Any] | None = None, **view: Any) -> "Page":
+        page = browser.new_context(viewport={"width": width, "height": height}, **(context or {})).new_page()
+        page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        stay_at(server, page, said)
+        page.goto(f"{server}#{urlencode({'text': CAR, **view}, doseq=True)}")
+        page.locator(".towers canvas, .refused").first.wait_for(state="attached")
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.context.close()
+    assert not [line for line in said if "status of 400" not in line]  # a refusal, which the page tells in words
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

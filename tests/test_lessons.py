@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -325,5 +326,9 @@ def test_every_section_becomes_html(language: run.Language) -> None:
             assert "```" not in told
             assert ".md" not in told
             assert section.title.split()[0] in told
+            for block in section.parts:
+                for command in block.commands if isinstance(block, run.Block) else ():
+                    shown = escape(command, quote=False).replace('"', "&quot;")
+                    assert bool(fragment_of(command, "nan/1")) == (f">{shown}</a>" in told), command
     assert 'href="#lesson=errata%2F10"' in section_html("nan", 4, language)
     assert 'href="#lesson=errata%2F25"' in section_html("notes", 0, language)

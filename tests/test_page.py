@@ -2,44 +2,22 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from safetensors.numpy import load
 
-from chromium import stay_at, violations
+from chromium import violations
 
 TEXT = "I bought a new car yesterday."
 PIECES = ["⇧", "i", "bought", "a", "new", "car", "yesterday", ".", "</s>"]  # as the model reads it
 
 Open = Callable[..., Page]
-
-
-@pytest.fixture
-def open_page(server: str, browser: Browser) -> Iterator[Open]:
-    """A page at a view; it may ask this server and nobody else, and its console must stay quiet."""
-    pages: list[Page] = []
-    said: list[str] = []
-
-    def opened(width: int = 1440, height: int = 1000, context: dict[str, Any] | None = None, **view: Any) -> Page:
-        page = browser.new_context(viewport={"width": width, "height": height}, **(context or {})).new_page()
-        page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        stay_at(server, page, said)
-        page.goto(f"{server}#{urlencode({'text': TEXT, **view}, doseq=True)}")
-        page.locator(".towers canvas, .refused").first.wait_for(state="attached")
-        pages.append(page)
-        return page
-
-    yield opened
-    for page in pages:
-        page.context.close()
-    assert not [line for line in said if "status of 400" not in line]  # a refusal, which the page tells in words
 
 
 def settled(page: Page) -> None:
@@ -57,7 +35,7 @@ def test_typing_translates_token_by_token(open_page: Open) -> None:
     expect(page.locator("tr.taken th")).to_contain_text("mundo")
     page.locator("#text").fill("😀")
     expect(page.locator("#translation")).to_have_text("😀")
-    expect(page.get_by_text("it is copied as it is")).to_be_visible()
+    expect(page.get_by_text("is copied unchanged")).to_be_visible()
     page.locator("#text").fill("")
     expect(page.locator("#translation")).to_have_text("")
 
@@ -96,12 +74,12 @@ def test_the_row_of_a_token_stands_out_through_both_towers(open_page: Open, serv
     page.locator("#block-memory canvas").first.hover(position={"x": 30, "y": 3})
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("⇧")
     page.mouse.move(0, 0)
-    page.get_by_role("slider", name="The source’s row").focus()
+    page.get_by_role("slider", name="Highlighted source token").focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#block-memory .strip .now")).to_have_text("i")
     assert "row=1" in page.url
-    page.get_by_role("slider", name="The translation’s row").focus()
+    page.get_by_role("slider", name="Highlighted target token").focus()
     page.keyboard.press("End")
     expect(page.locator(".scrub")).to_contain_text("Step 9 of 9")
 
@@ -115,11 +93,11 @@ def test_attention_begins_with_the_mean_and_a_head_is_picked_out(open_page: Open
     strongest = page.locator(".ribbons path").last
     expect(strongest).to_have_attribute("data-address", f"dec.1.cross.weights[4,{mean[4].argmax()}]")
     few = page.locator(".ribbons path").count()
-    page.get_by_role("button", name="every link").click()
+    page.get_by_role("button", name="all links").click()
     assert page.locator(".ribbons path").count() > few
     page.locator(".heads").get_by_role("button", name="head 3").click()
     expect(page.locator(".ribbons path").last).to_have_attribute("data-address", re.compile(r"weights\.h3\[4,"))
-    page.get_by_label("Whose attention").select_option("enc.2.self")
+    page.get_by_label("Attention of").select_option("enc.2.self")
     expect(page.locator(".ribbons path").last).to_have_attribute(
         "data-address", re.compile(r"enc\.2\.self\.weights\.h3")
     )
@@ -130,17 +108,17 @@ def test_an_open_layer_says_where_it_is_what_feeds_it_and_what_comes_next(open_p
     page = open_page(width=width, height=800, open="dec.0")
     page.locator("[id='q-dec.0.cross.scores.h0'] .frame, [id='q-dec.0.cross.scores.h0'] table").first.wait_for()
     page.locator("[id='q-dec.0.cross.scores.h0']").evaluate("one => one.scrollIntoView()")
-    where = page.get_by_role("navigation", name="Where you are")
+    where = page.get_by_role("navigation", name="Location")
     expect(where).to_be_in_viewport(ratio=1)
     expect(where).to_contain_text("Layer 0")
     expect(where.locator("[aria-current]")).to_have_text("Cross-attention")
     expect(where.locator(".made b")).to_have_text("scores")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for name in ("Embedding", "Memory"):
-        expect(where.get_by_role("button", name=f"made from ← {name}")).to_be_visible()
-    where.get_by_role("button", name="goes to Layer 1").click()
+    for name in ("Embedding", "Encoder output"):
+        expect(where.get_by_role("button", name=f"input: ← {name}")).to_be_visible()
+    where.get_by_role("button", name="output: Layer 1").click()
     expect(where).to_contain_text("Layer 1")
-    where.get_by_role("button", name="The whole machine").click()
+    where.get_by_role("button", name="The whole model").click()
     expect(where).to_have_count(0)
     expect(page.locator("#block-dec\\.1 h4 button")).to_be_focused()
     expect(page.locator("#block-dec\\.1")).to_be_in_viewport()
@@ -148,21 +126,21 @@ def test_an_open_layer_says_where_it_is_what_feeds_it_and_what_comes_next(open_p
 
 def test_the_story_goes_by_itself_stops_and_is_a_place(open_page: Open) -> None:
     page = open_page()
-    page.get_by_role("button", name="Watch it go through").click()
+    page.get_by_role("button", name="Watch a translation").click()
     story = page.get_by_role("region", name="The story")
     expect(story.locator("[aria-live]")).to_contain_text("9 pieces")
     expect(page.locator("#block-src.lit")).to_have_count(1)
-    expect(story.locator("h2")).to_contain_text("Tokens become rows", timeout=30_000)
+    expect(story.locator("h2")).to_contain_text("Tokens become vectors", timeout=30_000)
     story.get_by_role("button", name="Pause").click()
     page.keyboard.press("ArrowRight")
-    expect(story.locator("h2")).to_contain_text("Rows read from rows")
+    expect(story.locator("h2")).to_contain_text("Tokens attend to tokens")
     expect(page.locator(".ribbons path").last).to_have_attribute(
         "data-address", re.compile(r"^enc\.0\.self\.weights\[")
     )
     page.go_back()
-    expect(story.locator("h2")).not_to_contain_text("Rows read from rows")
+    expect(story.locator("h2")).not_to_contain_text("Tokens attend to tokens")
     story.get_by_role("button", name="7:").click()
-    expect(story).to_contain_text("“⇧”")
+    expect(story).to_contain_text("“ayer”")
     assert "story=7" in page.url
     page.keyboard.press("Escape")
     expect(story).to_have_count(0)
@@ -173,19 +151,19 @@ def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_
     page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES", "color_scheme": "dark"})
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate("document.documentElement.lang") == "es"
-    page.get_by_role("button", name="Mira cómo pasa").click()
+    page.get_by_role("button", name="Mira una traducción").click()
     story = page.get_by_role("region", name="La historia")
-    expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
+    expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     expect(story.get_by_role("button", name="Reproducir")).to_have_count(0)
     assert not page.locator(".flying").count()
     page.wait_for_timeout(7_000)  # longer than its first scene
-    expect(story.locator("h2")).to_contain_text("El texto se hace tokens")
-    story.get_by_role("button", name="Seguir").click()
-    expect(story.locator("h2")).to_contain_text("Los tokens se hacen filas")
+    expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
+    story.get_by_role("button", name="Siguiente").click()
+    expect(story.locator("h2")).to_contain_text("Los tokens se convierten en vectores")
     page.keyboard.press("Escape")
-    expect(page.get_by_role("heading", name="La máquina entera")).to_be_visible()
+    expect(page.get_by_role("heading", name="El modelo entero")).to_be_visible()
     page.get_by_label("Idioma").select_option("en")
-    expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
+    expect(page.get_by_role("heading", name="The whole model")).to_be_visible()
 
 
 def test_a_link_brings_the_same_view_back_or_says_what_is_wrong_in_it(open_page: Open, server: str) -> None:
@@ -246,11 +224,11 @@ def tensors(server: str, names: list[str], **what: Any) -> dict[str, Any]:
 def test_what_if_changes_the_translation_and_is_undone(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="What if").click()
-    page.get_by_role("button", name="Blind decoder").click()
+    page.get_by_role("button", name="No cross-attention").click()
     expect(page.locator("dd.differs")).to_be_visible()
     expect(page.locator(".columns tbody tr").first).to_be_visible()
     assert "if=without" in page.url
-    page.get_by_role("button", name="Back to the model as it is").click()
+    page.get_by_role("button", name="Undo all changes").click()
     expect(page.locator("#translation")).to_have_text("Ayer compré un coche nuevo.")
     expect(page.locator("dd.differs")).to_have_count(0)
 
@@ -287,7 +265,7 @@ def test_axe_finds_nothing(open_page: Open, view: dict[str, str]) -> None:
     """In both lights, with everything that can be unfolded unfolded."""
     page = open_page(context={"color_scheme": "light"}, **view)
     if not view:
-        for name in ("Logits", "What if", "From text", "How it was found", "How it learned"):
+        for name in ("Logits", "What if", "From text", "Beam search", "Training"):
             page.locator(".unfold", has_text=name).click()
         page.locator(".tree button").first.wait_for(timeout=60_000)
     settled(page)
@@ -322,14 +300,14 @@ def test_a_phone_shows_one_tower_at_a_time(open_page: Open) -> None:
 
 def test_the_tree_says_why_a_hypothesis_died_and_lets_it_go_on(open_page: Open) -> None:
     page = open_page()
-    page.get_by_role("button", name="How it was found").click()
+    page.get_by_role("button", name="Beam search").click()
     page.locator(".tree button.best").first.wait_for(timeout=60_000)
     assert page.locator(".tree button.best").count() == page.locator(".tokens li").count()
     page.locator(".all input").check()
     page.locator(".tree button.dropped").first.click()
     expect(page.locator(".detail")).to_contain_text("dropped")
     begun = page.locator(".detail b").inner_text().replace("⇧", " ").split()  # tokens as they are
-    page.get_by_role("button", name="Go on from here").click()
+    page.get_by_role("button", name="Continue from here").click()
     words = r"\s+".join(map(re.escape, begun))
     expect(page.locator("dd.differs")).to_have_text(re.compile(f"^{words}", re.IGNORECASE))
     assert "if=pin" in page.url
@@ -343,7 +321,7 @@ def test_temperature_and_a_forced_beginning(open_page: Open) -> None:
     page.get_by_role("slider", name="top-k").fill("2")
     expect(rows.nth(2)).to_contain_text("cut off")
     page.locator(".unfold", has_text="What if").click()
-    page.get_by_label("The translation begins with").fill("Yo")
+    page.get_by_label("The translation starts with").fill("Yo")
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.locator("dd.differs")).to_have_text(re.compile("^Yo "))
 
@@ -351,7 +329,7 @@ def test_temperature_and_a_forced_beginning(open_page: Open) -> None:
 def test_the_first_document_s_exact_run(open_page: Open) -> None:
     page = open_page(text="hello world", model="lesson")
     page.locator(".unfold", has_text="What if").click()
-    page.get_by_role("button", name="The worked example, as printed").click()
+    page.get_by_role("button", name="The worked example, as published").click()
     cell = page.locator("[data-address='enc.0.self.norm.out[0,0]']").first
     expect(cell).to_have_text("1.7189")
     cell.click()
@@ -362,7 +340,7 @@ def test_pencil_mode_names_the_likely_slip(open_page: Open, server: str) -> None
     page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]", numbers="float64")
     found = tensors(server, ["enc.0.self.scores.h0", "enc.0.self.scaled.h0"], numbers="float64")
     score, scaled = (found[f"enc.0.self.{name}.h0"][1, 2] for name in ("scores", "scaled"))
-    page.get_by_role("button", name="Pencil").click()
+    page.get_by_role("button", name="Work it out yourself").click()
     assert f"{scaled:.6f}"[:4] not in page.locator("aside").inner_text()
     page.get_by_label("Your answer").fill(f"{score:.2f}")
     page.get_by_role("button", name="Check").click()
@@ -405,14 +383,14 @@ def test_positions_are_waves(open_page: Open, server: str) -> None:
 
 def test_how_a_model_learned(open_page: Open, server: str) -> None:
     page = open_page(text="hello world", model="lesson", at="enc.0.self.WQ.h0[0,1]")
-    page.locator(".unfold", has_text="How it learned").click()
+    page.locator(".unfold", has_text="Training").click()
     learning = page.locator("section", has=page.locator("#learning-title"))
     expect(learning.locator(".says")).to_have_text("hola mundo")
     learning.locator("input[type=range]").fill("0")
     expect(learning.locator(".scrub b")).to_have_text("after 0 steps")
     expect(learning.locator(".says")).not_to_have_text("hola mundo")
-    learning.get_by_text("take its own answer").click()
-    learning.get_by_text("Work it out", exact=True).click()
+    learning.get_by_text("use the model’s translation").click()
+    learning.get_by_text("Compute the loss", exact=True).click()
     expect(learning.locator(".forcing tbody tr")).to_have_count(3)
     asked = {"text": "hello world", "model": "lesson", "answer": "hola mundo"}
     truth = httpx.post(f"{server}api/forced", json=asked, timeout=60).json()
@@ -425,18 +403,20 @@ def test_a_lesson_is_read_beside_the_machine(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="Lessons").click()
     card = page.get_by_role("region", name="Lesson")
-    expect(card.locator("h1")).to_have_text("The worked example: from Hello World to hola …")
-    card.get_by_role("button", name="On →").click()
-    expect(card.locator("h2")).to_have_text("Words become numbers")
+    expect(card.locator("h1")).to_have_text("Eight exercises")
+    card.get_by_label("Lesson", exact=True).select_option("random-transformer")
+    expect(card.locator("h1")).to_contain_text("The worked example")
+    card.get_by_role("button", name="Next →").click()
+    expect(card.locator("h2, h3").first).to_be_visible()
     card.get_by_label("Section").select_option(label="6. Two heads become one row")
     card.locator("pre a").first.click()
     settled(page)
     expect(page.locator("[data-address='enc.0.self.concat[0,0]']").first).to_have_text("7.5435")
-    card.get_by_label("Lesson").select_option(label="Eight exercises")
+    card.get_by_label("Lesson", exact=True).select_option(label="Eight exercises")
     card.get_by_label("Section").select_option("4")
     expect(card).not_to_contain_text("Two linear maps", use_inner_text=True)
     card.get_by_text("The answer").click()
     expect(card).to_contain_text("Two linear maps", use_inner_text=True)
     assert not violations(page)
-    card.get_by_role("button", name="leave the lesson").click()
+    card.get_by_role("button", name="Close the lesson").click()
     expect(card).to_have_count(0)

@@ -166,7 +166,7 @@ def test_down_to_the_inputs_of_a_number_from_a_file(packaged_page: Page) -> None
     page.locator(".unfold", has_text="Logits, temperature").click()
     expect(page.locator(".settings input").first).to_be_disabled()
     expect(page.locator("[data-address^='out.logits']")).to_have_count(12)
-    page.locator(".unfold", has_text="How it was found").click()
+    page.locator(".unfold", has_text="Beam search").click()
     expect(page.locator(".tree button").first).to_be_visible()
     page.locator(".unfold", has_text="From text to tokens").click()
     expect(page.locator(".word").first).to_be_visible()

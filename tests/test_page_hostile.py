@@ -55,7 +55,8 @@ def test_served(folder: Path, browser: Browser) -> None:
         page.locator(".towers canvas").first.wait_for(state="attached")
         expect(page.locator("header select").first).to_contain_text("onerror")
         all_is_text(page)
-        assert page.title() == "Vidrio"
+        assert page.title().endswith(" · Vidrio")
+        assert "\u202e" not in page.title()
         page.close()
 
 

@@ -35,9 +35,12 @@ return [...new Set(texts)].filter(Boolean);
 @pytest.fixture(scope="module")
 def english(repository: Path) -> re.Pattern[str]:
     """What the page and Python say in English and say otherwise in Spanish."""
-    messages = (repository / "page/src/lib/messages.ts").read_text("utf-8")
-    words = (repository / "page/src/lib/words.es.ts").read_text("utf-8")
-    strings = [re.findall(r'"((?:[^"\\]|\\.)+)"', part) for part in messages.split("const es: Messages")]
+    lib = repository / "page" / "src" / "lib"
+    strings: list[list[str]] = [[], []]
+    for name in ("messages", "tour"):
+        for told, language in zip(strings, ("en", "es"), strict=True):
+            told += re.findall(r'"((?:[^"\\]|\\.)+)"', (lib / f"{name}.{language}.ts").read_text("utf-8"))
+    words = (lib / "words.es.ts").read_text("utf-8")
     both = re.findall(r'^  (?:"(.+?)"|(\w+)):\s+"(.+?)",$', words, re.MULTILINE)
     said = (set(strings[0]) - set(strings[1])) | {a or b for a, b, spanish in both if (a or b) != spanish}
     templates = sorted(text for text in said if len(re.sub(r"\{\w*\}|\W", "", text)) > 2)

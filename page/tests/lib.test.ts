@@ -4,9 +4,10 @@ import { inFull, isRight, percent, textOf, written } from "../src/lib/format";
 import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
 import { catalogues } from "../src/lib/messages";
 import { blockOf, headOf, neighboursOf, partsOf, symbolOf, towers } from "../src/lib/plan";
+import { firstWord, leastCertain } from "../src/lib/steps";
 import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
 import { layOut } from "../src/lib/tree";
-import type { Machine, Stage } from "../src/lib/types";
+import type { Machine, Run, Stage } from "../src/lib/types";
 
 describe("numbers", () => {
   it("are written with four decimals, a real minus sign, and words for what is no number", () => {
@@ -64,6 +65,9 @@ describe("the address bar", () => {
       row: 0,
       story: 7,
       lesson: "nan/2",
+      attention: "enc.2.self",
+      only: 3,
+      cards: ["search", "whatif"],
       at: "out.prob[5]@0",
       changes: [["set", "enc.0.self.WQ.h0[0,0]=1:2"]] as [string, string][],
     };
@@ -172,7 +176,7 @@ describe("the plan of the machine", () => {
   });
 });
 
-const SAME = ["embedding", "exp", "id", "logP", "logit", "offset", "python", "sha256", "tensor"];
+const SAME = ["bytes", "embedding", "exp", "id", "integer", "logP", "logit", "python", "sha256", "tensor"];
 
 describe("both languages", () => {
   it("have the same entries, none empty", () => {
@@ -189,6 +193,17 @@ describe("both languages", () => {
     const spanish = new Map(words(catalogues.es));
     const same = words(catalogues.en).filter(([key, english]) => spanish.get(key) === english);
     expect(same.map(([key]) => key).sort()).toEqual(SAME);
+  });
+});
+
+describe("the first step shown", () => {
+  const step = (token: string, p: number) => ({ token, id: 0, best: [{ token, p, taken: true }] });
+  const run = { steps: [step("⇧", 0.2), step("▁ayer", 0.8), step("▁coche", 0.6), step(".", 0.1), step("EOS", 0.3)] };
+
+  it("is that of the least certain word, not of a sign", () => {
+    expect(leastCertain(run as unknown as Run, "EOS")).toBe(2);
+    expect(firstWord(run as unknown as Run, "EOS")).toBe(1);
+    expect(leastCertain({ steps: [] } as unknown as Run)).toBe(0);
   });
 });
 
@@ -228,6 +243,8 @@ describe("pencil mode", () => {
     expect(["11.99", "11.986", "12", "11,98562"].map((answer) => isRight(answer, 11.985615))).toEqual(
       Array(4).fill(true),
     );
+    expect(isRight("0", 0.0011)).toBe(false);
+    expect(isRight("0", 0)).toBe(true);
     expect(["11.98", "", "x", "-11.99"].map((answer) => isRight(answer, 11.985615))).toEqual(Array(4).fill(false));
     expect(isRight("-inf", "-inf")).toBe(true);
   });

@@ -9,6 +9,7 @@ export class Refused extends Error {
     readonly what: string,
     readonly found = "",
     readonly todo = "",
+    readonly status = 400,
   ) {
     super(what);
   }
@@ -20,17 +21,29 @@ const filed = () => import("./filed");
 let python: Promise<typeof import("./python")> | undefined;
 const inBrowser = () => (python ??= import("./python")); // to import it again would wait until the page is drawn
 
+const KEY = "vidrio.key"; // for as long as the tab is open
+/** The API key that the reader gave, for a server that needs one. */
+export const giveKey = (key: string): void => sessionStorage.setItem(KEY, key);
+function withKey(): Record<string, string> {
+  try {
+    const key = sessionStorage.getItem(KEY);
+    return key ? { Authorization: `Bearer ${key}` } : {};
+  } catch {
+    return {}; // a browser may forbid it
+  }
+}
+
 async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   if (onSite) return (await inBrowser()).ask(path, body, signal);
   const answer = await fetch(`api/${path}`, {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
+    headers: { "Content-Type": "application/json", ...withKey() },
     body: JSON.stringify(body),
     signal: signal ?? null,
   });
   if (answer.ok) return answer;
   const told = (await answer.json().catch(() => ({}))) as { what?: string; found?: string; do?: string };
-  throw new Refused(told.what ?? `${answer.status} ${answer.statusText}`, told.found, told.do);
+  throw new Refused(told.what ?? `${answer.status} ${answer.statusText}`, told.found, told.do, answer.status);
 }
 
 const json = async <T>(path: string, body: object, signal?: AbortSignal): Promise<T> =>

@@ -10,7 +10,8 @@ export interface Pointed {
 
 class Focus {
   pointed: Pointed | null = $state.raw(null); // under the pointer, for the moment
-  attention = $state(""); // whose weights are drawn between the towers: dec.1.cross; empty: the last layer's
+  attention = $state(""); // whose weights the story draws between the towers: enc.0.self; empty: what the reader chose
+  every = $state(false); // in a layer: the details, too
   lit: readonly string[] | null = $state.raw(null); // blocks that the story is about; null: all
 
   /** Attention of every layer, as addresses without `.weights`. */
@@ -19,7 +20,10 @@ class Focus {
   );
   #crosses: string[] = $derived(this.attentions.filter((name) => name.endsWith(".cross")));
   readonly drawn: string = $derived(
-    this.attentions.includes(this.attention) ? this.attention : (this.#crosses.at(-1) ?? this.attentions.at(-1) ?? ""),
+    [this.attention, page.view.attention].find((name) => this.attentions.includes(name)) ??
+      this.#crosses.at(-1) ??
+      this.attentions.at(-1) ??
+      "",
   );
   readonly target: number = $derived(this.pointed?.axis === "T" ? this.pointed.row : page.step);
   /** The row of the source: pointed at, chosen, or what the target's row reads most from. */

@@ -1,5 +1,6 @@
 import type { Num } from "./types";
 
+const LARGEST_ERROR = 0.05; // relative, of an answer on paper: 0 is no answer to 0.0011
 const WORDS: Record<string, number> = { NaN: Number.NaN, inf: Infinity, "-inf": -Infinity };
 
 export const asNumber = (value: Num): number => (typeof value === "number" ? value : (WORDS[value] ?? Number.NaN));
@@ -29,13 +30,20 @@ export function isRight(answer: string, value: Num): boolean {
   if (/^-(∞|inf(inity)?)$/i.test(typed)) return x === -Infinity;
   if (typed === "" || !Number.isFinite(Number(typed))) return false;
   const decimals = /[.](\d*)$/.exec(typed)?.[1]?.length ?? 0;
-  return Math.abs(Number(typed) - x) <= 0.5001 * 10 ** -decimals;
+  const error = Math.abs(Number(typed) - x);
+  return error <= 0.5001 * 10 ** -decimals && error <= LARGEST_ERROR * Math.abs(x);
 }
 
 export const percent = (p: Num): string => {
   const x = 100 * asNumber(p);
   if (!Number.isFinite(x)) return written(p);
   return x > 0 && x < 0.1 ? "< 0.1 %" : `${x.toFixed(1)} %`;
+};
+
+/** A share as a CSS length; NaN draws nothing. */
+export const width = (p: Num): string => {
+  const x = asNumber(p);
+  return `${Number.isFinite(x) ? 100 * Math.min(1, Math.max(0, x)) : 0}%`;
 };
 
 /** A number in few characters: 1.2M, 25k, 3.5, 0.0012. */
@@ -52,7 +60,7 @@ export function short(value: number): string {
 /** How a token is shown: the mark that begins a word becomes a space that can be seen. */
 export const tokenText = (token: string): string => token.replaceAll("▁", "");
 export const beginsWord = (token: string): boolean => token.startsWith("▁");
-/** What a reader sees of a token: never nothing. */
+/** A token in words: neither empty nor a sign for the start or the end. */
 export const shown = (token: string): string => tokenText(token) || "␣";
 /** Not a byte, which is written <0x…> too. */
 export const isSpecial = (token: string): boolean => /^<(?!0x).+>$/.test(token);

@@ -5,12 +5,16 @@ export interface View {
   text: string;
   model: string;
   sentence: number;
-  step: number;
+  step: number; // of decoding; -1: the least certain word
   lesson: string; // its name and the number of its section, nan/2; empty: none
   open: string;
   head: number;
-  row: number; // of the source, that stands out; -1: the one that the step reads most from
-  story: number; // its scene, from 1; 0: none
+  row: number; // the highlighted source token; -1: the one that the step attends to most
+  attention: string; // drawn between the towers: dec.1.cross; empty: the last layer's cross-attention
+  only: number; // the head drawn there; -1: the mean over heads
+  cards: string[]; // unfolded: whatif, tokens, search, learning, logits
+  story: number; // the scene, from 1; 0: none
+  tour: number; // the stop, from 1; 0: none
   at: string;
   numbers: string; // "" as translating computes, or float64
   changes: Change[];
@@ -20,12 +24,16 @@ export const EMPTY: View = {
   text: "",
   model: "",
   sentence: 0,
-  step: 0,
+  step: -1,
   lesson: "",
   open: "",
   head: 0,
   row: -1,
+  attention: "",
+  only: -1,
+  cards: [],
   story: 0,
+  tour: 0,
   at: "",
   numbers: "",
   changes: [],
@@ -34,11 +42,11 @@ export const EMPTY: View = {
 export function readFragment(fragment: string): Partial<View> {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const view: Partial<View> = {};
-  for (const name of ["text", "model", "lesson", "open", "at", "numbers"] as const) {
+  for (const name of ["text", "model", "lesson", "open", "attention", "at", "numbers"] as const) {
     const value = given.get(name);
     if (value !== null) view[name] = value;
   }
-  for (const name of ["sentence", "step", "head", "row", "story"] as const) {
+  for (const name of ["sentence", "step", "head", "row", "only", "story", "tour"] as const) {
     const value = Number(given.get(name) ?? "");
     if (given.has(name) && Number.isInteger(value) && value >= 0) view[name] = value;
   }
@@ -47,6 +55,8 @@ export function readFragment(fragment: string): Partial<View> {
     return colon < 0 ? [change, ""] : [change.slice(0, colon), change.slice(colon + 1)];
   });
   if (changes.length) view.changes = changes;
+  const cards = given.getAll("card");
+  if (cards.length) view.cards = cards;
   return view;
 }
 
@@ -54,9 +64,11 @@ export function writeFragment(view: View, defaultModel: string): string {
   const told = new URLSearchParams();
   told.set("text", view.text);
   if (view.model !== defaultModel) told.set("model", view.model);
-  for (const name of ["sentence", "step", "head", "story"] as const) if (view[name]) told.set(name, String(view[name]));
-  if (view.row >= 0) told.set("row", String(view.row));
-  for (const name of ["lesson", "open", "at", "numbers"] as const) if (view[name]) told.set(name, view[name]);
+  for (const name of ["sentence", "head", "story", "tour"] as const) if (view[name]) told.set(name, String(view[name]));
+  for (const name of ["step", "row", "only"] as const) if (view[name] >= 0) told.set(name, String(view[name]));
+  for (const name of ["lesson", "open", "attention", "at", "numbers"] as const)
+    if (view[name]) told.set(name, view[name]);
+  for (const card of view.cards) told.append("card", card);
   for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);
   return `#${told.toString()}`;
 }

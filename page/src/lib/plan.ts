@@ -68,6 +68,10 @@ export function partsOf(machine: Machine, id: string): Part[] {
   return parts;
 }
 
+/** Steps that the paper's formulas leave out: the parts of a layer norm, and int8 values with their scales. */
+export const isDetail = (address: string): boolean =>
+  /\.(mean|var|normed|scale|whole|product)$/.test(address.replace(/\.h\d+$/, ""));
+
 /** enc.0.self.Q.h3 is head 3's; null for what all heads share. */
 export const headOf = (address: string): number | null => {
   const match = /\.h(\d+)$/.exec(address);

@@ -2,23 +2,38 @@ import { Refused } from "./api";
 import { loading } from "./loading.svelte";
 import type { Ask, Heard, Site } from "./site";
 
+/** Milliseconds that an unwanted question may go on for: after that, starting Python again is quicker. */
+const PATIENCE = 4000;
+
 interface Waiting extends Ask {
   answered: (status: string, answer: string | Uint8Array) => void;
   signal: AbortSignal | undefined;
 }
 
 const waiting: Waiting[] = [];
-let asked: Waiting | undefined; // the worker does one thing at a time: what nobody wants any more never reaches it
+let asked: Waiting | undefined; // the worker does one thing at a time; what was aborted before never reaches it
 let count = 0;
 
 export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
 
-const worker = site.then((told) => {
+let worker = site.then(start);
+
+function start(told: Site): Worker {
   const started = new Worker("worker.js");
   started.onmessage = ({ data }: MessageEvent<Heard>) => hear(data, started);
   started.postMessage({ site: told });
   return started;
-});
+}
+
+/** Python cannot be interrupted: what it computes for nobody ends with its worker. */
+async function giveUp(question: Waiting): Promise<void> {
+  const old = await worker;
+  if (asked !== question) return;
+  old.terminate();
+  [asked, loading.ready] = [undefined, false];
+  worker = site.then(start);
+  next(await worker);
+}
 
 function hear(heard: Heard, to: Worker): void {
   if (heard.kind === "loading") [loading.done, loading.total, loading.ready] = [heard.done, heard.total, false];
@@ -42,8 +57,7 @@ function next(to: Worker): void {
 export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   const to = await worker;
   return new Promise((resolve, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason));
-    waiting.push({
+    const question: Waiting = {
       id: ++count,
       path,
       body: JSON.stringify(body),
@@ -55,7 +69,12 @@ export async function ask(path: string, body: object, signal?: AbortSignal): Pro
           reject(new Refused(told.what, told.found, told.do));
         } else reject(new Error(answer as string));
       },
+    };
+    signal?.addEventListener("abort", () => {
+      reject(signal.reason);
+      if (asked === question) setTimeout(() => void giveUp(question), PATIENCE);
     });
+    waiting.push(question);
     next(to);
   });
 }

@@ -7,6 +7,22 @@ export function save(content: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+/** Put a text on the clipboard; over plain HTTP a browser allows only the old way. Whether it worked. */
+export async function copyText(text: string): Promise<boolean> {
+  if (navigator.clipboard)
+    return navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+
 /** Rows of cells as CSV, every digit of every number. */
 export function saveTable(name: string, rows: (string | number)[][]): void {
   const quoted = (cell: string | number) =>

@@ -3,16 +3,28 @@
 import { flushSync } from "svelte";
 import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
+import { tokenText } from "./format";
 import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
 import { later } from "./idle";
-import { catalogues, type Language, type Messages } from "./messages";
+import { catalogues, fill, type Language, type Messages } from "./messages";
+import { tokensOf } from "./plan";
 import { onSite } from "./site";
+import { leastCertain } from "./steps";
 import type { Tensor } from "./tensors";
 import type { Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
 const TYPED = 60; // milliseconds without a key press before the server is asked; Python in the browser drops what is no longer wanted
+const SLOW = 500; // milliseconds after which the page says that it is computing
 const EXAMPLE = "I bought a new car yesterday.";
+/** A first text for each packaged model. */
+const EXAMPLES: Record<string, string> = {
+  "en-es": EXAMPLE,
+  "es-en": "Ayer compré un coche nuevo.",
+  lesson: "hello world",
+  "worked-example": "hello world",
+  "worked-example-printed": "hello world",
+};
 
 export class Refusal {
   constructor(
@@ -31,7 +43,9 @@ class Page {
   translation = $state("");
   receipt: Receipt | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
+  keyAsked: "" | "missing" | "wrong" = $state(""); // an API key that the server needs
   busy = $state(false);
+  since = $state(0); // when a computation that takes long began; 0: none
   readonly alone = api.alone; // one file, without a server
   playing = $state(false); // the story goes on by itself, from the moment it is asked for
   missing: Record<string, boolean> = $state({}); // not in this file
@@ -41,7 +55,9 @@ class Page {
 
   readonly t: Messages = $derived(catalogues[this.language]);
   readonly stages: Map<string, Stage> = $derived(new Map((this.machine?.stages ?? []).map((s) => [s.address, s])));
-  readonly step: number = $derived(Math.max(0, Math.min(this.view.step, (this.run?.steps.length ?? 1) - 1)));
+  readonly opens: number = $derived(this.run ? leastCertain(this.run, this.machine?.special.end) : 0);
+  readonly last: number = $derived((this.run?.steps.length ?? 1) - 1);
+  readonly step: number = $derived(Math.max(0, Math.min(this.view.step < 0 ? this.opens : this.view.step, this.last)));
   readonly chosen: Step | undefined = $derived(this.run?.steps[this.step]);
   /** Quantities that a change put other numbers into. */
   readonly edited: boolean = $derived(this.view.changes.length > 0);
@@ -53,6 +69,7 @@ class Page {
   #coming = new Set<string>(); // and what has been
   #running: AbortController | null = null;
   #timer = 0;
+  #slow = 0;
   #shown: Asked | null = null; // what `run` answers
 
   /** Language and light as the reader chose them, or as the system has them. */
@@ -106,9 +123,33 @@ class Page {
     if ("at" in change) void this.#fetchReceipt();
   }
 
+  /** How the page writes a token. */
+  label = (token: string): string => {
+    const special = this.machine?.special;
+    if (token && token === special?.start) return `‹${this.t.start}›`;
+    if (token && token === special?.end) return `‹${this.t.end}›`;
+    return tokenText(token) || "␣";
+  };
+
+  /** What the rows (0) or columns (1) of a quantity stand for. A row of the decoder leads from the token read to the
+   * token written. */
+  names(stage: Stage | undefined, side: 0 | 1): string[] {
+    const axis = stage?.axes[side];
+    const read = this.run ? tokensOf(this.run, axis).map(this.label) : [];
+    const written = side === 0 && axis === "T" && !/^(tgt\.|dec\.in$)/.test(stage?.address ?? "");
+    return written ? read.map((token, i) => this.arrow(token, i)) : read;
+  }
+  arrow = (read: string, step: number): string => `${read} → ${this.label(this.run?.steps[step]?.token ?? "")}`;
+
+  isOpen = (card: string): boolean => this.view.cards.includes(card);
+  fold(card: string, open: boolean): void {
+    const others = this.view.cards.filter((one) => one !== card);
+    this.show({ cards: open ? [...others, card] : others });
+  }
+
   type(text: string): void {
-    this.view.text = text;
-    this.view.sentence = 0;
+    const changes = this.view.changes.filter(([option]) => option !== "pin"); // of the text before
+    Object.assign(this.view, { text, sentence: 0, step: -1, row: -1, changes });
     clearTimeout(this.#timer);
     if (onSite) this.refresh();
     else this.#timer = setTimeout(() => this.refresh(), TYPED);
@@ -124,9 +165,24 @@ class Page {
     this.refresh();
   }
 
+  /** The model that translates back, by its name: es-en for en-es. */
+  reverse(model: string): string | undefined {
+    const back = model.split("-").reverse().join("-");
+    return back !== model && this.models.includes(back) ? back : undefined;
+  }
+
+  /** Another model reads the translation if it translates back, and else an example of its own. */
   choose(model: string): void {
-    this.show({ ...EMPTY, text: this.view.text, model }, true);
-    this.refresh();
+    const { text, model: before, cards } = this.view;
+    const back = model === this.reverse(before) ? this.run?.translation : undefined;
+    this.visit({ ...EMPTY, text: back || (EXAMPLES[model] ?? text), model, cards: [...cards] });
+  }
+
+  /** Go on with another token than the one that was chosen. */
+  take(token: string): void {
+    const words = [...(this.run?.steps.slice(0, this.step) ?? []).map((step) => step.token), token].join(" ");
+    this.view.step = this.step;
+    this.change([...this.view.changes.filter(([option]) => !["pin", "prefix"].includes(option)), ["pin", words]]);
   }
 
   /** Another view, with all that it needs computed. */
@@ -140,21 +196,43 @@ class Page {
     return { text, model, sentence, changes, numbers };
   }
 
+  /** Give up what is being computed: what is on screen stays. */
+  stop(): void {
+    this.#running?.abort();
+    this.#rested();
+    const { model, sentence, changes, numbers } = this.#shown ?? this.asked();
+    this.show({ model, sentence, changes, numbers });
+  }
+
+  #rested(): void {
+    clearTimeout(this.#slow);
+    this.since = 0;
+    this.busy = false;
+  }
+
   /** Ask for everything that is on screen anew, and show it when all of it is there. */
   refresh(): void {
     this.#running?.abort();
+    this.#rested();
     const running = new AbortController();
     this.#running = running;
+    const start = Date.now();
+    this.#slow = setTimeout(() => (this.since = start), SLOW);
     void this.#refresh(this.asked(), running.signal).catch((error: unknown) => {
       if (running.signal.aborted) return;
-      this.busy = false;
-      this.refusal =
-        error instanceof api.Refused
-          ? new Refusal(error.what, error.found, error.todo)
-          : onSite
-            ? new Refusal(this.t.noPython, String(error), this.t.noPythonDo)
-            : new Refusal(this.t.noServer, String(error), this.t.noServerDo);
+      this.#rested();
+      const status = error instanceof api.Refused ? error.status : 0;
+      this.keyAsked = status === 401 ? "missing" : status === 403 ? "wrong" : "";
+      this.refusal = this.keyAsked ? null : this.#refusalOf(error);
     });
+  }
+
+  #refusalOf(error: unknown): Refusal {
+    const { t } = this;
+    if (error instanceof api.Refused) return new Refusal(error.what, error.found, error.todo);
+    if (!onSite) return new Refusal(t.noServer, String(error), t.noServerDo);
+    if (navigator.onLine) return new Refusal(t.noPython, String(error), t.noPythonDo);
+    return new Refusal(fill(t.offlineModel, { model: this.view.model }), "", t.offlineModelDo);
   }
 
   async #refresh(asked: Asked, signal: AbortSignal): Promise<void> {
@@ -182,8 +260,9 @@ class Page {
     this.machine = machine;
     this.run = run;
     this.refusal = null;
+    this.keyAsked = "";
     this.#shown = asked;
-    this.busy = false;
+    this.#rested();
     this.milliseconds = performance.now() - start;
     this.show({});
     void this.#fetchReceipt();
@@ -235,6 +314,11 @@ class Page {
       this.view.at = "";
       if (error instanceof api.Refused) this.refusal = new Refusal(error.what, error.found, error.todo);
     }
+  }
+
+  giveKey(key: string): void {
+    api.giveKey(key);
+    this.refresh();
   }
 
   copy(kind: string): Promise<string> {

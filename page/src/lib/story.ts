@@ -1,7 +1,7 @@
 /** The story of a sentence: scenes, each a place on the page, and what is lit in each, picture after picture. */
 
 import type { Pointed } from "./focus.svelte";
-import { percent, shown } from "./format";
+import { percent } from "./format";
 import { fill, type Messages } from "./messages";
 import { type Block, towers } from "./plan";
 import type { Machine, Run } from "./types";
@@ -35,12 +35,17 @@ const few = (pictures: Picture[]): Picture[] =>
   pictures.filter((_, i) => (pictures.length - 1 - i) % Math.ceil(pictures.length / MOST) === 0);
 const layersOf = (blocks: Block[]) => blocks.filter(({ kind }) => kind === "layer").map(({ id }) => id);
 
-/** `mostRead` is the source row that the first word reads most from: its numbers may still be on their way. */
-export function scenesOf(machine: Machine, run: Run, t: Messages, mostRead: number): Scene[] {
+export interface Told {
+  step: number; // of the word whose choice is told
+  mostRead: number; // the source token that it attends to most; -1 while the weights are on their way
+  label: (token: string) => string;
+}
+
+export function scenesOf(machine: Machine, run: Run, t: Messages, { step, mostRead, label }: Told): Scene[] {
   const { enc, dec } = towers(machine);
   const [first, last] = [layersOf(enc.length ? enc : dec), layersOf(dec)];
   const axis = enc.length ? "S" : "T";
-  const read = (enc.length ? run.source : run.target).map(({ token }) => shown(token));
+  const read = (enc.length ? run.source : run.target).map(({ token }) => label(token));
   const input = enc.length ? "src" : "tgt";
   const scene = (name: string, seconds: number, pictures: Picture[], places: Record<string, string | number> = {}) => {
     const [title, says] = t.scenes[name] ?? ["", ""];
@@ -74,20 +79,20 @@ export function scenesOf(machine: Machine, run: Run, t: Messages, mostRead: numb
   }
   if (enc.length && dec.length) scenes.push(scene("memory", 4, sweep("memory")));
 
-  const chosen = run.steps[0];
+  const chosen = run.steps[step];
   if (dec.length && chosen) {
-    const word = shown(chosen.token);
+    const word = label(chosen.token);
     const p = percent(chosen.best.find(({ taken }) => taken)?.p ?? Number.NaN);
-    const at = (...lits: string[][]): Picture[] => lits.map((lit) => ({ lit, step: 0 }));
+    const at = (...lits: string[][]): Picture[] => lits.map((lit) => ({ lit, step }));
     const rows = run.target.length;
     const feed = run.steps.map(({ token }, step): Picture => {
-      const fly = { text: shown(token), from: "#block-out", block: "tgt", share: (step + 1.5) / rows };
-      return { lit: ["tgt", ...last, "dec.out", "out"], step, ...(step + 1 < rows ? { fly } : {}) };
+      const fly = { text: label(token), from: "#block-out", block: "tgt", share: (step + 1.5) / rows };
+      return { lit: ["out", "tgt", ...last, "dec.out"], step, ...(step + 1 < rows ? { fly } : {}) };
     });
-    const begin = scene("begin", 6, at(["tgt"], [last[0] ?? "", "tgt"]), { start: run.target[0]?.token ?? "" });
+    const begin = scene("begin", 6, at(["tgt"], [last[0] ?? "", "tgt"]), { start: label(run.target[0]?.token ?? "") });
     scenes.push({ ...begin, tokens: "T" });
     if (enc.length) {
-      const most = shown(run.source[mostRead]?.token ?? "");
+      const most = label(run.source[mostRead]?.token ?? "");
       scenes.push(scene("cross", 7, at(["memory"], ["cross", "memory", ...last]), { word, most }));
     }
     scenes.push(

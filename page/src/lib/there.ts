@@ -1,4 +1,5 @@
-import { blockOf, headOf } from "./plan";
+import { focus } from "./focus.svelte";
+import { blockOf, headOf, isDetail } from "./plan";
 import { page } from "./state.svelte";
 
 /** A layer's quantities come into the document one a frame; what leads to one waits for it. */
@@ -12,12 +13,13 @@ function whenThere(id: string, then: (element: HTMLElement) => void): void {
   requestAnimationFrame(look);
 }
 
-const goTo = (id: string) =>
+/** Scroll to an element, once it is there. */
+export const goTo = (id: string, focused = true): void =>
   whenThere(id, (there) => {
-    there.focus({ preventScroll: true });
+    if (focused) there.focus({ preventScroll: true });
     // What comes into sight on the way gets its own height only then.
     const scroll = (frames: number) => {
-      there.scrollIntoView({ block: "start" });
+      there.scrollIntoView({ block: focused ? "start" : "nearest" });
       if (frames) requestAnimationFrame(() => scroll(frames - 1));
     };
     scroll(6);
@@ -40,6 +42,7 @@ export const openPart = (id: string, name: string) => goTo(`part-${id}-${name}`)
 
 /** Open the block that holds a quantity, there. */
 export function openQuantity(address: string): void {
+  focus.every ||= isDetail(address);
   page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);
   goTo(`q-${address}`);
 }

@@ -26,6 +26,7 @@ export interface Machine {
   layers: { enc: number; dec: number };
   sizes: Record<string, number>;
   beam: number;
+  special: { start: string; end: string }; // tokens; empty where a model has none
   stages: Stage[];
 }
 
@@ -59,6 +60,7 @@ export interface LayerChange {
   layer: string;
   address: string;
   largest: Num;
+  relative: Num; // to the largest number of its quantity before
   before: Num;
   after: Num;
 }

@@ -276,10 +276,11 @@ def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, 
 
 @dataclass(frozen=True)
 class Changed:
-    """The largest change of a layer. NaN: some of it became NaN."""
+    """The largest change of a layer, relative to the largest number of its quantity. NaN: some of it became NaN."""
 
     address: str  # of the number that changed most
     largest: float
+    relative: float
     before: float
     after: float
 
@@ -343,7 +344,10 @@ def _changed(name: str, before: Array, after: Array) -> Changed:
     flat = int(np.argmax(difference))  # argmax takes NaN for the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
     address = str(Address(name, tuple(map(str, place))))
-    return Changed(address, float(difference[place]), float(before[place]), float(after[place]))
+    finite = np.abs(before[np.isfinite(before)])
+    largest = float(finite.max()) if finite.size else 0.0
+    relative = float(difference[place]) / largest if largest else math.inf if difference[place] else 0.0
+    return Changed(address, float(difference[place]), relative, float(before[place]), float(after[place]))
 
 
 def layer_of(name: str) -> str:
@@ -354,7 +358,7 @@ def layer_of(name: str) -> str:
 
 
 def _size(changed: Changed) -> float:
-    return math.inf if math.isnan(changed.largest) else changed.largest
+    return math.inf if math.isnan(changed.relative) else changed.relative
 
 
 def _kl(p: Array, q: Array) -> float:

@@ -19,7 +19,8 @@ def section_html(name: str, number: int, language: Language = "en") -> str:
     parts = map(str, sections(name, language)[number].parts)
     place = f"{name}/{number}"
     html: str = MarkdownIt("commonmark").enable("table").render("\n\n".join(parts))
-    html = re.sub(r"^\$ (vidrio .*)$", lambda match: _linked(match[1], place), html, flags=re.MULTILINE)
+    prompt = r"(^|<pre><code[^>]*>)\$ (vidrio .*)$"  # the first command of a block follows the tag
+    html = re.sub(prompt, lambda match: match[1] + _linked(match[2], place), html, flags=re.MULTILINE)
     return LESSON_LINK.sub(lambda match: f'href="{_other(match[1], unquote(match[2] or ""), language)}"', html)
 
 

@@ -46,8 +46,16 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
         "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
         | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
         "beam": default_options(config).beam,
+        "special": _special(glass),
         "stages": [vars(stage) for stage in stages_of(glass.machine).values()],
     }
+
+
+def _special(glass: LoadedModel) -> dict[str, str]:
+    """The tokens that start and end a text; empty where a model has none."""
+    vocabulary = glass.target_vocabulary
+    ids = {"start": glass.config.special.start, "end": glass.config.special.end}
+    return {name: vocabulary[i] if 0 <= i < len(vocabulary) else "" for name, i in ids.items()}
 
 
 def checksums(model: LoadedModel) -> dict[str, str]:

@@ -1,0 +1,21 @@
+/** Which decoding step to show first. */
+
+import { asNumber, isSpecial, tokenText } from "./format";
+import type { Run } from "./types";
+
+const isWord = (token: string) => !isSpecial(token) && /\p{L}{2,}/u.test(tokenText(token));
+
+/** The steps that chose a word: not a capital sign, punctuation or the end. */
+const wordSteps = (run: Run, end: string): number[] =>
+  run.steps.flatMap(({ token }, step) => (isWord(token) && token !== end ? [step] : []));
+
+export const firstWord = (run: Run, end = ""): number => wordSteps(run, end)[0] ?? 0;
+
+/** The step whose word had the lowest probability. */
+export function leastCertain(run: Run, end = ""): number {
+  const certain = (step: number) => asNumber(run.steps[step]?.best.find(({ taken }) => taken)?.p ?? 1);
+  return wordSteps(run, end).reduce(
+    (least, step) => (certain(step) < certain(least) ? step : least),
+    firstWord(run, end),
+  );
+}

@@ -1,0 +1,105 @@
+/** The tour in English. */
+
+import type { Words } from "./tour";
+
+export const en: Words[] = [
+  {
+    title: "A translation is a series of choices",
+    why: "The model writes one token at a time. At each step it gives every token of its vocabulary a probability, because there is seldom only one good way to continue.",
+    question:
+      "Each bar under the translation is the probability of the chosen token. Which word was the model least sure of?",
+    choices: ["ayer", "coche", "nuevo"],
+    answer:
+      "“coche” and “auto” are both correct: one is said in Spain, the other in Latin America. Select “auto” below to continue with it.",
+  },
+  {
+    title: "Words are cut into pieces",
+    why: "No list holds every word. A vocabulary of some 8,000 pieces does: frequent words stay whole, and rare ones are spelled from parts.",
+    question: "How many tokens does the translation need for “compré”?",
+    choices: ["1", "2", "6"],
+    answer: "“compr” + “é”. The ending says who bought: “é” means I, “ó” would mean he or she.",
+  },
+  {
+    title: "A token becomes a vector",
+    why: "A network computes with numbers, so each token has a vector: its embedding. Training moves the vectors of tokens that are used alike closer together.",
+    question: "Which token has a vector most similar to that of “yesterday”?",
+    choices: ["tomorrow", "yes", "day"],
+    answer:
+      "“tomorrow”, then “today”: they appear in the same places. Nobody told the model what they mean. See “Nearest neighbours”.",
+  },
+  {
+    title: "Order has to be added",
+    why: "Attention compares vectors and ignores where they stand. That is why a vector for the position is added to each embedding.",
+    question: "Without positions, what happens to “The dog bites the man” and “The man bites the dog”?",
+    choices: ["They come out backwards.", "They get the same translation.", "Nothing changes."],
+    answer:
+      "The model now sees the words in no order, so it cannot know who bites whom. Type “The man bites the dog.” to compare.",
+  },
+  {
+    title: "Words depend on other words",
+    why: "Spanish articles and adjectives agree with their noun, so the translation of “a” and “new” depends on a word that comes later.",
+    question: "If “car” becomes “house”, which Spanish words change?",
+    choices: ["only coche", "coche and nuevo", "un, coche and nuevo"],
+    answer:
+      "“una casa nueva”. To write “una” before “casa”, the model must already look at “house”. Attention makes that possible.",
+  },
+  {
+    title: "Attention looks things up",
+    why: "To choose a word, the decoder has to know which part of the source to translate next. Cross-attention gives each source token a weight.",
+    question: "Which source token gets the largest weight when the model writes “coche”?",
+    choices: ["car", "new", "yesterday"],
+    answer:
+      "The line to “car” is the thickest. But heads differ: below the lines, compare head 3 and head 5 with the others.",
+  },
+  {
+    title: "A weight is a share",
+    why: "Softmax turns the scores of one row into weights that add up to 1. So a token can only gain attention if another one loses some.",
+    question: "Nine source tokens with equal scores: how large is each weight?",
+    choices: ["0", "about 0.11", "1"],
+    answer:
+      "1/9 ≈ 0.11. A score is large where a query and a key point in the same direction; that token then takes a larger share.",
+  },
+  {
+    title: "Every number can be checked",
+    why: "Nothing here is approximate or hidden: each number is computed from others that you can open as well.",
+    question: "A score is the dot product of a query and a key. How many products are added up for one score?",
+    choices: ["1", "32", "256"],
+    answer:
+      "The vectors of a head have 32 numbers. Open one, and try “Work it out yourself”: the result stays hidden until you have it.",
+  },
+  {
+    title: "The mask hides the future",
+    why: "During training the decoder reads the correct translation, all of it at once. The triangles show what each token may attend to.",
+    question: "Why may a token not attend to later ones?",
+    choices: [
+      "It would take too long.",
+      "It could copy the next word instead of predicting it.",
+      "Later words are often wrong.",
+    ],
+    answer:
+      "A model that copies during training has nothing to copy from when it translates. Under “What if …?” you can remove the mask.",
+  },
+  {
+    title: "Where the meaning comes from",
+    why: "The decoder knows Spanish; what the source says reaches it only through cross-attention.",
+    question: "What does the decoder write without cross-attention?",
+    choices: ["nothing", "the same translation", "Spanish about something else"],
+    answer: "It writes what often appears in Spanish texts and then rambles, because it never sees your sentence.",
+  },
+  {
+    title: "One head, one job",
+    why: "A model has many heads because each can look for something else. Switching one off shows what it was for.",
+    question: "What happens without head 3 of the decoder’s last self-attention?",
+    choices: ["“ayer” is written twice.", "The verb is missing.", "Nothing changes."],
+    answer:
+      "This head tells the decoder that “ayer” has been written already. Challenge: find the cross-attention head that puts “ayer” first.",
+  },
+  {
+    title: "Temperature",
+    why: "The most probable token is not the only reasonable one. Sampling chooses at random, and the temperature sets how boldly.",
+    question: "What does a high temperature do to the probabilities?",
+    choices: ["It makes them more equal.", "It favours the best token.", "It changes their order."],
+    answer:
+      "Logits are divided by the temperature before the softmax. Move the slider to 3, then to 0.1, and sample a translation.",
+  },
+];

@@ -1,0 +1,197 @@
+"""The page's first five minutes: what it opens with, what a click does, and what happens while it computes."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from chromium import violations
+from serving import server as serving
+
+CAR = "I bought a new car yesterday."
+
+Open = Callable[..., Page]
+
+
+def drawn(page: Page) -> Page:
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def test_it_opens_at_the_least_certain_word_and_names_start_and_end(open_page: Open) -> None:
+    page = open_page()
+    expect(page.locator("tr.taken th")).to_contain_text("coche")
+    expect(page.locator(".tokens button[aria-pressed=true]")).to_contain_text("coche")
+    expect(page.locator(".tokens li").last).to_contain_text("‹end›")
+    expect(page.get_by_text("⇧ capitalises the next letter")).to_be_visible()
+    words = page.locator("body").inner_text()
+    assert "‹start›" in words
+    assert not re.search(r"</?s>|⏎", words)
+
+
+def test_a_candidate_continues_the_translation_and_the_words_it_replaced_stay_in_sight(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="auto", exact=True).click()
+    expect(page.locator("#translation")).to_have_text("Ayer compré un auto nuevo.")
+    expect(page.locator("del")).to_have_text("coche")
+    expect(page.locator("tr.taken th")).to_contain_text("auto")
+    page.get_by_role("button", name="Undo all changes").click()
+    expect(page.locator("#translation")).to_have_text("Ayer compré un coche nuevo.")
+
+
+def test_a_row_of_the_decoder_is_named_by_what_it_reads_and_what_it_writes(open_page: Open) -> None:
+    page = open_page(open="dec.1", head=0)
+    row = page.locator("[id='q-dec.1.cross.weights.h0'] tbody tr", has_text="un → coche")
+    expect(row).to_have_count(1)
+    columns = page.locator("[id='q-dec.1.cross.weights.h0'] thead th").all_text_contents()
+    weights = [float(text.replace("−", "-")) for text in row.locator("td").all_text_contents()]
+    assert columns[weights.index(max(weights))] == "car"  # as the ribbons of the overview say
+
+
+def test_a_layer_shows_the_paper_s_steps_first_and_all_of_them_on_request(open_page: Open) -> None:
+    page = open_page(open="dec.1")
+    masked = page.locator("[id='part-dec.1-masked']")
+    index = masked.locator(".index button")
+    expect(index).to_have_text(
+        [
+            *(
+                "norm.out",
+                "Q",
+                "K",
+                "V",
+                "scores",
+                "scaled",
+                "masked",
+                "weights",
+                "head",
+                "concat",
+                "self.out",
+                "self.sum",
+            )
+        ]
+    )
+    page.get_by_role("button", name="Show all steps").click()
+    expect(page.locator("[id='q-dec.1.self.x.whole']")).to_be_attached()
+    index.get_by_text("weights", exact=True).click()
+    expect(page.locator("[id='q-dec.1.self.weights.h0']")).to_be_in_viewport()
+
+
+def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another_text(open_page: Open) -> None:
+    page = open_page(card="whatif")
+    waiting: list[Route] = []
+    page.route(
+        "**/api/run",
+        lambda route: waiting.append(route) if "cross" in (route.request.post_data or "") else route.continue_(),
+    )
+    gone: list[str] = []
+    page.on("requestfailed", lambda request: gone.append(request.post_data or ""))
+    page.get_by_role("button", name="No cross-attention").click()
+    expect(page.get_by_text("Computing …")).to_be_visible()
+    assert not violations(page, "color-contrast")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_text("Computing …")).to_have_count(0)
+    expect(page.get_by_role("button", name="No cross-attention")).to_have_attribute("aria-pressed", "false")
+    assert "if=" not in page.url
+    assert any("cross" in body for body in gone)
+    page.get_by_role("button", name="No positions").click()
+    page.locator("#text").fill("Hello world")
+    expect(page.locator("#translation")).not_to_have_text("Ayer compré un coche nuevo.")
+
+
+def test_a_head_switched_off_in_a_layer_shows_its_effect_in_the_bar(open_page: Open) -> None:
+    page = open_page(open="dec.1")
+    page.locator("[id='part-dec.1-masked']").get_by_role("switch").nth(3).click()
+    where = page.get_by_role("navigation", name="Location")
+    expect(where).to_contain_text("Ayer compré un coche nuevo ayer.")
+    expect(where.locator(".changed")).to_be_in_viewport()
+
+
+def test_a_link_is_copied_over_plain_http_too_and_holds_heads_attention_and_cards(open_page: Open, server: str) -> None:
+    page = open_page(context={"permissions": []})
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as over plain HTTP
+    page.get_by_label("Attention of").select_option("enc.2.self")
+    page.locator(".heads").get_by_role("button", name="head 3").click()
+    page.locator(".unfold", has_text="From text to tokens").click()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".copied")).not_to_be_empty()
+    again = open_page(attention="enc.2.self", only="3", card="tokens")
+    assert page.url.partition("#")[2].split("&")[1:] == again.url.partition("#")[2].split("&")[1:]
+    address = re.compile(r"enc\.2\.self\.weights\.h3")
+    expect(again.locator(".ribbons path").last).to_have_attribute("data-address", address)
+    expect(again.locator(".word").first).to_be_visible()
+
+
+def test_the_other_direction_reads_the_translation(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Translate in the other direction").click()
+    expect(page.locator("#text")).to_have_value("Ayer compré un coche nuevo.")
+    expect(page.locator("#translation")).to_contain_text("car")
+    page.locator("header select").first.select_option("lesson")
+    expect(page.locator("#text")).to_have_value("hello world")
+    expect(page.locator("#translation")).to_have_text("hola mundo")
+
+
+def test_escape_gives_the_focus_back_and_leaves_a_layer(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", open="enc.0")
+    number = page.locator("[data-address='enc.0.self.scores.h0[0,0]']").first
+    number.click()
+    expect(page.locator("aside")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(number).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".inside")).to_have_count(0)
+    expect(page.locator("#block-enc\\.0 h4 button")).to_be_focused()
+
+
+def test_nan_draws_no_share_and_a_change_is_relative(open_page: Open, server: str) -> None:
+    text, changes = "hello world", [["without", "layer-norm"], ["softmax", "naive"], ["scale", "src.scaled=1000"]]
+    page = open_page(text=text, model="lesson", **{"if": [":".join(change) for change in changes]})
+    drawn(page)
+    assert "NaN" in page.locator(".heads").inner_text()
+    widths = page.locator(".heads .track span").evaluate_all("all => all.map(one => one.style.width)")
+    assert set(widths) == {"0%"}
+    told = httpx.post(f"{server}api/run", json={"text": text, "model": "lesson", "changes": changes}, timeout=60).json()
+    assert all("relative" in layer for layer in told["changed"]["layers"])
+
+
+@pytest.mark.parametrize("scene", [1, 4, 6, 8, 9])
+def test_the_story_keeps_what_is_lit_above_its_card(open_page: Open, scene: int) -> None:
+    page = open_page(width=1280, height=900, story=scene, context={"reduced_motion": "reduce"})
+    expect(page.locator(".block.lit").first).to_be_visible()
+    page.wait_for_timeout(500)
+    top = page.locator("section.card", has=page.locator(".says")).bounding_box()
+    assert top
+    for block in page.locator(".block.lit").all():
+        box = block.bounding_box()
+        assert box
+        assert box["y"] > -20
+        assert box["y"] + box["height"] <= top["y"]
+
+
+def test_every_view_has_a_title(open_page: Open) -> None:
+    page = open_page()
+    expect(page).to_have_title(f"{CAR} · Vidrio")
+    page.locator("#block-dec\\.1 h4 button").click()
+    expect(page).to_have_title(f"Layer 1 · {CAR} · Vidrio")
+
+
+def test_a_server_with_keys_asks_for_one(browser: Browser, tmp_path: Any) -> None:
+    (tmp_path / "keys").write_text("teacher s3cret-s3cret-s3cret\n", "utf-8")
+    with serving("--keys", str(tmp_path / "keys"), "--key-required", page=True) as there:
+        page = browser.new_page()
+        page.goto(f"{there.address}#{urlencode({'text': 'hello world'})}")
+        field = page.get_by_label("API key")
+        expect(field).to_be_visible()
+        assert not violations(page)
+        field.fill("wrong")
+        page.get_by_role("button", name="Use this key").click()
+        expect(page.get_by_text("did not accept this key")).to_be_visible()
+        field.fill("s3cret-s3cret-s3cret")
+        page.get_by_role("button", name="Use this key").click()
+        expect(page.locator("#translation")).to_have_text("hola mundo")
+        expect(field).to_have_count(0)
+        page.close()
