@@ -182,6 +182,20 @@ def test_what_cannot_be_done_is_told_and_the_rest_is_done(loop, tmp_path):
     assert (tmp_path / "out" / "bad").read_text() == "ONE\nBAD\n"
 
 
+@pytest.mark.parametrize("scheme", ["", "file://", "fsspec+file://"])
+def test_a_file_has_its_name_only_when_it_is_complete(tmp_path, scheme):
+    """A worker that is killed before leaves nothing that --resume would take for done."""
+    place = Place.of(f"{scheme}{tmp_path}/out/file")
+    for text in (b"one\n" * 100_000, b"two\n"):
+        before = place.size()
+        with place.writing() as stream:
+            stream.write(text)
+            stream.flush()
+            assert place.size() == before
+        assert place.size() == len(text)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["file"]
+
+
 def test_half_a_file_is_none(tmp_path):
     def write_half():
         with Place.of(str(tmp_path / "deep" / "file")).writing() as stream:
@@ -195,8 +209,11 @@ def test_half_a_file_is_none(tmp_path):
 
 def test_an_output_never_replaces_its_input(tmp_path):
     (tmp_path / "in").write_text("bala\n")
-    with pytest.raises(DataError, match="would replace its input"):
-        answer_files(asked(tmp_path, upper, output=str(tmp_path)), no_bar)
+    (tmp_path / "link").symlink_to(tmp_path)
+    for folder in (tmp_path, tmp_path / "link", tmp_path / "link" / ".." / tmp_path.name, f"file://{tmp_path}/link"):
+        with pytest.raises(DataError, match="would replace its input"):
+            answer_files(asked(tmp_path, upper, output=str(folder)), no_bar)
+    assert (tmp_path / "in").read_text() == "bala\n"
 
 
 @pytest.mark.parametrize("name", ["b.txt.gz", "b.PARQUET", "b.docx"])

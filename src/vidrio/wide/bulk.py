@@ -77,7 +77,7 @@ def answer_files(bulk: Bulk, bar: Bar) -> Summary:
         if (suffix := PurePath(file.source.name).suffix.lower()) in NO_LINES:
             do = "unpack it or convert it to lines of text or JSON, or leave it out"
             raise DataError(f"{file.source.name} is not a file of plain lines", found=suffix, do=do)
-        if file.source.path == file.target.path:
+        if file.source.is_same(file.target):
             raise DataError("an output would replace its input", found=file.source.name, do="choose another folder")
     todo = [file for file in files if not (bulk.resume and file.target.size() is not None)]
     lines = done = 0

@@ -1,6 +1,7 @@
 """Files on any file system that pyarrow knows (local ones, s3://, gs://, abfs://, hdfs://, fsspec+…://): found by a
 pattern, written whole or not at all."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,8 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 from vidrio.errors import DataError
-
-RENAMES = ("local", "hdfs")  # elsewhere an object is there when it is closed, and moving it is copying it
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,11 @@ class Place:
         info = self.system.get_file_info(self.path)
         return info.size if info.is_file else None
 
+    def is_same(self, other: "Place") -> bool:
+        """Whether this is the other file, by another path perhaps."""
+        paths = {os.path.realpath(p.path) if p.system.type_name == "local" else p.path for p in (self, other)}
+        return len(paths) == 1 and self.system.type_name == other.system.type_name
+
     def files(self) -> "list[Place]":
         """The files in this folder, sorted by name; none where there is no such folder."""
         from pyarrow.fs import FileSelector
@@ -58,16 +62,18 @@ class Place:
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
-        """A stream into a file that is there when all is written."""
+        """A stream into a file that gets its name when it is complete.
+
+        Stores, too, get a temporary name first, though they must copy the object to rename it: some show what is
+        written so far, and all of them complete an object when its stream is closed by an error.
+        """
         folder = PurePosixPath(self.path).parent
         self.system.create_dir(str(folder), recursive=True)
-        renames = self.system.type_name in RENAMES
-        half = str(folder / f".{self.base}.{uuid4().hex}.part") if renames else self.path
+        half = str(folder / f".{self.base}.{uuid4().hex}.part")
         try:
             with self.system.open_output_stream(half) as stream:
                 yield stream
-            if renames:
-                self.system.move(half, self.path)
+            self.system.move(half, self.path)
         except BaseException:
             with suppress(FileNotFoundError):
                 self.system.delete_file(half)
