@@ -38,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUN_TESTS = "$(VENV_TEST)/$(BIN)/python" -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help hello test slow check page engine fuzz model format pins docs release clean python
+.PHONY: help hello test slow check page engine fuzz killed model format pins docs release clean python
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -69,6 +69,9 @@ engine: $(READY_TEST) ## compile the engine for this machine and the web
 
 fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers
 	@"$(VENV_TEST)/$(BIN)/python" -m pytest -m slow -rP tests/test_engine_hostile.py
+
+killed: $(READY_TEST) ## kill -9 at 200 random moments of each command that writes
+	@"$(VENV_TEST)/$(BIN)/python" -m pytest -m slow -rP tests/test_killed.py
 
 model: $(READY_TEST) ## train the packaged DIRECTION (en-es) for TIME (90m) more
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/$(BIN)/python" $(FROM)

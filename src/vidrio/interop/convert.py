@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from vidrio.data.lock import locked
 from vidrio.errors import ModelError
 from vidrio.interop import huggingface, marian, registry
 from vidrio.interop.foreign import CARD, make_folder, opening_of
@@ -110,13 +110,19 @@ def fetched(name: str, to: Path) -> Path:
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
-    """A folder that gets the name `to` when all went well, and one beside it that goes away."""
+    """A folder that gets the name `to` when all went well, and one beside it that goes away. One command at a time."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
     to.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.", suffix=".part") as temporary:
-        made = Path(temporary) / to.resolve().name
-        yield made, Path(temporary)
-        if to.exists():
-            to.rmdir()
-        made.replace(to)
+    name, do = to.resolve().name, "wait until it has ended, or choose another folder"
+    with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):
+        beside = to.parent / f".{name}.vidrio-part"
+        shutil.rmtree(beside, ignore_errors=True)  # what a killed command has left
+        beside.mkdir()
+        try:
+            yield beside / name, beside
+            if to.exists():
+                to.rmdir()
+            (beside / name).replace(to)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)

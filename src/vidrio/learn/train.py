@@ -37,8 +37,8 @@ from vidrio.learn.plan import (
 from vidrio.learn.state import STATE, State, read_state, save_state
 from vidrio.learn.task import Reporter, Request, Task, load_task, make_task
 from vidrio.learn.validate import validation
-from vidrio.model.files import write_atomically
-from vidrio.model.folder import About, read_parameters, write_config, write_parameters
+from vidrio.model.files import remove_leftovers, write_atomically
+from vidrio.model.folder import CONFIG, About, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import count, random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
@@ -120,6 +120,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
 
 def prepare_run(request: Request, device: torch.device, reporter: Reporter) -> None:
     """Data, plan and state in the run's folder, made now or earlier."""
+    remove_leftovers(request.folder)
     run, before = request.run, read_plan(request.run)
     refuse_nonsense(request, before)
     plan = None if before is None else continued(before, request)
@@ -165,8 +166,9 @@ def finish(learned: Learned, reporter: Reporter) -> Judgement:
 
 
 def write_model(learned: Learned) -> None:
-    """What makes a folder a model, the config last."""
+    """What makes a folder a model. Without its config it is none: that goes first and comes last."""
     folder, source, target = learned.request.folder, learned.task.source, learned.task.target
+    (folder / CONFIG).unlink(missing_ok=True)
     write_parameters(folder, learned.parameters.to_arrays())
     source.save(folder / "tokenizer.json")
     separate = folder / "target-tokenizer.json"

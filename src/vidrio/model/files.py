@@ -1,6 +1,7 @@
 """Files, read with a limit and written whole or not at all."""
 
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO
 from vidrio.errors import ModelError, about_file
 from vidrio.model.json_text import json_data
 
+LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.part")  # as write_atomically names its temporary files
 LARGEST_JSON = 8 * 1024 * 1024  # bytes that are read: parsed, they take up to thirty times as much
 
 
@@ -28,6 +30,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files that a killed command has left in this folder, which no other command may be using."""
+    for path in folder.rglob(".*.part"):
+        if LEFTOVER.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def keep_access(path: Path, successor: Path) -> None:

@@ -1,0 +1,140 @@
+"""kill -9 at random moments: nothing is lost or half-written, and the same command goes on or says what to do.
+
+`make killed` tries 200 moments of each command; VIDRIO_KILLS says how many.
+"""
+
+import os
+import random
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forked import run_vidrio
+from small_models import WORDS, write_model
+from small_run import PAIRS, SIZES, TAUGHT
+from vidrio.model.folder import read_config, read_parameters
+
+FEW, MANY = 3, int(os.environ.get("VIDRIO_KILLS", "200"))
+LINES = "".join(f"{a} {b} {c}.\n" for a in WORDS for b in WORDS for c in WORDS[:4])
+kills = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+
+Ended = "subprocess.CompletedProcess[str]"
+
+
+def run(arguments: list[str], cwd: Path) -> Any:
+    """The command, not killed. A killed one may still hold its lock for a moment."""
+    for _ in range(100):
+        done = run_vidrio(*arguments, cwd=cwd)
+        if "another command is" not in done.stderr:
+            break
+        time.sleep(0.05)
+    return done
+
+
+def run_killed(arguments: list[str], cwd: Path, seconds: float) -> Any:
+    """The command, killed after so many seconds (then None), if it has not ended before."""
+    try:
+        return run_vidrio(*arguments, cwd=cwd, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def moments(kills: int, arguments: list[str], cwd: Path) -> Iterator[float]:
+    """Random moments of a command's run, which is first tried without a kill."""
+    run(["--version"], cwd)  # the process that forks starts with the first command
+    begun = time.monotonic()
+    done = run(arguments, cwd)
+    assert done.returncode == 0, done.stderr
+    whole, draw = time.monotonic() - begun, random.Random(kills)
+    yield from (draw.uniform(0.01, whole) for _ in range(kills))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What a command has written; nothing of the files that tell how long a training took."""
+    timed = ("README.md", "config.json", "metrics.jsonl", "state.safetensors")
+    paths = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: b"" if path.name in timed else path.read_bytes() for name, path in paths.items()}
+
+
+@kills
+def test_translate(tmp_path: Path, kills: int) -> None:
+    """With --output, then the same with --resume."""
+    write_model(tmp_path / "model", seed=3, norm="pre", ends=True)
+    command = f"translate --model {tmp_path}/model -i in -o out --workers 1 --beam 2".split()
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "in").write_text(LINES)
+    left, seen = list(moments(kills, command, tmp_path / "whole")), list[str]()
+    expected = (tmp_path / "whole" / "out").read_bytes()
+    while left:
+        here = tmp_path / str(len(left))
+        here.mkdir()
+        (here / "in").write_text(LINES)
+        out, part = here / "out", here / "out.vidrio-part"
+        for arguments in (command, [*command, "--resume"], [*command, "--resume"])[: len(left)]:
+            done = run_killed(arguments, here, left.pop())
+            assert done is None or done.returncode == 0 or "add --resume" in done.stderr, done.stderr
+            assert (here / "in").read_text() == LINES
+            assert not out.exists() or out.read_bytes() == expected
+            assert not part.exists() or expected.startswith(part.read_bytes())
+            lines = part.read_bytes().count(b"\n") if part.exists() else 0
+            seen.append("complete" if out.exists() else "a part" if lines else "nothing")
+        again = run(command, here)
+        assert again.returncode == (1 if lines else 0), again.stderr
+        assert not lines or f"found: {lines:,} finished line" in again.stderr
+        assert run([*command, "--resume"], here).returncode == 0
+        assert out.read_bytes() == expected
+        assert sorted(os.listdir(here)) == ["in", "out"]
+    print(f"after {kills} kills:", {state: seen.count(state) for state in sorted({*seen})})
+
+
+@kills
+def test_train(tmp_path: Path, kills: int) -> None:
+    """Killed again and again, then once more for a run that goes on from a finished one."""
+    text = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
+    usual = [part for name, value in {**SIZES, **TAUGHT}.items() for part in (f"--{name}", str(value))]
+    command = ["train", "pairs.tsv", "--to", "model", *usual, "--validations", "8"]
+    ends = (["--steps", "40"], ["--steps", "60"])
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "pairs.tsv").write_text(text)
+    left = list(moments(kills, [*command, *ends[0]], tmp_path / "whole"))
+    assert run([*command, *ends[1]], tmp_path / "whole").returncode == 0
+    expected, runs = files(tmp_path / "whole"), 0
+    while left:
+        here = tmp_path / str(runs)
+        here.mkdir()
+        (here / "pairs.tsv").write_text(text)
+        for end in ends:
+            done = None
+            while done is None:
+                done = run_killed([*command, *end], here, left.pop()) if left else run([*command, *end], here)
+                if done is not None and "another command is" in done.stderr:
+                    done = None
+                if (here / "model" / "config.json").exists():  # then it is a model, with the files that belong to it
+                    read_config(here / "model")
+                    read_parameters(here / "model")
+            assert done.returncode == 0, done.stderr
+        assert files(here) == expected
+        runs += 1
+    print(f"{kills} kills in {runs} trainings")
+
+
+@kills
+def test_import(tmp_path: Path, kills: int) -> None:
+    command = ["import", str(Path(__file__).parent / "golden" / "marian"), "--to", "ours"]
+    (tmp_path / "whole").mkdir()
+    complete = 0
+    for n, seconds in enumerate(moments(kills, command, tmp_path / "whole")):
+        here = tmp_path / str(n)
+        here.mkdir()
+        run_killed(command, here, seconds)
+        whole = (here / "ours").exists()
+        complete += whole
+        again = run(command, here)
+        assert again.returncode == int(whole), again.stderr
+        assert not whole or "already exists" in again.stderr
+        assert files(here) == files(tmp_path / "whole")
+    print(f"{complete} of {kills} were complete")
