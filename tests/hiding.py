@@ -7,9 +7,18 @@ from typing import Any
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.protect import Protected
 
+COMMON = "".join(map(chr, range(0x21, 0x250)))  # characters that are part of a token
+
 
 def mask(
     source: Protected, symbols: str, tokens: Callable[[str], int] = lambda word: 1, *, hide_names: bool = True
 ) -> Masked:
-    known: Any = SimpleNamespace(id=lambda sign: 0, spells=lambda word: True, count=tokens, has_case_tokens=False)
+    known: Any = SimpleNamespace(
+        id=lambda sign: 0,
+        spells=lambda word: True,
+        count=tokens,
+        has_case_tokens=False,
+        of_whole_words=False,
+        vocabulary=lambda: [COMMON],
+    )
     return Masker(known, symbols).mask(source, hide_names=hide_names)

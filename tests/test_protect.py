@@ -1,11 +1,11 @@
-"""What must come through whole is found, and what a translation lost of it is told."""
+"""What must come through whole is found."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from growth import takes_at_most
-from vidrio.text.protect import came_through, protected, spans
+from vidrio.text.protect import spans
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -80,79 +80,6 @@ def test_what_is_found(text: str, wanted: list[str | tuple[str, str]]) -> None:
     assert len(got) == len(wanted)
 
 
-@pytest.mark.parametrize(
-    ("source", "translation", "lost"),
-    [
-        ("It costs €1,234.50.", "Cuesta 1.234,50 €.", []),
-        ("It costs €18.10.", "Cuesta 18h10.", ["€18.10"]),
-        ("It costs €18.10.", 'Cuesta "18.10.', ["€18.10"]),  # a price has a currency
-        ("It costs $5 or $6.", "Cuesta $5 o 6.", ["$6"]),
-        ("It costs ₩5.", "Cuesta 5 wones.", ["₩5"]),
-        ("It costs €18.10.", "Cuesta 18,01 €.", ["€18.10"]),
-        ("5 and 5", "5 y cinco", ["5"]),
-        ("1.9 million", "19 millones", ["1.9"]),
-        ("1.9 million", "1,9 millones", []),
-        ("19 million", "1,9 millones", ["19"]),
-        ("1,234,567.89 or 1,234 or 0.125", "1.234.567,89 o 1.234 o 0,125", []),
-        ("1,234.567", "1.234,567", []),
-        ("1,234.5", "1.2345", ["1,234.5"]),
-        ("€2,000", "2000 €", []),
-        ("$1,250.00", "$1.250,00", []),
-        ("$1,250.00", "$1.250.00", ["$1,250.00"]),
-        ("$1,250.00", "$1,2.50.00", ["$1,250.00"]),
-        ("$1.250.00", "$1.250.00", []),
-        ("$18.10", "$18.10.10", ["$18.10"]),
-        ("$1,200,000", "1.200 $.000", ["$1,200,000"]),
-        ("$18.10.", "$18.10.", []),
-        ("5 km and 250 ml", "5km y 250 ml", []),
-        ("5 km and 2.5 kg", "5 kms y 2,5 kb", ["5 km", "2.5 kg"]),
-        ("20 m² at 100 km/h", "20 m y 100 kmm", ["20 m²", "100 km/h"]),
-        ("5 km and 250 ml", "5 y 250 de leche", ["5 km", "250 ml"]),
-        ("5 km, 5 km", "5 km, 5", ["5 km"]),
-        ("30 °C, 20°", "30 grados, 20 °", []),
-        ("at 9:30", "a las 9.30", []),
-        ("at 9:30", "a las 9", ["9:30"]),
-        ("From 01.02.2023", "Del 01/02/2023", []),
-        ("From 01.02.2023", "Del 01,02.2023", ["01.02.2023"]),
-        ("version 1.2.3", "versión 1,2,3", ["1.2.3"]),
-        ("on 2023-02-01T10:30:00Z", "el 2023-02-01T10:30:00Z", []),
-        ("Hello %1$s, %d", "Hola % 1 $ s, %d", ["%1$s"]),
-        ("Hi {name}", "Hola {nombre}", ["{name}"]),
-        ("Write to a@b.com about 2.0.1", "Escribe a a@b.com sobre 2.0.1", []),
-        ("Go 👍👍", "Ve 👍", ["👍"]),
-        ("See https://a.org/b", "Vea https: //a.org/b", ["https://a.org/b"]),
-        ("nothing", "nada 7", []),
-        ("", "", []),
-    ],
-)
-def test_what_a_translation_has_lost(source: str, translation: str, lost: list[str]) -> None:
-    assert came_through(protected(source), translation) == (not lost)
-
-
-@pytest.mark.parametrize(
-    ("source", "translation", "wanted"),
-    [
-        ("It costs €18.10.", "Cuesta 18,10 €.", False),
-        ("9, 8 and 7 points", "9, 8 7 y 7 puntos", True),
-        ("5 and 5", "5 y 5", False),
-        ("5 and 15", "15 y 5", False),
-        ("Hi {name}", "Hola {name} {name}", True),
-        ("Save 35,000 a year", "Ahorre 35,000 400 al año", True),
-        ("World War 2", "2.ª Guerra Mundial, 1945", True),
-        ("May 5th, 1821", "5 de mayo de 1821", False),
-        ("3rd of 10", "3º de 10", False),
-        ("at 9:30", "a las 9.30", False),
-        ("$18.10", "$18.10.10", True),
-        ("two dogs", "2 perros", False),  # what the source does not have may be a word of it
-        ("Go 👍", "Ve 👍👍", True),
-        ("See #one", "Vea #one", False),
-        ("", "", False),
-    ],
-)
-def test_what_a_translation_has_too_much_of(source: str, translation: str, wanted: bool) -> None:
-    assert came_through(protected(source), translation) is not wanted
-
-
 pieces = st.lists(
     st.sampled_from(
         ["https://", "www.", "a.b", "@", "%", "%1$s", "{", "}", "{{x}}", "<", ">", "<b ", "&amp;", "1", ",", "."]
@@ -163,13 +90,12 @@ pieces = st.lists(
 
 @given(pieces)
 @settings(max_examples=200)
-def test_spans_are_in_order_and_a_copy_loses_nothing(text: str) -> None:
+def test_spans_are_in_order(text: str) -> None:
     place = 0
     for start, end, _ in spans(text):
         assert place <= start < end <= len(text)
         assert text[start:end].strip(), "never white space alone"
         place = end
-    assert came_through(protected(text), text)
 
 
 UNITS = (

@@ -14,9 +14,11 @@ from small_models import WORDS, write_model
 from vidrio.errors import InputError, TokenizerError
 from vidrio.model import find as models
 from vidrio.model.folder import read_config
-from vidrio.text import protect
+from vidrio.text.account import compare, facts
+from vidrio.text.protect import protected
+from vidrio.translate.remedies import repeats
 from vidrio.translate.stream import SLOW, in_order
-from vidrio.translate.translator import NoTranslator, Translator, repeats
+from vidrio.translate.translator import NoTranslator, Translator
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +123,8 @@ mixed_st = st.lists(st.sampled_from(WORDS) | protected_st | st.sampled_from([","
 def test_addresses_numbers_and_placeholders_come_through_whole_whatever_the_model_does(translator, words):
     """The model here knows none of them, and translates into nonsense: what is copied cannot be lost."""
     text = " ".join(words)
-    assert protect.came_through(protect.protected(text), translator.translate(text).text)
+    found = facts(protected(translator.translate(text).text))
+    assert not compare(facts(protected(text)), found).grave
 
 
 def test_duplicates_are_translated_once(folder):
@@ -197,7 +200,7 @@ def test_alternatives_scores_and_places(translator):
     total = count = 0
     for told, sentence in zip(data["sentences"], found.sentences, strict=True):
         assert sum(token["log_prob"] for token in told["tokens"]) == pytest.approx(sentence.best.log_prob, abs=0.05)
-        scores = [one["score"] for one in told["alternatives"]]
+        scores = [one["score"] for one in told["alternatives"]][1:]  # the first is the most faithful one
         assert scores == sorted(scores, reverse=True)
         total += sentence.best.log_prob
         count += len(told["tokens"])

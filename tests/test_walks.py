@@ -18,11 +18,11 @@ def walks_of(what: str) -> dict[str, dict[str, int]]:
 
 def test_a_text_walks_through_few_files() -> None:
     walks = walks_of("translate")
-    in_machine_code = walks["hello"]["files"] <= 9  # WebAssembly has two files more, which every call passes
-    assert walks["hello"]["files"] <= 11
-    assert walks["hello"]["changes"] <= (11 if in_machine_code else 42)
+    in_machine_code = walks["hello"]["files"] <= 14  # WebAssembly has two files more, which every call passes
+    assert walks["hello"]["files"] <= 16
+    assert walks["hello"]["changes"] <= (36 if in_machine_code else 70)
     # A model that loses the € of this sentence translates it again in parts, and takes about twice as many.
-    assert walks["marks"]["changes"] <= (22 if in_machine_code else 160)
+    assert walks["marks"]["changes"] <= (100 if in_machine_code else 240)
 
 
 def test_a_batch_walks_from_phase_to_phase() -> None:

@@ -1,5 +1,5 @@
-"""What a model is given for a sentence: symbols for addresses, placeholders, code and rare names, which it copies where
-it would misspell them, and plain characters for those that its vocabulary lacks.
+"""What a model is given for a sentence: symbols for addresses, placeholders, code, rare names and rare characters,
+which it copies where it would misspell them, and plain characters for others.
 
 A model that has learned that ①②③… stand for names and addresses on both sides of its training pairs (`About.symbols`)
 reads "Click ① to go on." for "Click {next_button} to go on.", and only has to put ① in its place. Where a symbol is not
@@ -8,25 +8,30 @@ exactly once in the translation, `Masked.restore` gives None.
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.fold import Table
 from vidrio.text.protect import Protected, Span, is_free, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.vocabulary import BYTES
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
 # After such a word a name follows, though it be a common word.
 _ADDRESS = r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\b\.? "
 # Words with a capital letter first and a small one last, and neighbours like them: Mary-Ann O'Neill.
-_NAME = r"[A-ZÀ-ÖØ-Þ](?:\w|[-'’](?=[A-Z]))*[^\W\d_A-ZÀ-ÖØ-Þ]\b"
+_CAPITAL = "".join(letter for letter in map(chr, range(0x41, 0x250)) if letter.isupper())
+_NAME = rf"[{_CAPITAL}](?:\w|[-'’](?=[{_CAPITAL}]))*[^\W\d_{_CAPITAL}]\b"
 NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?!{_ADDRESS}){_NAME})*)"
 # Tokens of a name that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 5, 7
+LONG = 3  # tokens of a name that may be misspelled
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
 WORD = r"[\w'’-]+"
 DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
+_SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/%&+=*#@°ºª•€$£¥-]"  # what may be rare
+_WORDS = r"[^\W\d_]{3}"  # a chunk that has some is not copied
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
 
@@ -37,12 +42,13 @@ class Masked(NamedTuple):
     given: str
     symbols: str = ""
     places: tuple[Span, ...] = ()  # in the sentence, of what the symbols stand for
+    written: Mapping[str, str] = {}  # what is written for a place's text, where it isn't copied
 
     @property
     def things(self) -> dict[str, str]:
         """What each symbol stands for."""
-        text = self.source.text
-        return {symbol: text[at.start : at.end] for symbol, at in zip(self.symbols, self.places, strict=True)}
+        texts = [self.source.text[at.start : at.end] for at in self.places]
+        return {symbol: self.written.get(text, text) for symbol, text in zip(self.symbols, texts, strict=True)}
 
     def restore(self, translation: str) -> str | None:
         """The translation with what the symbols stand for. None unless each symbol is in it once, and at no word; and
@@ -61,7 +67,7 @@ class Masker:
     """Masks sentences for the model of a tokenizer. `symbols` are those that it has learned to copy."""
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "") -> None:
-        self.symbols = symbols
+        self.symbols, self._tokenizer = symbols, tokenizer
 
         def count(word: str) -> int:
             given = plain(word)
@@ -70,20 +76,51 @@ class Masker:
             return min(tokenizer.count(given), tokenizer.count(given.lower()))
 
         self._tokens = lru_cache(REMEMBERED)(count)
+        self._is_rare = lru_cache(REMEMBERED)(self._rare)
 
-    def mask(self, source: Protected, *, hide_names: bool = True) -> Masked:
-        """What the model is given for a sentence."""
+    def mask(self, source: Protected, *, hide_names: bool = True, also: Mapping[Span, str] | None = None) -> Masked:
+        """What the model is given for a sentence. `also`: more places to hide, with what is written for each."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source.text)
-        places = sorted(self._hidden(source, hide_names=hide_names)[: len(symbols)]) if symbols else []
+        hidden = self._hidden(source, hide_names=hide_names) if symbols else []
+        more = [place for place in also or () if is_free(place.start, place.end, hidden)]
+        places = sorted([*more, *hidden][: len(symbols)])
         shown, at = "", 0
         for symbol, place in zip(symbols, places, strict=False):
             shown += source.text[at : place.start] + symbol
             at = place.end
         shown += source.text[at:]
-        return Masked(source, plain(shown), symbols[: len(places)], tuple(places))
+        written = {
+            source.text[place.start : place.end]: text for place, text in (also or {}).items() if place in places
+        }
+        return Masked(source, plain(shown), symbols[: len(places)], tuple(places), written)
+
+    def is_long(self, name: str) -> bool:
+        """Whether a name has so many tokens that it may be misspelled."""
+        return self._tokens(name) >= LONG
 
     def unspellable(self, source: Protected) -> list[Span]:
-        """Words that cannot be spelled, with strange letters or one letter again and again."""
+        """What cannot be spelled: words with strange letters or one letter again and again, and rare signs."""
+        words = self._strange_words(source)
+        return sorted([*words, *(sign for sign in self.rare_signs(source) if is_free(sign.start, sign.end, words))])
+
+    def rare_signs(self, source: Protected) -> list[Span]:
+        """Signs that the vocabulary lacks, or that hardly stood in a text that it was learned from: >, §, ≥."""
+        places = (Span(*sign.span(), "sign") for sign in re.finditer(_SIGN, source.text) if self._is_rare(sign[0]))
+        return [place for place in places if is_free(place.start, place.end, source.spans)]
+
+    def can_hide(self, text: str, sign: Span) -> Span | None:
+        """A rare sign with what it touches, if that has no words, which would have to be translated."""
+        if not self.symbols:
+            return None
+        start, end = sign.start, sign.end
+        while start and not text[start - 1].isspace():
+            start -= 1
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        end -= len(text[sign.end : end]) - len(text[sign.end : end].rstrip(".,:;!?)"))
+        return None if re.search(_WORDS, text[start:end]) else Span(start, end, "sign")
+
+    def _strange_words(self, source: Protected) -> list[Span]:
         if source.text.isascii() and not re.search(DRAWN_OUT, source.text):
             return []
         # A combining mark belongs to the letter before it.
@@ -93,15 +130,38 @@ class Masker:
         return [place for place in strange if is_free(place.start, place.end, source.spans)]
 
     def _is_strange(self, word: str) -> bool:
-        return bool(re.search(DRAWN_OUT, word)) or (not word.isascii() and self._tokens(word) >= UNSPELLABLE)
+        if re.search(DRAWN_OUT, word):
+            return True
+        shown = plain(word)
+        rare = word[:1].isupper() and any(
+            letter not in self._common for letter in shown.lower() if letter.isalpha() and not letter.isascii()
+        )
+        return not shown.isascii() and (rare or self._tokens(word) >= UNSPELLABLE)
+
+    @cached_property
+    def _common(self) -> frozenset[str]:
+        """The characters that are part of some longer token: those of no other were seen too seldom to be learned."""
+        least = 1 if self._tokenizer.of_whole_words else 2
+        tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
+        return frozenset("".join(token for token in tokens if len(token) >= least))
+
+    def _rare(self, sign: str) -> bool:
+        known = self._tokenizer.id(sign) is not None or self._tokenizer.id(f"▁{sign}") is not None
+        is_mark = unicodedata.category(sign)[0] == "M"  # of the letter before it
+        return not is_mark and plain(sign) == sign and not (known and (sign in self._common or sign.isascii()))
 
     def _hidden(self, source: Protected, *, hide_names: bool) -> list[Span]:
         """What symbols stand for, names last. What touches a word is not hidden: with a symbol in its place the word
         would be split into other tokens."""
         copied = [span for span in source.spans if span.kind in HIDDEN and not touches(source.text, span)]
         names = list(self._names(source)) if hide_names else []
-        strange = [word for word in self.unspellable(source) if is_free(word.start, word.end, names)]
-        return [*copied, *strange, *names]
+        strange = [word for word in self._strange_words(source) if is_free(word.start, word.end, names)]
+        hidden = [*copied, *strange, *names]
+        for sign in self.rare_signs(source):
+            place = self.can_hide(source.text, sign)
+            if place and is_free(place.start, place.end, hidden):
+                hidden.append(place)
+        return hidden
 
     def _names(self, source: Protected) -> Iterator[Span]:
         """Words with a capital letter of which one is rare, neighbours together. The first word must be rarer."""
@@ -130,7 +190,7 @@ def _read_as(sign: str) -> str:
 
 _READ_AS = Table(_read_as)
 # Hyphens, quotation marks and dashes that few vocabularies hold are read as others.
-_READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′„‟″‒―"), "--'''''\"\"\"––", strict=True))
+_READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "--''''''\"\"\"––", strict=True))
 
 
 def plain(text: str) -> str:
@@ -140,10 +200,3 @@ def plain(text: str) -> str:
         text = text.translate(_READ_AS)
     text = re.sub(r" ([,.?!])(?= |\Z)", r"\1", " ".join(text.split()))  # yes , no
     return re.sub(r"(?<=[^\W\d_])([,;?!])(?=[^\W\d_])", r"\1 ", text)  # yes,no
-
-
-def is_copied(sign: str, tokenizer: Tokenizer) -> bool:
-    """Whether a character is part of no word and would be read byte by byte."""
-    of_words = sign.isalnum() or sign.isspace() or unicodedata.category(sign)[0] == "M"
-    known = tokenizer.id(sign) is not None or tokenizer.id(f"▁{sign}") is not None
-    return not (of_words or known or plain(sign) != sign)

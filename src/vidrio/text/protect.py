@@ -1,12 +1,11 @@
 """What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
 
-`spans` finds it, `came_through` says whether a translation has all of it and no more. A number may be written otherwise
-on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; all else counts character for
+`spans` finds it; account.py says whether a translation has all of it and no more. A number may be written otherwise on
+the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; all else counts character for
 character.
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,9 +16,8 @@ _ENDINGS = (  # of addresses and of files
     "pptx?|odt|png|jpe?g|gif|svg|webp|mp[34]|wav|ogg|zip|gz|xz|zst|tar|exe|dll|so|log|po|ipynb|sql"
 )
 _QUOTES = '"“”«»`<>'
-_MONEY = "€$£¥₹₽₩¢"
-_UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
-_MEASURE = rf"(?<=\d)\s?(?:{_UNITS})(?!\w)|[{_MONEY}]"
+MONEY = "€$£¥₹₽₩¢"
+UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
 # Left to the model: 21st is XXI in one place and 21.º in another.
 _ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
 _PICTURE = (
@@ -73,8 +71,8 @@ _KINDS = (
     ),
     (
         "number",
-        rf"(?<![\w.])(?:[{_MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d++)(?!{_ORDINAL})"
-        rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{_MONEY}%‰°](?!%)|(?:{_UNITS})(?!\w)))?(?:\.\d+)*",
+        rf"(?<![\w.])(?:[{MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d++)(?!{_ORDINAL})"
+        rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{MONEY}%‰°](?!%)|(?:{UNITS})(?!\w)))?(?:\.\d+)*",
     ),
 )
 # Within a word only these may begin; so most places of a text are passed over without a try.
@@ -83,7 +81,6 @@ _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3|[\u
 _SIGN = "[\\d`@<>&{$#%\\[/~\\\\_+\u00a9\u00ae\u20e3\u2100-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]"
 # The digits of a number up to its fraction: 1,234.5
 _THOUSANDS = r"(?<!\d)\d{1,3}([.,'’\u00a0\u202f ])\d{3}(?:\1\d{3})*(?!\d)"
-_BY_DIGITS = ("number", "date", "time")
 
 
 class Span(NamedTuple):
@@ -134,46 +131,7 @@ def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
     return not any(span.start < end and start < span.end for span in taken)
 
 
-def came_through(source: Protected, translation: str) -> bool:
-    """Whether all that is protected in a sentence is in its translation, as often, and words where it has some."""
-    written = protected(translation)
-    if any(map(str.isalpha, _unprotected(source))) and not any(map(str.isalpha, _unprotected(written))):
-        return False
-    things = {source.text[start:end] for start, end, kind in source.spans if kind not in _BY_DIGITS}
-    return all(translation.count(thing) == source.text.count(thing) for thing in things) and (
-        _same_numbers(source, written) and _same_measures(source, written)
-    )
-
-
-def _unprotected(text: Protected) -> str:
-    """What stands around the spans."""
-    ends, starts = [0, *(span.end for span in text.spans)], [*(span.start for span in text.spans), len(text.text)]
-    return " ".join(text.text[end:start] for end, start in zip(ends, starts, strict=True))
-
-
-def _same_numbers(source: Protected, written: Protected) -> bool:
-    """Whether a translation has the numbers of the source, and no others; where that has none at all, one in the
-    translation may have been a word."""
-    wanted, found = _numbers(source), _numbers(written)
-    known = wanted | Counter[str](re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
-    return not wanted or not (wanted - found or found - known)
-
-
-def _same_measures(source: Protected, written: Protected) -> bool:
-    """Whether the units and currencies of the source are in a translation."""
-    numbers = [source.text[start:end] for start, end, kind in source.spans if kind == "number"]
-    return not _measures(" ".join(numbers)) - _measures(written.text)
-
-
-def _measures(text: str) -> Counter[str]:
-    return Counter(found[0].strip() for found in re.finditer(_MEASURE, text))
-
-
-def _numbers(text: Protected) -> Counter[str]:
-    return Counter(_key(text.text[start:end]) for start, end, kind in text.spans if kind in _BY_DIGITS)
-
-
-def _key(number: str) -> str:
+def number_key(number: str) -> str:
     """What a number is known by, however it is written: its groups of digits, those of its thousands as one. 1,234.5
     and 1.234,5 are 1234.5, and not 12345; 9:30 and 9.30 are the same, and 01.02.2023 and 01/02/2023. What mixes signs
     (1.250.00, 01,02.2023) is known by itself alone."""

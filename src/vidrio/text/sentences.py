@@ -12,9 +12,9 @@ a translation can be put together with every byte of it kept.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
-from vidrio.text.mask import is_copied, plain
+from vidrio.text.mask import Masker, plain
 from vidrio.text.protect import Protected, Span, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
@@ -147,7 +147,7 @@ CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
 CLOSED = rf"\A(?:[\"'’]?[\s{re.escape(CLOSING)}])+"  # after what is copied quotes close
 OPENED = r"\s[^\w\s]+\Z"  # before what is copied
 MARKER = r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"  # of a list, a heading
-NOT_LATIN = r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+"
+NOT_LATIN = r"(?<![a-zA-Z\u00c0-\u024f])[^\W\d_\u0000-\u024f\u1e00-\u1eff]+(?![a-zA-Z\u00c0-\u024f])"
 SEPARATOR = r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)"
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
@@ -156,9 +156,8 @@ class Splitter:
     """Finds what of a text is translated, for the vocabulary of a tokenizer; sentences of more than `longest` tokens in
     parts."""
 
-    def __init__(self, tokenizer: Tokenizer, longest: int) -> None:
-        self._tokenizer, self._longest = tokenizer, longest
-        self._is_copied = lru_cache(10_000)(lambda sign: is_copied(sign, tokenizer))
+    def __init__(self, tokenizer: Tokenizer, masker: Masker, longest: int) -> None:
+        self._tokenizer, self._masker, self._longest = tokenizer, masker, longest
 
     def parts(self, source: Protected, sentences: Iterable[Place]) -> Iterator[Place]:
         """Those of a text's sentences that have words.
@@ -170,7 +169,7 @@ class Splitter:
         text, protected = source
         # Emoji that touch a word are signs, too; others are hidden (mask.py). Within addresses nothing is apart.
         whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
-        strange = [span for span in self._apart(text) if not reaches(whole, span.start, span.end)]
+        strange = [span for span in self._apart(source) if not reaches(whole, span.start, span.end)]
         for first, end in undivided(sentences, protected):
             mark = re.compile(MARKER).match(text, first, end)  # the bullet or number of a list is copied
             start = mark.end() if mark else first
@@ -184,16 +183,15 @@ class Splitter:
                     for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
                         yield from in_parts(text, c, d, self._tokenizer, self._longest)
 
-    def _apart(self, text: str) -> list[Span]:
-        """What parts a sentence without being a sentence: signs that stand alone, signs that the vocabulary lacks, and
-        words in letters that are not Latin and that it does not hold."""
+    def _apart(self, source: Protected) -> list[Span]:
+        """What parts a sentence without being a sentence: signs that stand alone, rare signs that cannot be hidden, and
+        words in letters that are not Latin and that the vocabulary does not hold."""
+        text = source.text
         places = [Span(*sign.span(), "sign") for sign in re.finditer(SEPARATOR, text)]
-        if text.isascii() or self._tokenizer.of_whole_words:
+        if self._tokenizer.of_whole_words:
             return places
-        copied = "".join(re.escape(sign) for sign in {*text} if not sign.isascii() and self._is_copied(sign))
-        if copied:
-            places += [Span(*signs.span(), "sign") for signs in re.finditer(f"[{copied}]+", text)]
-        for word in re.finditer(NOT_LATIN, text):
+        places += [sign for sign in self._masker.rare_signs(source) if not self._masker.can_hide(text, sign)]
+        for word in re.finditer(NOT_LATIN, text) if not text.isascii() else ():
             if not self._tokenizer.spells(plain(word[0]).lower()):
                 places.append(Span(*word.span(), "foreign"))
         return sorted(places)

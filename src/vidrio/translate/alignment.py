@@ -21,6 +21,8 @@ from vidrio.translate.translation import Details, Link, Sentence, Word
 def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details:
     """Which word of a translation came from which, its words with their confidence, and its tokens."""
     masked, best, text = sentence.masked, sentence.best, sentence.text
+    if not best.token_log_probs:
+        return Details((), (), ())
     origin = origins(sentence.source, masked.given, masked.things)
     read_S = [(origin[piece.start], origin[piece.end]) for piece in source.pieces(masked.given)]
     origin = origins(text, target.decode(best.ids), masked.things)

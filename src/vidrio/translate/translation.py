@@ -1,12 +1,15 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Options
+from vidrio.text.account import folded
+from vidrio.text.lexicon import NONE, Lexicon
 from vidrio.text.mask import Masked
 from vidrio.text.sentences import CLOSING
 
@@ -39,6 +42,20 @@ class Details(NamedTuple):
     tokens: tuple[str, ...]
 
 
+class Doubt(NamedTuple):
+    """Something that a sentence says and its translation does not, or the other way round; or each says its own."""
+
+    kind: str
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        """The reason, for people."""
+        if self.source and self.target:
+            return f"the source says {self.source}, the translation {self.target}"
+        return f"the translation lacks {self.source}" if self.source else f"the source lacks {self.target}"
+
+
 class Sentence(NamedTuple):
     """A sentence (or a part of one) and what became of it."""
 
@@ -47,6 +64,7 @@ class Sentence(NamedTuple):
     hypotheses: tuple[Hypothesis, ...]  # best first
     masked: Masked  # what the model read
     options: Options  # how its translation was searched for
+    doubts: tuple["Doubt", ...] = ()  # what of the source seems to be lost, or of the translation invented
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
 
@@ -63,18 +81,6 @@ class Sentence(NamedTuple):
     def given(self) -> str:
         """What the model read: `source` on one line, with symbols for what is only copied."""
         return self.masked.given
-
-
-def sentence_of(masked: Masked, found: Iterable[tuple[str, Hypothesis]], options: Options) -> Sentence | None:
-    """A sentence, with what was written by each hypothesis; None, if the best one has lost a symbol."""
-    distinct: dict[str, Hypothesis] = {}
-    for written, hypothesis in found:
-        text = masked.restore(written) if masked.symbols else written
-        if text is not None:
-            distinct.setdefault(text, hypothesis)
-        elif not distinct:
-            return None
-    return Sentence(masked.source.text, (*distinct,), (*distinct.values(),), masked, options)
 
 
 Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
@@ -106,6 +112,11 @@ class Translation:
     def unknown(self) -> list[str]:
         """The words of the text that the model's vocabulary does not hold."""
         return list(dict.fromkeys(word for one in self.sentences for word in self.translator.unknown(one)))
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What seems to be lost or invented, and should be looked at."""
+        return [doubt for sentence in self.sentences for doubt in sentence.doubts]
 
     @property
     def alignment(self) -> tuple[Link, ...]:
@@ -143,10 +154,6 @@ class Translation:
         }
 
     def _sentence_json(self, sentence: Sentence, details: Details) -> dict[str, Any]:
-        def place(text: str, start: int, part: str) -> list[int]:
-            first = len(text[:start].encode())
-            return [first, first + len(part.encode())]
-
         best = sentence.best
         return {
             "source": place(self.source, sentence.source_start, sentence.source),
@@ -154,6 +161,15 @@ class Translation:
             "log_prob": best.log_prob,
             "score": best.score,
             "confidence": confidence([sentence]),
+            "doubts": [
+                {
+                    "kind": doubt.kind,
+                    "reason": str(doubt),
+                    "source": place_of(self.source, sentence.source_start, sentence.source, doubt.source),
+                    "target": place_of(self.text, sentence.target_start, sentence.text, doubt.target),
+                }
+                for doubt in sentence.doubts
+            ],
             "alternatives": [
                 {"translation": text, "log_prob": h.log_prob, "score": h.score}
                 for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
@@ -175,6 +191,20 @@ class Translation:
                 for word in details.words
             ],
         }
+
+
+def place(text: str, start: int, part: str) -> list[int]:
+    """Where a part of a text stands, in bytes."""
+    first = len(text[:start].encode())
+    return [first, first + len(part.encode())]
+
+
+def place_of(text: str, start: int, sentence: str, part: str) -> list[int] | None:
+    """Where a part of a sentence of a text stands, in bytes; the sentence's own place, if it is not found there."""
+    if not part:
+        return None
+    at = sentence.find(part)
+    return place(text, start + at, part) if at >= 0 else place(text, start, sentence)
 
 
 def confidence(sentences: Sequence[Sentence]) -> float:
@@ -200,14 +230,18 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
     return "".join((*written, text[at:])), tuple(placed)
 
 
-def fitted(part: str, translation: str) -> str:
+def fitted(part: str, translation: str, lexicon: Lexicon = NONE) -> str:
     """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
     capital letter that only a whole one has."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]
+    if part[-1:] in ",;:" and translation[-1:].isalnum():
+        translation += part[-1]
     first, second = translation[:1], translation[1:2]
     names = {word[0] for word in part.split() if word[0].isupper()}
-    if part[:1].islower() and first.isupper() and not second.isupper() and first not in names:
+    word = folded(re.split(r"\W", translation, maxsplit=1)[0])
+    is_name = first in names or (lexicon.capitals and (word in lexicon.calendar or word == "i"))
+    if part[:1].islower() and first.isupper() and not second.isupper() and not is_name:
         translation = first.lower() + translation[1:]
     return translation
 

@@ -5,16 +5,16 @@
     for translation in translator.stream(lines):   # any number of lines, in order, in constant memory
         …
 
-Where a translation lost something, the sentence is translated in parts: the words around what must come through whole,
-which is copied. A translation that repeats itself is searched for once more.
+Every translation is compared with its source (text/account.py). Where something was lost or invented, another
+hypothesis is taken, or it is searched for again, at most twice (remedies.py).
 
 Whatever stands between sentences (spaces, line ends, tabs) comes back byte for byte; an empty text is an empty
 translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
 """
 
 import os
-import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -24,20 +24,30 @@ from typing import overload
 
 from vidrio.engine.engine import Engine, Stopped
 from vidrio.errors import InputError, ModelError
-from vidrio.hypothesis import Ids, Options, default_options
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
+from vidrio.text.lexicon import lexicons
 from vidrio.text.mask import Masker
-from vidrio.text.protect import Protected, came_through, protected
+from vidrio.text.protect import Protected, protected
 from vidrio.text.sentences import Splitter, around, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.remedies import (
+    NO_REPEAT,
+    UNREADABLE,
+    Asked,
+    Judge,
+    Tried,
+    chosen,
+    cut_at,
+    most_found,
+    next_search,
+)
 from vidrio.translate.stream import in_chunks, in_order
-from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fitted, put_back, sentence_of
+from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fitted, put_back
 
-NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
-AGAIN = r"(?s)(.{1,8}?)\1{3}"  # a few tokens four times, one after the other; a character is a token
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
 
@@ -55,9 +65,10 @@ class Translator:
         self.options = default_options(config)
         self.source, self.target = tokenizers
         self._masker = Masker(self.source, about.symbols)
+        self._judge = Judge(self._masker, self.target, lexicons(about.source_language, about.target_language))
         self._close = config.source_close
         longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
-        self._splitter = Splitter(self.source, longest)
+        self._splitter = Splitter(self.source, self._masker, longest)
 
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None) -> "Translator":
@@ -91,7 +102,7 @@ class Translator:
             return self.translate([text], options, stopped)[0]
         plans = [self._sentences(one) for one in text]
         sentences = list(dict.fromkeys(sentence for plan in plans for _, sentence in plan))
-        searched = search_options(options or self.options, self.config, self.target.size)
+        searched = search_options(options or self.options, self.config, self.target.size, self.target.byte_ids)
         pieces_of = self._translated(sentences, searched, stopped)
         return [
             Translation(one, *put_back(one, [(start, pieces_of[sentence]) for start, sentence in plan]), self)
@@ -147,72 +158,91 @@ class Translator:
     def _translated(
         self, sentences: Sequence[Protected], options: Options, stopped: Stopped
     ) -> dict[Protected, Pieces]:
-        """What becomes of each sentence: it is translated as a whole, or in parts if something of it was lost."""
-        found: dict[Protected, Pieces] = {}
-        for source, sentence in zip(sentences, self._attempt(sentences, options, stopped), strict=True):
-            if sentence and (not source.spans or came_through(source, sentence.text)):
-                found[source] = (sentence,)
-        lost = [source for source in sentences if source not in found]
-        return found | self._in_parts(lost, options, stopped) if lost else found
+        """What becomes of each sentence: the best of at most three searches, by what was lost and what was invented."""
+        first = self._attempt([Asked(self._masker.mask(source), options) for source in sentences], stopped)
+        found = dict(zip(sentences, first, strict=True))
+        again = {
+            source: asked
+            for source, tried in found.items()
+            if tried.faults and (asked := next_search(tried, self._judge))
+        }
+        for source, tried in zip(again, self._attempt([*again.values()], stopped), strict=True):
+            found[source] = min(found[source], tried, key=lambda one: one.faults)
+        done = {source: (one.sentence,) for source, one in found.items() if one.sentence and not one.faults}
+        lost = {source: one for source, one in found.items() if source not in done}
+        return {**done, **self._in_parts(lost, options, stopped)} if lost else {**done}
 
-    def _in_parts(self, sentences: Sequence[Protected], options: Options, stopped: Stopped) -> dict[Protected, Pieces]:
-        """The words around all that must come through whole are translated; what stands between is copied."""
-        places, parts = list[tuple[Protected, int]](), list[Protected]()
-        for source in sentences:
-            taken = sorted((*source.spans, *self._masker.unspellable(source)))
-            for start, end in around(source.text, 0, len(source.text), taken):
-                places.append((source, start))
-                parts.append(source.part(start, end))
-        found: dict[Protected, list[tuple[int, Pieces]]] = {source: [] for source in sentences}
-        attempts = self._attempt(parts, options, stopped, hide_names=False)
-        for (source, start), sentence in zip(places, attempts, strict=True):
-            if sentence:
-                texts = tuple(fitted(sentence.source, text) for text in sentence.alternatives)
-                found[source].append((start, (sentence._replace(alternatives=texts),)))
-        return {source: put_back(source.text, pieces)[1] for source, pieces in found.items()}
+    def _in_parts(self, lost: dict[Protected, Tried], options: Options, stopped: Stopped) -> dict[Protected, Pieces]:
+        """The words around all that must come through whole are translated; what stands between is copied. Where that
+        is no better, the sentence stays as it was translated."""
+        options = replace(options, no_repeat_ngram=options.no_repeat_ngram or NO_REPEAT)
+        cuts = {source: cut_at(tried, self._judge) for source, tried in lost.items()}
+        places = [
+            (source, start, end)
+            for source, (taken, _) in cuts.items()
+            for start, end in around(source.text, 0, len(source.text), taken)
+        ]
+        asked = [Asked(self._masker.mask(source.part(a, b), hide_names=False), options) for source, a, b in places]
+        pieces = {source: written for source, (_, written) in cuts.items()}
+        faults = Counter[Protected]()
+        for (source, start, _), tried in zip(places, self._attempt(asked, stopped), strict=True):
+            faults[source] += tried.faults % UNREADABLE
+            if tried.sentence:
+                texts = tuple(
+                    fitted(tried.sentence.source, text, self._judge.lexicons[1]) for text in tried.sentence.alternatives
+                )
+                pieces[source].append((start, (tried.sentence._replace(alternatives=texts),)))
+        return {
+            source: (tried.sentence,)
+            if tried.sentence and tried.faults <= faults[source]
+            else put_back(source.text, sorted(pieces[source], key=lambda piece: piece[0]))[1]
+            for source, tried in lost.items()
+        }
 
-    def _attempt(
-        self, sentences: Sequence[Protected], options: Options, stopped: Stopped, *, hide_names: bool = True
-    ) -> list[Sentence | None]:
-        """What the search finds, a second one where a translation repeats itself; None for a sentence of which a symbol
-        was lost."""
+    def _attempt(self, asked: Sequence[Asked], stopped: Stopped) -> list[Tried]:
+        """The best hypothesis for each."""
         if stopped and stopped():
             raise CancelledError
-        if not sentences:
+        if not asked:
             return []
-        read = [self._masker.mask(source, hide_names=hide_names) for source in sentences]
-        sources = [(*ids, *self._close) for ids in self.source.encode_batch([masked.given for masked in read])]
-        found = self.engine.search(sources, options, stopped)
-        again = [n for n, ids in enumerate(sources) if repeats(ids, found[n][0].ids)]
-        if again and not options.no_repeat_ngram:
-            stricter = replace(options, no_repeat_ngram=NO_REPEAT)
-            better = self.engine.search([sources[n] for n in again], stricter, stopped)
-            for n, hypotheses in zip(again, better, strict=True):
-                found[n] = hypotheses
-        written = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
-        return [
-            sentence_of(masked, [(next(written), one) for one in hypotheses], options)
-            for masked, hypotheses in zip(read, found, strict=True)
-        ]
+        encoded = self.source.encode_batch([one.masked.given for one in asked])
+        sources = [(*ids, *self._close) for ids in encoded]
+        found = self._search(sources, [one.options for one in asked], stopped)
+        kept = [hypotheses[: one.options.n_best] for hypotheses, one in zip(found, asked, strict=True)]
+        written = iter(self.target.decode_batch([one.ids for hypotheses in kept for one in hypotheses]))
+        tried = []
+        for one, ids, hypotheses, all_ in zip(asked, sources, kept, found, strict=True):
+            texts = [(hypothesis, next(written)) for hypothesis in hypotheses]
+            candidates = list(self._judge.judged(one, ids, texts))
+            if any(candidates[0].account) or candidates[0].faults:
+                others = all_[len(hypotheses) :]
+                decoded = self.target.decode_batch([other.ids for other in others])
+                candidates += self._judge.judged(one, ids, list(zip(others, decoded, strict=True)))
+            tried.append(chosen(one, candidates))
+        return tried
+
+    def _search(self, sources: Sequence[Ids], options: Sequence[Options], stopped: Stopped) -> list[list[Hypothesis]]:
+        """All hypotheses of each beam; what is searched for with the same options is searched for together."""
+        groups: dict[Options, list[int]] = {}
+        for n, one in enumerate(options):
+            groups.setdefault(one, []).append(n)
+        found: dict[int, list[Hypothesis]] = {}
+        for one, numbers in groups.items():
+            wide = replace(one, n_best=most_found(one))
+            found |= zip(numbers, self.engine.search([sources[n] for n in numbers], wide, stopped), strict=True)
+        return [found[n] for n in range(len(sources))]
 
 
 @lru_cache
-def search_options(options: Options, config: ModelConfig, tokens: int) -> Options:
-    """The options as they are searched with: there is room for scoring, which adds the end token, and no row of the
-    embedding without a token is chosen."""
+def search_options(options: Options, config: ModelConfig, tokens: int, bytes_: frozenset[int]) -> Options:
+    """The options as they are searched with: there is room for scoring, which adds the end token, and neither a row of
+    the embedding without a token is chosen nor a single byte: what has no token is copied."""
     room = min(options.max_length, max(1, config.max_positions - 1))
     nameless = range(tokens, config.target_vocabulary)
-    return replace(options, max_length=room, suppressed=(*options.suppressed, *nameless))
+    return replace(options, max_length=room, suppressed=(*options.suppressed, *sorted(bytes_), *nameless))
 
 
 def cores() -> int:
     if sys.platform == "emscripten":
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def repeats(source: Ids, target: Ids) -> bool:
-    """Whether the target says something again and again that the source does not. A model that meets what it has hardly
-    learned (a single word, a line in capital letters, another language) may do so."""
-    found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
-    return bool(found and not there)

@@ -1,0 +1,243 @@
+"""What a translation has lost or invented is found, whatever form it has."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.text.account import Faults, compare, facts
+from vidrio.text.lexicon import ENGLISH, LEXICONS, NONE, SPANISH, lexicons
+from vidrio.text.protect import protected
+from vidrio.text.rendering import rendered
+
+
+def numbers(text: str, lexicon=ENGLISH) -> list[str]:
+    """Those that are surely some, and in brackets those that may be something else."""
+    found = [fact for fact in facts(protected(text), lexicon) if fact.kind == "number"]
+    return [fact.key if fact.sure else f"({fact.key})" for fact in found]
+
+
+def faults(source: str, translation: str) -> Faults:
+    return compare(facts(protected(source), ENGLISH), facts(protected(translation), SPANISH))
+
+
+def told(source: str, translation: str) -> list[str]:
+    """What was lost, and what was invented."""
+    lost, invented = faults(source, translation)
+    return [f"-{fact.key}" for fact in lost] + [f"+{fact.key}" for fact in invented]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("twenty-three thousand five hundred and six people", ["23506"]),
+        ("two million three hundred thousand; two, three", ["2300000", "2", "3"]),
+        ("nineteen eighty-four and two thousand one", ["1984", "2001"]),
+        ("one hundred and twenty-first", ["121"]),
+        ("$2.5 billion, 3bn, 5k and 5 km", ["2500000000", "3000000000", "5000", "5"]),
+        ("half a million, a million, millions", ["500000", "1000000", "(1000000)"][:2]),
+        ("the 12th and twelfth centuries, Henry VIII", ["12", "12", "8"]),
+        ("the 1980s and 1980", ["80", "1980"]),
+        ("one, a second, the first, twice", ["(1)", "(2)", "(1)", "(2)"]),
+        ("CIVIL CD and I, in May I, Charles I", ["(400)", "(1)"]),
+        ("hundreds of thousands", []),
+        ("H2O, mp3 and B2B", []),
+    ],
+)
+def test_english_numbers_in_every_form(text: str, wanted: list[str]) -> None:
+    assert numbers(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("veintitrés mil quinientas seis personas", ["23506"]),
+        ("dos millones trescientos mil; dos, tres", ["2300000", "2", "3"]),
+        ("mil novecientos ochenta y cuatro", ["1984"]),
+        ("2.500 millones, 2,5 billones, tres mil millones", ["2500000000", "2500000000000", "3000000000"]),
+        ("medio millón, un millón, millones de personas", ["500000", "1000000", "(1000000)"]),
+        ("el siglo XII, los siglos V y VI, Felipe II", ["12", "5", "6", "2"]),
+        ("el 12.º, el duodécimo, la 3ª", ["12", "12", "3"]),
+        ("los años 1980, los años ochenta", ["80", "80"]),
+        ("una, un segundo, la primera", ["(1)", "(1)", "(2)", "(1)"]),
+        ("un treinta por ciento", ["(1)", "30"]),
+        ("veinte segundos", ["20", "(2)"]),
+    ],
+)
+def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
+    assert numbers(text, SPANISH) == wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("The church was built in the 12th century.", "La iglesia se construyó en el siglo XII."),
+        ("Three billion dollars", "3.000 millones de dólares"),
+        ("The 1980s were two decades ago.", "Los años ochenta fueron hace dos décadas."),
+        ("World War II", "Segunda Guerra Mundial"),
+        ("It costs €1,234.50, or 20%.", "Cuesta 1.234,50 euros, o un veinte por ciento."),
+        ("On Monday, 5 May 2020, both came.", "El lunes 5 de mayo de 2020 vinieron los dos."),
+        ("Two thirds and a quarter", "Dos tercios y un cuarto"),
+        ("You mustn't go.", "No debes ir."),
+        ("You don't have to go.", "No hace falta que vayas."),
+        ("Hardly anyone came.", "No vino casi nadie."),
+        ("January, May, June and July.", "Enero, mayo, junio y julio."),
+        ('He said "no" (twice).', "Dijo «no» (dos veces)."),
+        ("Wait a second, may I?", "Espera un segundo, ¿puedo?"),
+        ("5 and 5", "5 y cinco"),
+        ("two dogs", "2 perros"),
+        ("5 km and 250 ml", "5km y 250 ml"),
+        ("R & D", "I y D"),
+    ],
+)
+def test_what_is_faithful(source: str, translation: str) -> None:
+    assert told(source, translation) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "wanted"),
+    [
+        ("The church was built in the 12th century.", "La iglesia se construyó en el siglo XIX.", ["-12", "+19"]),
+        ("x > 5 and y < 3", "x € 5 y y € 3", ["->", "-<", "+€", "+€"]),
+        ("See § 4.", "Vea 4 €.", ["-§", "+€"]),
+        ("I met Ana.", "Conocí a �.", ["+�"]),
+        ("January, February, March", "Enero, marzo", ["-month 2"]),
+        ("a billion euros", "un billón de euros", ["-1000000000", "+1000000000000"]),
+        ("You mustn't come.", "No tienes que venir.", ["-forbidden", "+needless"]),
+        ("You need not come.", "No debes venir.", ["-needless", "+forbidden"]),
+        ("I agree.", "No estoy de acuerdo.", ["+"]),
+        ("I never agreed.", "Estaba de acuerdo.", ["-"]),
+        ("He left (today).", "Se fue hoy.", ["-(", "-)"]),
+        ("bread, milk, rice, salt and tea", "pan, leche, arroz y té", ["-5 items"]),
+        ("nothing", "nada 7", ["+7"]),
+        ("two dogs", "perros", ["-2"]),
+        ("€2 and €3", "2 € y 3", ["-€"]),
+    ],
+)
+def test_what_is_not_faithful(source: str, translation: str, wanted: list[str]) -> None:
+    assert told(source, translation) == wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "lost"),
+    [
+        ("It costs €1,234.50.", "Cuesta 1.234,50 €.", []),
+        ("It costs €18.10.", "Cuesta 18h10.", ["€18.10"]),
+        ("It costs €18.10.", 'Cuesta "18.10.', ["€18.10"]),  # a price has a currency
+        ("It costs $5 or $6.", "Cuesta $5 o 6.", ["$6"]),
+        ("It costs ₩5.", "Cuesta 5 wones.", []),
+        ("It costs €18.10.", "Cuesta 18,01 €.", ["€18.10"]),
+        ("5 and 5", "5 y cinco", []),
+        ("1.9 million", "19 millones", ["1.9"]),
+        ("1.9 million", "1,9 millones", []),
+        ("19 million", "1,9 millones", ["19"]),
+        ("1,234,567.89 or 1,234 or 0.125", "1.234.567,89 o 1.234 o 0,125", []),
+        ("1,234.567", "1.234,567", []),
+        ("1,234.5", "1.2345", ["1,234.5"]),
+        ("€2,000", "2000 €", []),
+        ("$1,250.00", "$1.250,00", []),
+        ("$1,250.00", "$1.250.00", ["$1,250.00"]),
+        ("$1,250.00", "$1,2.50.00", ["$1,250.00"]),
+        ("$1.250.00", "$1.250.00", []),
+        ("$18.10", "$18.10.10", ["$18.10"]),
+        ("$1,200,000", "1.200 $.000", ["$1,200,000"]),
+        ("$18.10.", "$18.10.", []),
+        ("5 km and 250 ml", "5km y 250 ml", []),
+        ("5 km and 2.5 kg", "5 kms y 2,5 kb", ["5 km", "2.5 kg"]),
+        ("20 m² at 100 km/h", "20 m y 100 kmm", ["20 m²", "100 km/h"]),
+        ("5 km and 250 ml", "5 y 250 de leche", ["5 km", "250 ml"]),
+        ("5 km, 5 km", "5 km, 5", ["5 km"]),
+        ("30 °C, 20°", "30 grados, 20 °", []),
+        ("at 9:30", "a las 9.30", []),
+        ("at 9:30", "a las 9", ["9:30"]),
+        ("From 01.02.2023", "Del 01/02/2023", []),
+        ("From 01.02.2023", "Del 01,02.2023", ["01.02.2023"]),
+        ("version 1.2.3", "versión 1,2,3", ["1.2.3"]),
+        ("on 2023-02-01T10:30:00Z", "el 2023-02-01T10:30:00Z", []),
+        ("Hello %1$s, %d", "Hola % 1 $ s, %d", ["%1$s"]),
+        ("Hi {name}", "Hola {nombre}", ["{name}"]),
+        ("Write to a@b.com about 2.0.1", "Escribe a a@b.com sobre 2.0.1", []),
+        ("Go 👍👍", "Ve 👍", ["👍"]),
+        ("See https://a.org/b", "Vea https: //a.org/b", ["https://a.org/b"]),
+        ("nothing", "nada 7", ["7"]),
+        ("", "", []),
+    ],
+)
+def test_what_must_come_through_whole(source: str, translation: str, lost: list[str]) -> None:
+    assert bool(told(source, translation)) == bool(lost)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "wanted"),
+    [
+        ("It costs €18.10.", "Cuesta 18,10 €.", False),
+        ("9, 8 and 7 points", "9, 8 7 y 7 puntos", True),
+        ("5 and 5", "5 y 5", False),
+        ("5 and 15", "15 y 5", False),
+        ("Hi {name}", "Hola {name} {name}", True),
+        ("Save 35,000 a year", "Ahorre 35,000 400 al año", True),
+        ("World War 2", "2.ª Guerra Mundial, 1945", True),
+        ("May 5th, 1821", "5 de mayo de 1821", False),
+        ("3rd of 10", "3º de 10", False),
+        ("at 9:30", "a las 9.30", False),
+        ("$18.10", "$18.10.10", True),
+        ("two dogs", "2 perros", False),  # what the source does not have may be a word of it
+        ("Go 👍", "Ve 👍👍", True),
+        ("See #one", "Vea #one", False),
+        ("", "", False),
+    ],
+)
+def test_what_a_translation_has_too_much_of(source: str, translation: str, wanted: bool) -> None:
+    assert bool(told(source, translation)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("in the 12th century", "XII"),
+        ("in the twelfth century", "XII"),
+        ("the 3rd", "3.º"),
+        ("the twelfth", "12.º"),
+        ("Henry VIII", "VIII"),
+        ("2.5 trillion", "2,5 billones"),
+        ("three billion", "3000 millones"),
+        ("a million", "1 millón"),
+        ("twenty-three thousand", "23.000"),
+        ("1,234.5", "1.234,5"),
+        ("in March", "marzo"),
+    ],
+)
+def test_a_lost_fact_is_written_as_the_other_language_does(source: str, wanted: str) -> None:
+    [fact] = [fact for fact in facts(protected(source), ENGLISH) if fact.sure and fact.kind in ("number", "calendar")]
+    assert rendered(fact, source[fact.start : fact.end], ENGLISH, SPANISH) == wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("el siglo XXI", "21st"),
+        ("tres billones", "3 trillion"),
+        ("2.500 millones", "2.5 billion"),
+        ("1.234,5", "1,234.5"),
+        ("el 3.º", "3rd"),
+        ("marzo", "March"),
+        ("Felipe II", "II"),
+    ],
+)
+def test_and_in_english(source: str, wanted: str) -> None:
+    [fact] = [fact for fact in facts(protected(source), SPANISH) if fact.sure and fact.kind in ("number", "calendar")]
+    assert rendered(fact, source[fact.start : fact.end], SPANISH, ENGLISH) == wanted
+
+
+def test_other_languages_are_compared_by_signs_and_digits() -> None:
+    assert lexicons("en", "fr") == (NONE, NONE)
+    assert lexicons("es_MX", "EN") == (SPANISH, ENGLISH)
+    source, translation = "The 12th of twelve months: 5 > 3.", "Le 12e de douze mois : 5 € 3."
+    lost, invented = compare(facts(protected(source)), facts(protected(translation)))
+    assert ([fact.key for fact in lost], [fact.key for fact in invented]) == ([">"], ["€"])
+
+
+@given(st.text(max_size=60), st.sampled_from([*LEXICONS.values(), NONE]))
+def test_a_copy_has_no_faults_and_facts_lie_in_the_text(text: str, lexicon) -> None:
+    found = facts(protected(text), lexicon)
+    assert compare(found, found) == Faults()
+    assert all(0 <= fact.start <= fact.end <= len(text) for fact in found)
