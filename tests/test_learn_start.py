@@ -65,6 +65,8 @@ def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
     assert config.decoder_cell == "ssru"
     assert config.special.start == -1
     assert (second / "tokenizer.json").read_bytes() == (imported / "tokenizer.json").read_bytes()
+    card, (_, about) = (second / "README.md").read_text(encoding="utf-8"), read_config(imported)
+    assert f"imported from {about.provenance['imported']}; licence: {about.provenance['licence']}" in card
     first, *_, last = losses(second)
     assert last < 0.7 * first
 

@@ -44,7 +44,8 @@ from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metri
 from vidrio.translate.translator import Translator
 
 SWEEP = 100  # steps after which unused memory is returned to the system, which takes up to a fifth of a second
-IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
+# Of a training that another goes on from, or of an import.
+IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine", "imported", "licence")
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
 
@@ -261,6 +262,11 @@ def card(learned: Learned, about: About, warnings: Iterable[str]) -> str:
         f"- {p['steps']:,} steps, {p['passes']:g} passes over the data, {p['seconds']:,} seconds, "
         f"in {learned.plan.recipe.precision}",
         *(f"- Before that: `{before['command']}`" for before in p.get("before", []) if "command" in before),
+        *(
+            f"- Before that: imported from {before['imported']}; licence: {before.get('licence')}"
+            for before in p.get("before", [])
+            if "imported" in before
+        ),
         f"- Command: `{p['command']}`\n",
         f"## Scores\n\nOn {len(learned.task.test) or p['pairs']['dev']:,} held-out texts{searched}.\n",
         "| metric | score | counted as |\n|---|---|---|",
