@@ -2,7 +2,10 @@
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from safetensors.numpy import load
 
 from parity_models import SOURCE, TARGET
+from source import PACKAGE
 from tolerances import FLOAT64
 from traced import make_machine, make_trace, run
 from vidrio.cli import main
@@ -26,12 +30,13 @@ from vidrio.glass.walk import encode, stepper
 from vidrio.glass.whatif import compare, parse
 from vidrio.hypothesis import default_options
 from vidrio.interop.convert import import_model
-from vidrio.look.run import open_model
+from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 from vidrio.search import search
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
 from vidrio.serve.translating import Question
+from vidrio.site.writing import write_site
 
 CELL = "dec.0.ssru.cell"
 
@@ -252,3 +257,19 @@ def test_the_commands_speak_of_the_cell(
 ) -> None:
     assert main([arguments[0], "--model", str(imported), *arguments[1:]]) == 0
     assert says in capsys.readouterr().out
+
+
+def test_the_page_alone_reads_such_a_model(imported: Path, tmp_path: Path) -> None:
+    """With the modules that stand in for libraries in a browser."""
+    written = write_site(tmp_path / "site", (str(imported),), lambda what: None)
+    assert written.models[imported.name] > 0
+    program = "import sys, vidrio.look.run as r; print(r.look(r.open_model(sys.argv[1]), sys.argv[2]).translation)"
+    path = os.pathsep.join([str(PACKAGE / "site/browser"), str(PACKAGE.parent)])
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(imported), TEXT],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == (look(open_model(imported), TEXT).translation, "")

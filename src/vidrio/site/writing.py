@@ -23,6 +23,7 @@ from vidrio.site.browser import tokenizers
 from vidrio.site.classes import classes
 from vidrio.site.packing import pack
 from vidrio.text.sentences import OWN
+from vidrio.text.tokens.sentence_pieces import BEGINNING, SentencePieces
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
@@ -98,7 +99,8 @@ def _check(folder: Path) -> None:
     for path in (folder / "tokenizer.json", folder / "target-tokenizer.json"):
         try:
             if path.is_file() or path.name == "tokenizer.json":
-                tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
+                text = path.read_text("utf-8")
+                (SentencePieces.from_json if text.startswith(BEGINNING) else tokenizers.Tokenizer.from_str)(text)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(
                 f"{folder} cannot be read in a browser",
