@@ -1,11 +1,16 @@
 """Hostile requests against `vidrio serve`: no answer of 5xx but 503, and the memory comes back.
 
     python benchmarks/serve_hostile.py --requests 10000 --schemathesis ENVIRONMENT/bin/schemathesis
+    python benchmarks/serve_hostile.py --minutes 10
 
 Random bytes, broken UTF-8, deep and damaged JSON, forms and uploads that are none, archives that grow, pages of tags,
 huge, endless, slow and unfinished bodies, requests that are no HTTP, drawn from a seed, by sixteen clients at a time;
 good requests are asked between them, and must be answered. Schemathesis, if it is given, makes requests of its own from
 the server's description first.
+
+With --minutes, clients of one kind after the other misbehave (serve_attacks.py) for so many minutes all together. One
+beside them asks for a sentence at a time: its median stays within three times its quiet one. The server stays below
+400 MB and returns to 250 MB, or to what it had. With more than 2 GB it is killed.
 """
 
 import argparse
@@ -14,17 +19,25 @@ import json
 import random
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
+from statistics import median
 
-from served import Server, report, server
+from serve_attacks import ATTACKS
+from served import Server, quantile, report, server
 
 CLIENTS = 16
+WARM, QUIET = 50, 40  # requests
+SETTLING = 90  # seconds
 GOOD_EVERY = 50
 PATHS = (
     *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect"),
@@ -54,7 +67,11 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--schemathesis", metavar="COMMAND", help="where it is installed")
     parser.add_argument("--examples", type=int, default=300, help="of schemathesis, for each route")
+    parser.add_argument("--minutes", type=float, help="of clients that misbehave")
+    parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=ATTACKS)
     given = parser.parse_args()
+    if given.minutes:
+        sys.exit(beside(given.attacks, 60 * given.minutes / len(given.attacks)))
     with (
         tempfile.TemporaryDirectory() as folder,
         server("--no-page", "--model", "en-es", "--files", folder) as there,
@@ -79,6 +96,85 @@ def main() -> None:
     assert not faults, f"errors of the server: {faults}"
     assert by_schema, "schemathesis found an error of the server"
     assert after < 1.1 * before, "the memory did not come back"
+
+
+def beside(attacks: Sequence[str], seconds: float) -> int:
+    """How many of the attacks take more than they may; a line for each."""
+    failed = 0
+    with tempfile.TemporaryFile() as log, server(stderr=log, files=1024) as there, kept_small(there) as largest:
+        waits(there, WARM)
+        before = there.memory()
+        for name in attacks:
+            quiet = median(waits(there, QUIET))
+            largest[0] = 0
+            command = [
+                sys.executable,
+                str(Path(__file__).with_name("serve_attacks.py")),
+                name,
+                there.host,
+                str(there.port),
+            ]
+            with subprocess.Popen([*command, str(seconds)]) as attacker:
+                time.sleep(min(2, seconds / 4))
+                during = list[float]()
+                while attacker.poll() is None:
+                    during += waits(there, 1)
+            most, settled = largest[0], settles(there, max(250, 1.1 * before))
+            ratio, logged = median(during) / quiet, log.seek(0, 2)
+            fine = ratio <= 3 and most <= 400 and settled <= max(250, 1.1 * before) and logged < 100_000
+            failed += not fine
+            report(
+                attack=name,
+                fine=fine,
+                quiet_ms=1000 * quiet,
+                beside_ms=1000 * median(during),
+                ratio=ratio,
+                p99_ms=1000 * quantile(during, 0.99),
+                answers=len(during),
+                memory_mb=[round(before), round(most), round(settled)],
+                log_bytes=logged,
+            )
+    return failed
+
+
+def waits(there: Server, number: int) -> list[float]:
+    """How long a well-behaved client waits, which asks for one sentence after the other."""
+    client, waited = there.client(), []
+    for n in range(number):
+        began = time.perf_counter()
+        fields = {"q": f"The house is red, and the car is old. Number {n}.", "source": "en", "target": "es"}
+        assert client.ask("/translate", fields)[0] == 200, "a good request was not answered"
+        waited.append(time.perf_counter() - began)
+    return waited
+
+
+@contextmanager
+def kept_small(there: Server) -> Iterator[list[float]]:
+    """The most memory that the server has had; with too much it is killed, before the machine is."""
+    largest, over = [0.0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            with suppress(OSError, LookupError):
+                largest[0] = max(largest[0], there.memory())
+            if largest[0] > 2000:
+                there.process.kill()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield largest
+    finally:
+        over.set()
+        watching.join()
+
+
+def settles(there: Server, most: float) -> float:
+    """The memory when it has come down, or does not in a while."""
+    end = time.monotonic() + SETTLING
+    while there.memory() > most and time.monotonic() < end:
+        time.sleep(0.5)
+    return there.memory()
 
 
 def send(there: Server, numbers: Iterable[int]) -> Counter[str]:

@@ -4,6 +4,7 @@ import http.client
 import json
 import random
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from shared import memory
@@ -53,11 +54,16 @@ class Client:
 
 
 @contextmanager
-def server(*options: str) -> Iterator[Server]:
-    """`vidrio serve`, on a free port if none is told; it ends with the block."""
+def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = None) -> Iterator[Server]:
+    """`vidrio serve`, on a free port if none is told, with so many open files; it ends with the block."""
+
+    def limit() -> None:
+        if files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
     port = () if "--port" in options else ("--port", "0")
     command = [sys.executable, "-m", "vidrio", "serve", *port, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, preexec_fn=limit) as process:
         try:
             assert process.stdout
             address = re.search(r"http://\S+", process.stdout.readline())

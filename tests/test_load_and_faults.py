@@ -3,10 +3,15 @@
 import asyncio
 import socket
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+import uvicorn
+from fastapi import Response
 from starlette.types import Message
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
@@ -14,7 +19,8 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
-from vidrio.serve.app import create_app, listening  # noqa: E402
+from vidrio.serve import connections, guards  # noqa: E402
+from vidrio.serve.app import OnceAMinute, configured, create_app, listening  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
 
 
@@ -49,6 +55,151 @@ def test_a_body_that_comes_too_slowly_is_refused() -> None:
     app = create_app("lesson", Settings(page=False, body_seconds=0.1))
     asyncio.run(app({**scope, "headers": headers}, receive, send))
     assert sent[0]["status"] == 408
+
+
+# --- connections ------------------------------------------------------------------------------------------------------
+
+LARGE = 30 << 20  # bytes
+GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
+    """A server in this process, of at most eight connections, that does not wait long."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
+    settings = Settings(connections=8)
+    with listening("127.0.0.1", 0) as listener:
+        app = create_app("lesson", settings)
+        app.add_api_route("/large", lambda: Response(bytes(LARGE)))
+        there = uvicorn.Server(configured(app, settings, listener))
+        thread = threading.Thread(target=there.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield listener.getsockname()
+        there.should_exit = True
+        thread.join(30)
+
+
+def ended(client: socket.socket, seconds: float = 10) -> bool:
+    """Whether the server closes the connection; what it sends is thrown away."""
+    client.settimeout(seconds)
+    try:
+        while client.recv(65_536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /health HT", GET + GET[:20]])
+def test_half_a_head_and_silence_are_not_waited_for(short: tuple[str, int], sent: bytes) -> None:
+    with socket.create_connection(short) as client:
+        client.sendall(sent)
+        assert ended(client)
+
+
+def test_a_byte_a_time_does_not_keep_a_connection_open(short: tuple[str, int]) -> None:
+    with socket.create_connection(short) as client:
+        began = time.monotonic()
+        while time.monotonic() < began + 20 and not ended(client, 0.05):
+            with suppress(OSError):
+                client.sendall(b"G")
+        assert time.monotonic() < began + 15
+
+
+def test_there_is_room_for_a_request_however_many_send_none(short: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(socket.create_connection(short)).sendall(GET[:20])
+            with socket.create_connection(short, timeout=10) as client:
+                client.sendall(GET)
+                assert client.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("most", [64 << 20, 1 << 20])
+def test_an_answer_that_is_not_taken_is_given_up(
+    short: tuple[str, int], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """After a while, or at once if many wait to be taken."""
+    monkeypatch.setattr(connections, "SLOWEST", 10**9)
+    monkeypatch.setattr(connections, "MOST_UNSENT", most)
+    with socket.create_connection(short, timeout=10) as client:
+        client.sendall(GET.replace(b"/health", b"/large"))
+        assert client.recv(12) == b"HTTP/1.1 200"
+        time.sleep(3 if most > LARGE else 0.3)
+        taken = 0
+        with suppress(ConnectionError):
+            while part := client.recv(1 << 20):
+                taken += len(part)
+        assert taken < LARGE
+
+
+def test_one_of_several_requests_at_once_is_answered_and_the_connection_closed(short: tuple[str, int]) -> None:
+    body = b'{"q": "hello world", "source": "en", "target": "es"}'
+    head = (
+        b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    )
+    with socket.create_connection(short, timeout=10) as client:
+        client.sendall((head % len(body) + body) * 50)
+        found = b""
+        while part := client.recv(65_536):
+            found += part
+    assert found.count(b"HTTP/1.1 200") == 1
+    assert found.endswith(b'{"translatedText": "hola mundo"}')
+
+
+def test_few_open_files_are_enough_and_the_log_stays_short(tmp_path: Path) -> None:
+    options = ("--no-page", "--model", "lesson")
+    with ExitStack() as stack, (tmp_path / "log").open("wb") as log, server(*options, stderr=log, files=80) as there:
+        for _ in range(200):
+            stack.enter_context(socket.create_connection((there.host, there.port))).sendall(GET[:20])
+        for _ in range(5):
+            assert serve_hostile.ask(there, GET) == "200"
+    assert (tmp_path / "log").stat().st_size < 1000
+
+
+def test_the_same_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    report = OnceAMinute(lambda: now)
+    loop = asyncio.new_event_loop()
+    for second in range(120):
+        now = float(second)
+        for _ in range(50):
+            report(loop, {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many")})
+    loop.close()
+    assert len(caplog.records) == 2
+
+
+def test_bodies_that_arrive_are_bounded_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "LARGEST_BODIES", 5000)
+    app = create_app("lesson", Settings(page=False))
+    statuses = list[int]()
+
+    async def upload(number: int) -> None:
+        parts = iter([b"{", *[b" " * 1000] * 3])
+
+        async def receive() -> Message:
+            if (part := next(parts, None)) is None:
+                await asyncio.sleep(2 if number < 9 else 0)
+                return {"type": "http.request", "body": b"}", "more_body": False}
+            return {"type": "http.request", "body": part, "more_body": True}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        scope = {"type": "http", "path": "/translate", "method": "POST", "query_string": b""}
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        await app({**scope, "headers": headers}, receive, send)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*map(upload, range(10)))
+
+    asyncio.run(all_of_them())
+    assert statuses.count(408) == 9, "those that began first are given up"
+    assert statuses.count(400) == 1, "and there is room for the last one"
 
 
 def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() -> None:

@@ -263,6 +263,23 @@ def test_who_is_slow_or_leaves_holds_nobody_up(running: Server) -> None:
         client.close()
 
 
+def test_a_what_if_that_nobody_waits_for_ends() -> None:
+    """Else the page's next one would wait for minutes."""
+    with server(model="en-es", page=True) as ready:
+        where = urlsplit(ready.address)
+        long = {"text": "the old man, " * 30, "changes": [["without", "positions"], ["draw", "temperature=9"]]}
+        for number in range(3):
+            body = json.dumps({**long, "step": number, "beam": number + 1})
+            with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=0.5)) as client:
+                client.request("POST", "/api/run", body, {"Content-Type": "application/json"})
+                with pytest.raises(TimeoutError):
+                    client.getresponse()
+        short = json.dumps({"text": "Hello.", "changes": [["without", "positions"]]})
+        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)) as client:
+            client.request("POST", "/api/run", short, {"Content-Type": "application/json"})
+            assert json.loads(client.getresponse().read())["changed"]
+
+
 def test_what_has_been_begun_is_finished() -> None:
     with server(model="en-es") as ready, ThreadPoolExecutor(1) as clients:
         assert post(ready.address, "Good morning.")[0] == 200

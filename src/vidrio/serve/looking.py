@@ -25,7 +25,7 @@ from vidrio.serve.translating import Asked, Translating
 from vidrio.translate.translation import Sentence
 
 KEPT = 64 << 20  # bytes of runs; the longest sentence of a packaged model has as many
-LOADED = 2  # models in NumPy that are kept
+LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as many are computed from them
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 
@@ -56,6 +56,11 @@ def size_of(trace: Trace) -> int:
     return sum(array.nbytes for array in trace.values.values())
 
 
+def parameters_of(model: LoadedModel) -> int:
+    """The bytes of its parameters."""
+    return sum(array.nbytes for array in model.machine.parameters.values())
+
+
 def folders_of(default: str | None) -> dict[str, Path]:
     """The default model, known by its name if it has one, and the other models with a name."""
     available, first = models.available(), models.find(default)
@@ -71,7 +76,7 @@ class Looking:
         self.translating = translating = translating or Translating(folders_of(default))
         self.default, self.models = translating.default, translating.models
         self.stopped = cast(Stopped, None)
-        self._load = Memo(self._loaded, most=LOADED)
+        self._load = Memo(self._loaded, most=LOADED, size=parameters_of)
         self._search = Memo(self._searched, most=kept, size=lambda found: size_of(found.trace))
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
@@ -113,7 +118,7 @@ class Looking:
 
     def _searched(self, asked: Asked, stopped: Stopped) -> Look:
         glass, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked, stopped)
-        return look(glass, given, options=options, tree=Tree())
+        return look(glass, given, options=options, tree=Tree(), stopped=stopped)
 
     def _given(self, asked: Asked, stopped: Stopped) -> tuple[str, Options, Sentence | None]:
         """What the model reads of the text, and how it searches: one sentence, as the translator gave and searched it;
@@ -135,11 +140,11 @@ class Looking:
         between = time.perf_counter()
         if asked.changes:
             before = self._runs(replace(asked, changes=()), stopped).look
-            tried = with_changes(before, glass, asked.changes, tree=Tree())
+            tried = with_changes(before, glass, asked.changes, tree=Tree(), stopped=stopped)
         else:
             translator = self.translating.translator(asked.model)
             printed = Printed(sentence.best, sentence.options, translator.engine) if translator and sentence else None
-            tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed))
+            tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed, stopped=stopped))
         done = time.perf_counter()
         return Run(
             translation.text if translation else tried.after.translation,

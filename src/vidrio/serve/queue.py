@@ -103,7 +103,7 @@ class Queue:
 
     def __init__(self, *, threads: int, most: int) -> None:
         threads = threads or cores()
-        self.short, self.long = Lane(threads), Lane(threads)
+        self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # a core is left for short requests
         self.glass = Lane(1)  # a run takes 100 MB and more, and NumPy walks no faster in two threads
         self._most = most
         self.requests = 0
