@@ -1,15 +1,26 @@
 """Hostile documents: none takes more time or memory than its size allows, and each refusal says what is wrong."""
 
+import gc
+import os
+import re
+import resource
+import sys
+import time
+from collections import Counter
 from collections.abc import Callable
+from html import unescape
+from pathlib import Path
 
 import pytest
 
 from growth import takes_at_most
-from vidrio.documents.aligned import Aligned
-from vidrio.documents.formats import plan_text
+from hostile_documents import SUFFIXES, TEXTS, hostile
+from vidrio.documents.aligned import Aligned, Link
+from vidrio.documents.formats import plan_file, plan_text
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.markup import Plan
+from vidrio.documents.packed import unpacked
 from vidrio.documents.po import plan_po
 from vidrio.documents.subtitles import plan_subtitles
 from vidrio.errors import DataError
@@ -54,6 +65,8 @@ GROWING: list[tuple[Callable[..., Plan], Callable[[int], str], int]] = [
 def test_time_grows_in_proportion_to_the_size(
     planned: Callable[..., Plan], make: Callable[[int], str], size: int
 ) -> None:
+    """Less than 2.5 times per doubling; quadratic time would be 16 times for both."""
+
     def act(length: int) -> None:
         try:
             plan = planned(make(length), "es")
@@ -61,4 +74,117 @@ def test_time_grows_in_proportion_to_the_size(
             return
         reversed_words(plan)
 
-    assert takes_at_most(2.5, act, size, 2 * size)
+    gc.disable()  # what other tests have left behind would be looked through again and again
+    try:
+        assert takes_at_most(2.5**2, act, size // 2, 2 * size)
+    finally:
+        gc.enable()
+
+
+# --- hostile files ----------------------------------------------------------------------------------------------------
+
+FEW, MANY = 40, 10_000
+opened: list[object] | None = None  # the files that are opened, while that is watched
+
+
+def watch(event: str, given: tuple[object, ...]) -> None:
+    if (
+        opened is not None
+        and not str(given[0]).endswith((".py", ".pyc"))
+        and event in ("open", "os.mkdir", "os.rename", "os.remove", "socket.connect", "subprocess.Popen", "os.system")
+    ):
+        opened.append((event, given[0]))
+
+
+def backwards(text: str) -> Aligned:
+    """A translation whose words stand in the opposite order, each aligned with its own."""
+    places = [match.span() for match in re.finditer(r"\S+", text)]
+    told, links = text[: len(text) - len(text.lstrip())], []
+    for start, end in reversed(places):
+        told += " " * bool(links)
+        links.append(Link(len(told), len(told) + end - start, start))
+        told += text[start:end]
+    return Aligned(text, told + text[len(text.rstrip()) :], links)
+
+
+def parts_of(suffix: str, data: bytes) -> dict[str, str]:
+    """The texts of a file, by part."""
+    if suffix in TEXTS:
+        return {"": data.decode().removeprefix("\ufeff").replace("\r\n", "\n")}
+    return {name: part.decode("utf-8", "replace") for name, part in unpacked(data).items()}
+
+
+def letters(text: str) -> Counter[str]:
+    """The letters and digits, those in tags included: words without a space between them may come to stand together."""
+    return Counter(re.findall(r"\w", unescape(text)))
+
+
+def hold(suffix: str, data: bytes) -> float:
+    """The seconds that a document takes, all steps together; it is refused, or comes through whole."""
+    global opened
+    began, opened = time.process_time(), []
+    try:
+        plan = plan_file(f"a{suffix}", data, "")
+        same = plan.render([Aligned(text, text) for text in plan.texts])
+        told = plan.render(list(map(backwards, plan.texts)))
+    except DataError:
+        return time.process_time() - began
+    finally:
+        found, opened = opened, None
+    seconds = time.process_time() - began
+    assert not found
+    before, unchanged, after = (parts_of(suffix, file) for file in (data, same, told))
+    assert list(before) == list(unchanged) == list(after)
+    for name, text in before.items():
+        text = text.replace("\x00", "\ufffd") if suffix in (".html", ".md") else text
+        text = text.replace("\r", "\n") if suffix == ".md" else text
+        assert suffix == ".po" or plain(unchanged[name], suffix) == plain(text, suffix), name
+        assert not letters(text) - letters(after[name]), name
+    return seconds
+
+
+def plain(text: str, suffix: str) -> str:
+    """Without what may be written in another way."""
+    text = re.sub(r"[\s>]+", "", text) if suffix == ".md" else text  # of a quotation the further lines may lack theirs
+    return re.sub(r"[\"']", "", re.sub("<w:t(?: [^<>]*)?>", "<w:t>", text))
+
+
+def size_of(suffix: str, data: bytes) -> int:
+    """How many characters a parser must read."""
+    try:
+        return len(data) if suffix in TEXTS else len(data) + sum(map(len, unpacked(data).values()))
+    except DataError:
+        return len(data)
+
+
+def hold_all(suffix: str, numbers: range) -> str:
+    sys.addaudithook(watch)
+    hold(suffix, hostile(suffix, -1))  # imports what is needed
+    slowest = (0.0, 0)
+    for number in numbers:
+        data = hostile(suffix, number)
+        try:
+            seconds = hold(suffix, data)
+        except Exception as error:
+            raise AssertionError(f"hostile({suffix!r}, {number})") from error
+        slowest = max(slowest, (seconds, number))
+        assert seconds < 0.5 + 5e-5 * size_of(suffix, data), f"hostile({suffix!r}, {number}) takes {seconds} s"
+    return f"{suffix}: {len(numbers)} from {numbers.start}; slowest {slowest[0]:.2f} s, number {slowest[1]}"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_hostile_files_are_refused_or_come_through_whole(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hold_all(suffix, range(FEW))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_many_hostile_files_are_refused_or_come_through_whole(suffix: str) -> None:
+    """VIDRIO_HOSTILE=100000 tries another number of them, VIDRIO_HOSTILE_FROM=1040000 others."""
+    begin = int(os.environ.get("VIDRIO_HOSTILE_FROM", 1_000_000))
+    print(hold_all(suffix, range(begin, begin + int(os.environ.get("VIDRIO_HOSTILE", MANY)))))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20  # KiB

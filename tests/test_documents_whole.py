@@ -39,6 +39,8 @@ def _around_placeholders(text: str) -> list[str]:
         (plan_html, "A<b>B</b>C <i>d</i>", "A<b>B</b>C <i>D</i>"),
         (plan_html, '<a href="x>link</p> Good morning', '<a href="x>LINK</p> GOOD MORNING'),
         (plan_html, '<i translate="no"><img alt="The dog"></i> Hi', '<i translate="no"><img alt="The dog"></i> HI'),
+        (plan_html, "Go to http://localhost:<code>x</code>, now", "GO TO HTTP://LOCALHOST:<code>x</code>, NOW"),
+        (plan_markdown, "| a | b |\n|---|---|\n| the |\\| `a\\|b` |\n", "| A | B |\n|---|---|\n| THE |\\| `a\\|b` |\n"),
         (plan_markdown, "It is 2*3*4 now.\n", "IT IS 2*3*4 NOW.\n"),
         (plan_markdown, "Here $a_1*b*c$ is.\n", "HERE $a_1*b*c$ IS.\n"),
         (plan_markdown, "It costs $5 or $6.\n", "IT COSTS $5 OR $6.\n"),

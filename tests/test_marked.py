@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from justhtml import JustHTML
 from markdown_it import MarkdownIt
 
+from sample_documents import MARKDOWN
 from vidrio.documents.aligned import Aligned, Link, aligned_by
 from vidrio.documents.html import plan_html
 from vidrio.documents.inline import Element, Inline, Piece, carry, written
@@ -198,38 +199,6 @@ def test_an_element_whose_words_are_gone_takes_the_nearest() -> None:
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------
-
-MARKDOWN = """---
-title: The house
----
-# The *old* dog
-
-The house is red, with a [red door](http://x.y "The door") and `the code`,
-**very old** \\* &amp; ![alt text](img.png) <b>green</b> <http://auto.link>
-[the cat][r] and hard\x20\x20
-break.
-
-> The dog is old.
-> The cat is new.
-
-1. I bought a car
-   yesterday.
-- [ ] The dog
-
-| The dog | b |
-|---------|---|
-| a cat   | The *old* cat \\| x |
-
-```
-the code
-```
-
-<div>The house <b>is</b> red.</div>
-
-    indented code
-
-[r]: http://ref "The title"
-"""
 
 
 def structure(text: str) -> list[str]:

@@ -7,13 +7,14 @@ word's own if it stands in both. What stands between words belongs to what both 
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned
 from vidrio.text.words import worded, words
 
+PLACEHOLDER = re.compile(r"\{\w+\}")
 ID = re.compile(r"""\s(?:xml:)?id\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 
 Path = tuple[int, ...]  # the elements around something, from outside in
@@ -105,9 +106,10 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     there: dict[str, list[int]] = defaultdict(list)
-    for start, end in words(whole):
+    placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
+    for start, end in _words(whole, placeholders):
         there[whole[start:end].casefold()].append(start)
-    places = words(found.text)
+    places = list(_words(found.text, placeholders))
     often = Counter(found.text[start:end].casefold() for start, end in places)
     passed = Counter[str]()
     links = sorted(found.links)
@@ -118,7 +120,9 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         passed[word] += 1
         before = bisect_right(begins, start) - 1
         link = links[before] if before >= 0 and start < links[before].end else None
-        if link is not None and link.end > end:  # of a term that has several words
+        if (
+            link is not None and link.end > end and not (same and found.text[start:end] in placeholders)
+        ):  # of a term that has several words
             at = link.source
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
@@ -129,6 +133,22 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         else:
             at = link.source if link is not None and worded(word) else -1
         yield _Placed(start, end, at, piece_of[at] if 0 <= at < len(piece_of) else -1)
+
+
+def _words(text: str, placeholders: Set[str]) -> Iterator[tuple[int, int]]:
+    """The words of a text. A placeholder is one by itself, even within an address: http://localhost:<code>…</code>."""
+    places = (match.span() for match in PLACEHOLDER.finditer(text) if match[0] in placeholders)
+    begin, end = next(places, (len(text), len(text)))
+    after = 0
+    for first, last in words(text):
+        while begin < last:
+            if max(first, after) < begin:
+                yield max(first, after), begin
+            yield begin, end
+            after = end
+            begin, end = next(places, (len(text), len(text)))
+        if max(first, after) < last:
+            yield max(first, after), last
 
 
 def _parts(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

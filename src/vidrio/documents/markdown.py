@@ -27,7 +27,7 @@ KEPT = re.compile(rf"{FORMULA}|{BRACKETS}|\[\^[^\[\]\s]{{1,100}}\]|(?P<alert>\[!
 MATHS = re.compile(r"[\^_=]|\\[A-Za-z]")  # \[a link\] is no formula
 DIRECTIVE = re.compile(r" {0,3}:{3,}")  # :::note
 FORMULA_LINES = 50
-SPECIAL = "\\`*[]<_|~"
+SPECIAL = "\\`*[]<_~"
 MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline)), things=HTML.things, kept=HTML.kept)
 
 
@@ -53,7 +53,9 @@ def plan_markdown(source: str, target: str = "") -> Plan:
             parts += (source[at:first], plan_html(source[first:last]))
             at = last
         elif found.content:
-            places = list(_places(source, found.content, max(at, first), last))
+            places = list(
+                _places(source, found.content.replace("|", "\\|") if in_cell else found.content, max(at, first), last)
+            )
             after = source[places[0][1] + 1 : places[1][0]] if len(places) > 1 else ""
             parts += (source[at : places[0][0]], _inline(found, after, in_cell=in_cell))
             at = places[-1][1]
@@ -106,13 +108,10 @@ def _line(state: StateBlock, number: int) -> str:
 def _places(source: str, content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Where each line of a block stands in the source, what stands before it (> or spaces) left out."""
     for line in content.split("\n"):
-        for written in (line, line.replace("|", "\\|")):
-            at = source.find(written, start, end)
-            if at >= 0:
-                break
-        else:
+        at = source.find(line, start, end)
+        if at < 0:
             raise DataError("this Markdown cannot be parsed", found=line[:80], do="simplify this line")
-        start = at + len(written)
+        start = at + len(line)
         yield at, start
 
 
@@ -120,11 +119,13 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
     """The text of a block; `line_start` is what its further lines begin with."""
     tokens = list(_tokens(found))
     plain = "".join(token.raw for token in tokens if token.kind == "text" and token.raw == token.text)
-    special = str.maketrans({sign: f"\\{sign}" for sign in SPECIAL if sign not in plain or (in_cell and sign == "|")})
+    special = str.maketrans({sign: f"\\{sign}" for sign in SPECIAL if sign not in plain})
     inner = plan(tokens, replace(MARKDOWN, escape=lambda text: text.translate(special)))
 
     def render(answers: Sequence[Aligned]) -> str:
         text = inner.render(answers)
+        if in_cell:  # the parser has taken the backslash from every \|
+            return text.replace("|", "\\|")
         if BLOCK.match(text) and not BLOCK.match(found.content):
             text = f"\\{text}" if text[:1] in "#>+-" else text.replace(".", "\\.", 1)
         return text.replace("\n", f"\n{line_start}")

@@ -29,7 +29,7 @@ from vidrio.documents.markup import (
 from vidrio.errors import DataError
 
 MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
-LARGEST_TEXT, MOST_TAGS = 64 << 20, 1_000_000  # of the parts with text, all together
+LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # of the parts with text, all together
 
 STYLES = "word/styles.xml"
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
@@ -139,7 +139,7 @@ def _package(found: Sequence[Token], target: str) -> Plan:
         if token.kind != "text":
             inside = token.name.rpartition(":")[2] if token.kind == "start" else ""
             parts.append(token.raw)
-        elif inside == "language":
+        elif inside == "language" and target:
             parts.append(escape(target))
         else:
             parts.append(plan([token], Dialect()) if inside == "title" else token.raw)

@@ -8,7 +8,7 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.markup import Plan
 from vidrio.errors import DataError
 
-STATEMENT = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,2})\])?\s*)?"((?:[^"\\]|\\.)*)"')
+STATEMENT = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,2})\])?\s*)?"((?:[^"\\]++|\\.)*+)"')
 ESCAPES = {"\\": "\\", '"': '"', "n": "\n", "t": "\t", "r": "\r"}
 LANGUAGE = re.compile(r"(?<=\"Language:)[^\"\\]*")
 CHARSET = re.compile(r"(?<=charset=)[\w-]+")
@@ -69,7 +69,7 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
                 message, keyword = Message(), ""
             continue
         if not found and not is_comment:
-            raise DataError("this PO file cannot be read", found=f"line {at + 1}: {line[:80]}", do="correct this line")
+            raise _unreadable(at, line)
         begins = is_comment or (found and found[1] in ("msgctxt", "msgid"))
         if begins and keyword == "msgstr":
             yield message
@@ -79,6 +79,9 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
             continue
         if found[1]:
             keyword, form = found[1], int(found[2] or 0)
+            is_twice = keyword in message.texts or (keyword == "msgstr" and form in message.forms)
+            if is_twice or (found[2] and "msgid_plural" not in message.texts):
+                raise _unreadable(at, line)
             if keyword == "msgstr":
                 message.first = message.first or at
         text = _unescaped(found[3])
@@ -88,8 +91,12 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
         elif keyword:
             message.texts[keyword] = message.texts.get(keyword, "") + text
         else:
-            raise DataError("this PO file cannot be read", found=f"line {at + 1}: {line[:80]}", do="correct this line")
+            raise _unreadable(at, line)
     yield message
+
+
+def _unreadable(at: int, line: str) -> DataError:
+    return DataError("this PO file cannot be read", found=f"line {at + 1}: {line[:80]}", do="correct this line")
 
 
 def _read_comment(message: Message, at: int, comment: str) -> None:
