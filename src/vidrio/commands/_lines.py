@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vidrio.commands._output import part_of, refuse_same_file, writing
+from vidrio.commands._output import is_complete, part_of, refuse_same_file, writing
 from vidrio.commands._progress import bar
 from vidrio.errors import DataError, about_file
 
@@ -29,7 +29,7 @@ def translate_lines(work: "Work") -> None:
     target = None if request.target is None else Path(request.target)
     for output in (sys.stdout,) if target is None else (target, part_of(target)):
         refuse_same_file(output, [source or sys.stdin, *([request.glossary] if request.glossary else [])])
-    if request.resume and target and target.is_file() and not part_of(target).exists():
+    if request.resume and target and is_complete(target):
         click.echo(f"vidrio: {target} is complete", err=True)
         return
     with writing(target, resume=request.resume) as (output, done):

@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -38,11 +38,8 @@ def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, in
 def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
     """A part that takes the target's name when it is complete. One command at a time writes it, and no command discards
     the lines of another."""
-    from vidrio.data.lock import locked
-
     part = part_of(target)
-    os.stat(part.parent)  # an error if the folder does not exist: a lock would create it
-    with locked(part.with_suffix(LOCK), f"writing {target}", "wait until it has ended, or give another --output"):
+    with _locked(target):
         done = whole_lines(part)
         if done and not resume:
             raise DataError(
@@ -60,6 +57,22 @@ def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
             _tell_what_is_left(part)
             raise
         os.replace(part, real_place(target))
+
+
+def is_complete(target: Path) -> bool:
+    """Whether an output is there, and no part of it."""
+    if not target.is_file():
+        return False
+    with _locked(target):
+        return not part_of(target).exists()
+
+
+def _locked(target: Path) -> AbstractContextManager[None]:
+    from vidrio.data.lock import locked
+
+    lock = part_of(target).with_suffix(LOCK)
+    os.stat(lock.parent)  # an error if the folder does not exist: a lock would create it
+    return locked(lock, f"writing {target}", "wait until it has ended, or give another --output")
 
 
 def part_of(target: Path) -> Path:

@@ -19,6 +19,9 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
         held.acquire()
     except Timeout:
         raise RunError(f"another command is {work}", found=f"{lock} is locked", do=do) from None
+    except OSError as error:
+        error.filename = str(lock.parent)  # that is what cannot be written
+        raise
     try:
         yield
     finally:

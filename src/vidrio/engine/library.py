@@ -135,7 +135,7 @@ def _machine_code(name: str) -> Callable[[], Library] | None:
         return None
     try:
         library = Native(native_path(name))
-    except OSError:  # it was not built, or with another libc
+    except (OSError, AttributeError):  # not built, built with another libc, or from older sources
         return None
     return lambda: library
 

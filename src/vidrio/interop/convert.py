@@ -111,11 +111,11 @@ def fetched(name: str, to: Path) -> Path:
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
     """A folder that gets the name `to` when all went well, and one beside it that goes away. One command at a time."""
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
     to.parent.mkdir(parents=True, exist_ok=True)
     name, do = to.resolve().name, "wait until it has ended, or choose another folder"
     with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):
+        if to.exists() and (not to.is_dir() or any(to.iterdir())):
+            raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
         beside = to.parent / f".{name}.vidrio-part"
         shutil.rmtree(beside, ignore_errors=True)  # what a killed command has left
         beside.mkdir()

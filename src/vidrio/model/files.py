@@ -21,14 +21,17 @@ def write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # `.` has no name to change
     try:
-        with about_file(path), temporary.open("xb") as file:
+        with temporary.open("xb") as file:
             keep_access(path, temporary)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = str(path), None  # nobody knows the temporary file
+        with suppress(OSError):
+            temporary.unlink()
         raise
 
 
