@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from chromium import violations
 from serving import server as serving
+from small_models import write_model
 
 CAR = "I bought a new car yesterday."
 
@@ -177,6 +178,25 @@ def test_every_view_has_a_title(open_page: Open) -> None:
     expect(page).to_have_title(f"{CAR} · Vidrio")
     page.locator("#block-dec\\.1 h4 button").click()
     expect(page).to_have_title(f"Layer 1 · {CAR} · Vidrio")
+
+
+def test_a_recurrent_cell_shows_what_it_keeps(browser: Browser, tmp_path: Any) -> None:
+    write_model(tmp_path / "cell", decoder_cell="ssru")
+    with serving(model=tmp_path / "cell", page=True) as there:
+        page = browser.new_page()
+        page.goto(f"{there.address}#{urlencode({'text': 'bala core fula', 'open': 'dec.0'})}")
+        part = page.locator("[id='part-dec.0-ssru']")
+        expect(part.get_by_role("heading", name="What the cell keeps")).to_be_visible()
+        rows = part.locator(".strip .name")
+        expect(rows).to_have_count(page.locator(".tokens li").count())
+        expect(rows.first).to_contain_text("‹start› → ")
+        expect(part.locator(".index button").filter(has_text=re.compile("^(forget|candidate|cell)$"))).to_have_count(3)
+        expect(page.locator("#block-dec\\.1 canvas").first).to_be_attached()
+        page.locator(".unfold", has_text="What if").click()
+        page.get_by_role("button", name="No memory in the recurrent cell").click()
+        expect(page.locator(".chips")).to_contain_text("forget-gate")
+        assert not violations(page, "color-contrast")
+        page.close()
 
 
 def test_a_server_with_keys_asks_for_one(browser: Browser, tmp_path: Any) -> None:

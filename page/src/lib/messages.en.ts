@@ -93,8 +93,7 @@ export const en = {
   showFew: "Show fewer",
   gateTitle: "What the cell keeps",
   gateSays:
-    "Mean forget gate of each token: 1 keeps the whole state of the tokens before it, 0 replaces it with the new token.",
-  gateKept: "kept",
+    "The forget gate of each token; a column is one number of the state. Dark: the state of the tokens before is kept. Pale: the new token replaces it.",
   numbers: "Numbers",
   from: "from",
   paper: "paper",
@@ -165,6 +164,7 @@ export const en = {
     scaling: "No division by √dₖ",
     cross: "No cross-attention",
     ffn: "No feed-forward networks",
+    gate: "No memory in the recurrent cell",
     seed: "The worked example’s position error",
   } as Record<string, string>,
   tokensTitle: "From text to tokens",

@@ -95,8 +95,7 @@ export const es: Messages = {
   showFew: "Mostrar menos",
   gateTitle: "Lo que conserva la celda",
   gateSays:
-    "Media de la puerta de olvido en cada token: 1 conserva todo el estado de los tokens anteriores; 0 lo sustituye por el token nuevo.",
-  gateKept: "conservado",
+    "La puerta de olvido de cada token; una columna es un número del estado. Oscuro: se conserva el estado de los tokens anteriores. Claro: lo sustituye el token nuevo.",
   numbers: "Números",
   from: "a partir de",
   paper: "artículo",
@@ -167,6 +166,7 @@ export const es: Messages = {
     scaling: "Sin dividir entre √dₖ",
     cross: "Sin atención cruzada",
     ffn: "Sin redes feed-forward",
+    gate: "Celda recurrente sin memoria",
     seed: "El error de posiciones del ejemplo resuelto",
   },
   tokensTitle: "Del texto a los tokens",

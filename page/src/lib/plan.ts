@@ -22,7 +22,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   };
   const layers = (side: "enc" | "dec"): Block[] =>
     Array.from({ length: machine.layers[side] }, (_, n) => {
-      const ends = ["self", "cross", "ffn"].map((part) =>
+      const ends = ["self", "ssru", "cross", "ffn"].map((part) =>
         machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
       );
       // The decoder's sub-layers read different things, so each has its strip; of an encoder layer its end is enough.

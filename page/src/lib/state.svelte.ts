@@ -126,7 +126,7 @@ class Page {
   /** How the page writes a token. */
   label = (token: string): string => {
     const special = this.machine?.special;
-    if (token && token === special?.start) return `‹${this.t.start}›`;
+    if (token === "∅" || (token && token === special?.start)) return `‹${this.t.start}›`;
     if (token && token === special?.end) return `‹${this.t.end}›`;
     return tokenText(token) || "␣";
   };

@@ -1,6 +1,6 @@
 /**
- * What Python says, in Spanish: of quantities, of numbers on the way, of the search, of changes, of what it refuses. {} stands for what differs
- * from case to case, in the same order. Tests keep it whole (tests/test_page_words.py).
+ * Python's sentences in Spanish: quantities, the search's reasons, changes and errors. {} stands for what varies, in the same order.
+ * A test keeps it complete (tests/test_page_words.py).
  */
 const SPANISH: Record<string, string> = {
   "a learned row for each token of the vocabulary": "una fila aprendida por cada token del vocabulario",
@@ -78,6 +78,7 @@ const SPANISH: Record<string, string> = {
   "departs: Eq. 2 has max(0, x)": "se aparta: la ec. 2 tiene max(0, x)",
   "§3.5, the second kind": "§3.5, la segunda clase",
   "departs: not in the paper": "se aparta: no está en el artículo",
+  "§3.1, residual": "§3.1, residual",
   "what if: not in the paper": "¿y si…?: no está en el artículo",
   "departs: §3.5 interleaves them": "se aparta: §3.5 los intercala",
   "departs: §3.5 has D, and interleaves them": "se aparta: §3.5 tiene D, y los intercala",
@@ -89,22 +90,7 @@ const SPANISH: Record<string, string> = {
   "§3.1, layer norm": "§3.1, normalización de capa",
   "§3.1, layer norm's β": "§3.1, β de la normalización de capa",
   "§3.1, layer norm's γ": "§3.1, γ de la normalización de capa",
-  "§3.1, residual": "§3.1, residual",
-  "max x": "máx x",
-  "max x, at index {}": "máx x, en el índice {}",
-  "hidden by the mask: terms that are exp(−∞) = 0": "ocultos por la máscara: términos que son exp(−∞) = 0",
   "the sum of the {} terms": "la suma de los {} términos",
-  "normed = (x − mean) / √(var + ε)": "normed = (x − media) / √(var + ε)",
-  "gain γ": "ganancia γ",
-  "bias β": "sesgo β",
-  mean: "media",
-  var: "varianza",
-  "ε, inside the root": "ε, dentro de la raíz",
-  "√(var + ε)": "√(var + ε)",
-  "Σ (x − mean)²": "Σ (x − media)²",
-  "N, which divides it (not N − 1)": "N, que la divide (no N − 1)",
-  "its probability": "su probabilidad",
-  "its rank by probability, 1 being the likeliest": "su puesto por probabilidad; 1 es la más probable",
   "right after the forced prefix only the likeliest may end: rank {}":
     "justo tras el comienzo forzado solo puede acabar la más probable: puesto {}",
   "outside the beam of {}: rank {}, log p {}": "fuera del haz de {}: puesto {}, log p {}",
@@ -138,24 +124,16 @@ const SPANISH: Record<string, string> = {
   "softmax as the formula stands: exp(x) / Σ exp(x)": "softmax tal como está la fórmula: exp(x) / Σ exp(x)",
   "ε in layer norm stands beside the root, as the worked example computes it":
     "en la normalización de capa, ε está junto a la raíz, como lo calcula el ejemplo resuelto",
-  "ε in layer norm stands inside the root": "en la normalización de capa, ε está dentro de la raíz",
-  "softmax with the maximum taken off first": "softmax quitando antes el máximo",
-  "later words are hidden by −∞ before the softmax": "las palabras posteriores se ocultan con −∞ antes de la softmax",
   "no mask: while decoding, every row is computed afresh at each step and sees all words so far":
     "sin máscara: al decodificar, cada fila se calcula de nuevo en cada paso y ve todas las palabras hasta ahí",
   "scores of later words are set to 0, which hides nothing":
     "las puntuaciones de palabras posteriores se ponen a 0, lo que no oculta nada",
-  "weights of later words are set to 0 after the softmax":
-    "los pesos de palabras posteriores se ponen a 0 después de la softmax",
-  "weights of later words are set to 0 after the softmax, and each row divided by its sum":
-    "los pesos de palabras posteriores se ponen a 0 después de la softmax, y cada fila se divide entre su suma",
   "this head gives out zeros": "esta cabeza da ceros",
   "these heads give out zeros": "estas cabezas dan ceros",
   "sines and cosines in turn, §3.5": "senos y cosenos por turno, §3.5",
   "first all sines, then all cosines": "primero todos los senos, luego todos los cosenos",
   "first all sines, then all cosines, of Marian's longer waves":
     "primero todos los senos, luego todos los cosenos, de las ondas más largas de Marian",
-  "as the model learned them": "como el modelo las aprendió",
   "zeros are added to the embeddings": "a los embeddings se suman ceros",
   "the worked example's slip: the column's number stands where the pair's should":
     "el desliz del ejemplo resuelto: el número de la columna donde va el del par",
@@ -169,17 +147,10 @@ const SPANISH: Record<string, string> = {
   "this hypothesis is taken": "se toma esta hipótesis",
   "loss: the mean of −log p of a token, without smoothing": "pérdida: la media de −log p de un token, sin suavizado",
   "{} of held-out sentences": "{} de las frases apartadas",
-  "At the end the mean of the parameters of the {} best models (of steps {}) was tried: {} {} on the held-out sentences, the best one alone {}; so it is the model.":
-    "Al final se probó la media de los parámetros de los {} mejores modelos (de los pasos {}): {} {} en las frases apartadas, el mejor por sí solo {}; así que ella es el modelo.",
-  "At the end the mean of the parameters of the {} best models (of steps {}) was tried: {} {} on the held-out sentences, the best one alone {}; so the model is the best one alone.":
-    "Al final se probó la media de los parámetros de los {} mejores modelos (de los pasos {}): {} {} en las frases apartadas, el mejor por sí solo {}; así que el modelo es el mejor por sí solo.",
   "learning rate": "tasa de aprendizaje",
   "tokens a second, source and target": "tokens por segundo, original y traducción",
   training: "entrenamiento",
   "held out": "apartadas",
-  "The validations as numbers": "Las validaciones en números",
-  "The validations as numbers ({} of {} are shown)": "Las validaciones en números (se muestran {} de {})",
-  "What it said of the same sentences on the way": "Lo que decía de las mismas frases por el camino",
   step: "paso",
   minute: "minuto",
   "best so far": "la mejor hasta ahora",
@@ -203,7 +174,6 @@ const SPANISH: Record<string, string> = {
   "what is missing is =VALUE": "falta =VALOR",
   "write it like {}": "escríbelo como {}",
   "write it like {} or {}": "escríbelo como {} o {}",
-  "the row already says which step": "la fila ya dice qué paso es",
   "{} cannot be changed": "{} no se puede cambiar",
   "it follows from the text and the search": "sale del texto y de la búsqueda",
   "--{}: this model does not translate": "--{}: este modelo no traduce",
@@ -213,11 +183,6 @@ const SPANISH: Record<string, string> = {
   "these search options cannot be used": "estas opciones de búsqueda no se pueden usar",
   "{} {} is not from {} to {}": "{} {} no está entre {} y {}",
   "change the ones named": "cambia las que se nombran",
-  "no token is left to choose from": "no queda ningún token que elegir",
-  "at step {} all {} tokens are forbidden, or the model computes NaN":
-    "en el paso {} los {} tokens están prohibidos, o el modelo calcula NaN",
-  "allow more: fewer suppressed tokens, a larger or no no_repeat_ngram":
-    "permite más: menos tokens prohibidos, un no_repeat_ngram mayor o ninguno",
   "{} is not an address": "{} no es una dirección",
   "`vidrio look TEXT` lists what there is": "`vidrio look TEXTO` dice lo que hay",
   "{} is not one quantity but {}": "{} no es una magnitud, sino {}",
@@ -225,7 +190,6 @@ const SPANISH: Record<string, string> = {
   "{} needs {}, one for each of its axes {}": "{} necesita {}, uno por cada uno de sus ejes {}",
   "{} indices": "{} índices",
   "1 index": "1 índice",
-  "a run without decoding steps": "una ejecución sin pasos de decodificación",
   "{}; its shape is {}": "{}; su forma es {}",
   "write {}, for example": "escribe {}, por ejemplo",
   "{}: {} stands at more than one place": "{}: {} está en más de un lugar",
@@ -250,14 +214,6 @@ const SPANISH: Record<string, string> = {
   "this model tells classes: there is no answer to force token by token":
     "este modelo da clases, no traducciones: no hay respuesta que forzar token a token",
   "{} is no parameter": "{} no es un parámetro",
-  "open one: the numbers a quantity is made from lead to them":
-    "abre uno: los números de los que se hace una magnitud llevan a ellos",
-  "this model's folder keeps no snapshots of its training":
-    "la carpeta de este modelo no guarda instantáneas de su entrenamiento",
-  "this model has no history": "este modelo no tiene historia",
-  "no snapshots in {}": "no hay instantáneas en {}",
-  "{} lies in no folder": "{} no está en ninguna carpeta",
-  "write one: {}": "escribe una: {}",
   "this request cannot be read": "esta petición no se puede leer",
   "a parameter: {}": "un parámetro: {}",
   "a number on the way: {}": "un número en el camino: {}",

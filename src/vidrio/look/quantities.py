@@ -32,6 +32,7 @@ from vidrio.search import largest
 
 LIMIT = 12  # rows or columns drawn before the rest is left out
 LONGEST_TOKEN = 16  # columns on the screen
+LONGEST_NAME = 2 * LONGEST_TOKEN + 3  # of a row: two tokens and the arrow
 TOP = 10  # words shown of a vocabulary
 TOKENS = 48  # rows or columns drawn that stand for tokens, which are worth more room
 DRAWN_AT_MOST = 40  # matrices of a layer; beyond that, only the first head's
@@ -57,8 +58,8 @@ def _one_number(trace: Trace, address: Address, again: CommandLine, precision: i
     drawn = str(int(value)) if stage.kind in ("input", "choice") else number(value, precision)
     whole = "" if stage.kind in ("input", "choice") or float(drawn) == value else f"   in full {value!r}"
     yield f"{address} = {drawn}{whole}"
-    for what, place, axis in zip(("row", "column"), places, trace.stage(address.name).axes, strict=False):
-        tokens = trace.axis_tokens(address.name, axis)
+    for axis, (what, place) in enumerate(zip(("row", "column"), places, strict=False)):
+        tokens = names(trace, address.name, axis)
         yield f"  {what if len(places) > 1 else 'place'} {place}" + (f": {visible(tokens[place])}" if tokens else "")
     yield from _about(stage)
     if stage.kind != "parameter":
@@ -85,6 +86,16 @@ def _about(stage: Stage) -> Iterator[str]:
         yield note(f"from {', '.join(stage.inputs)}", indent=2, hang=4)
 
 
+def names(trace: Trace, name: str, axis: int) -> Sequence[str]:
+    """What rows (axis 0) or columns stand for. A row of the decoder leads from the token read to the token written."""
+    axes = trace.stage(name).axes
+    tokens = trace.axis_tokens(name, axes[axis])
+    reads = axis > 0 or len(axes) < 2 or axes[axis] != "T" or name.startswith("tgt.") or name == "dec.in"
+    if reads or len(trace.chosen_tokens) < len(tokens):
+        return tokens
+    return [f"{cut(read, LONGEST_TOKEN)} → {said}" for read, said in zip(tokens, trace.chosen_tokens, strict=False)]
+
+
 def heading(trace: Trace, address: Address) -> str:
     """`enc.0.self.scores.h0   S × S = 2 × 2`."""
     axes = " × ".join(trace.stage(address.name).axes)
@@ -94,9 +105,9 @@ def heading(trace: Trace, address: Address) -> str:
 def _drawn(trace: Trace, address: Address, tokens: int, precision: int) -> Iterator[str]:
     """A quantity with the tokens of its rows and columns, at most so many; of a vocabulary the largest numbers only."""
     stage, array = trace.stage(address.name), trace.array(address.name)
-    names = [trace.axis_tokens(address.name, axis) or None for axis in stage.axes]
-    limits = [tokens if name else LIMIT for name in names] or [LIMIT]
-    rows, columns = names[0] if len(names) > 1 else None, names[-1] if names else None
+    named = [names(trace, address.name, axis) or None for axis in range(len(stage.axes))]
+    limits = [tokens if name else LIMIT for name in named] or [LIMIT]
+    rows, columns = named[0] if len(named) > 1 else None, named[-1] if named else None
     numbers = Numbers(array, rows, columns, (limits[0], limits[-1]), stage.operation == "softmax")
     if stage.axes[-1:] == "V" and stage.kind != "parameter" and array.shape[-1] > limits[-1]:
         yield from likeliest_words(numbers, precision)
@@ -190,7 +201,7 @@ def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list
         return [""] * len(rows)
     places = ["…" if r is None else str(r) for r in rows]
     digits = max(map(len, places))
-    named = ["" if r is None or not tokens else f" {cut(tokens[r], LONGEST_TOKEN)}" for r in rows]
+    named = ["" if r is None or not tokens else f" {cut(tokens[r], LONGEST_NAME)}" for r in rows]
     return [right(place, digits) + token for place, token in zip(places, named, strict=True)]
 
 
@@ -230,7 +241,7 @@ def likeliest_words(numbers: Numbers, precision: int = PRECISION) -> Iterator[st
     words = numbers.columns or ()
     for r, row in enumerate(np.atleast_2d(numbers.array)):
         order = largest(row, TOP)
-        head = f"{r} {cut(numbers.rows[r], LONGEST_TOKEN)}  " if numbers.array.ndim == 2 and numbers.rows else ""
+        head = f"{r} {cut(numbers.rows[r], LONGEST_NAME)}  " if numbers.array.ndim == 2 and numbers.rows else ""
         parts = [f"{cut(words[i], LONGEST_TOKEN)} {number(float(row[i]), precision)}" for i in order]
         others = np.delete(row, order)
         rest = f"all {len(others):,} others: sum {number(others.sum(), precision)}"
