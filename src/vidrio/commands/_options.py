@@ -1,4 +1,4 @@
-"""Options that several verbs share, spelled and explained once."""
+"""Options that several commands share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Decorator = Callable[[Any], Any]
 
 
 def together(*options: Decorator) -> Callable[[F], F]:
-    """Some options as one decorator; in help pages they stand in this order."""
+    """Several options as one decorator, in the order in which help lists them."""
 
     def decorated(command: F) -> F:
         for option in reversed(options):
@@ -29,7 +29,7 @@ def together(*options: Decorator) -> Callable[[F], F]:
 
 
 def names_of(*options: Decorator) -> list[str]:
-    """The parameters that options give to a command, in their order."""
+    """The names of the parameters that options add to a command."""
     command = together(*reversed(options))(click.Command("nothing"))
     return [parameter.name for parameter in command.params if parameter.name]
 
@@ -44,13 +44,13 @@ model_option = click.option(
     "--model",
     "model_name",
     metavar="MODEL",
-    help="A model folder, or a packaged model's name. [default: en-es]",
+    help="Model folder, or name of a packaged or imported model. [default: en-es]",
 )
 precision_option = click.option(
-    "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals to print."
+    "--precision", metavar="N", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals to print."
 )
 dtype_option = click.option(
-    "--dtype", type=DTYPES, help="Number type to compute in; int8 is the engine's. [as in translation]"
+    "--dtype", type=DTYPES, help="Number type of the computation; int8 is the engine's. [as in translation]"
 )
 mirror_option = click.option(
     *("--mirror", "mirror"),
@@ -61,24 +61,42 @@ mirror_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-# Beam, length penalty and sampling; `as_options` makes them the search's.
+# Beam, length penalty and sampling; `as_options` turns them into the search's options.
 search_options = together(
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy search."),
-    click.option("--length-penalty", type=float, help="A in: score = log p / length^A. [the model's]"),
-    click.option("--min-length", type=click.IntRange(0), help="Fewest tokens to write."),
-    click.option("--max-length", type=click.IntRange(1), help="Most tokens to write. [the model's]"),
-    click.option("--no-repeat", "no_repeat_ngram", type=click.IntRange(0), help="Never repeat N tokens in a row."),
-    click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Sample; below 1 is more cautious."),
-    click.option("--top-k", type=click.IntRange(0), help="Sample from the k likeliest tokens."),
-    click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Sample from the likeliest with sum p."),
-    click.option("--seed", type=click.IntRange(0), help="Sample; the same seed gives the same tokens."),
+    click.option(
+        "--length-penalty", metavar="X", type=float, help="Exponent A in score = log p / length^A. [the model's]"
+    ),
+    click.option("--min-length", metavar="N", type=click.IntRange(0), help="Minimum number of tokens."),
+    click.option("--max-length", metavar="N", type=click.IntRange(1), help="Maximum number of tokens. [the model's]"),
+    click.option(
+        "--no-repeat",
+        "no_repeat_ngram",
+        metavar="N",
+        type=click.IntRange(0),
+        help="Never repeat a sequence of N tokens.",
+    ),
+    click.option(
+        "--temperature",
+        metavar="X",
+        type=click.FloatRange(0, min_open=True),
+        help="Sample at this temperature; below 1 favours likely tokens.",
+    ),
+    click.option("--top-k", metavar="N", type=click.IntRange(0), help="Sample from the k likeliest tokens."),
+    click.option(
+        "--top-p",
+        metavar="X",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Sample from the likeliest tokens, whose probabilities sum to p.",
+    ),
+    click.option("--seed", metavar="N", type=click.IntRange(0), help="Sample with this random seed."),
 )
 SAMPLING = ("temperature", "top_k", "top_p", "seed")
 SEARCH = ("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram", *SAMPLING)
 
 
 def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
-    """The model's own way to search, with what was given on the command line."""
+    """The model's defaults, overridden by the command line."""
     from dataclasses import replace
 
     from vidrio.hypothesis import Sampling, default_options
@@ -97,7 +115,7 @@ def print_json(data: Any) -> None:
     click.echo(json_text(data, indent=1))
 
 
-# --- what is typed as one word and means more -------------------------------------------------------------------------
+# --- values with a syntax of their own -------------------------------------------------------------------------
 
 
 def duration(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -125,13 +143,21 @@ def two_names(context: click.Context, parameter: click.Parameter, value: str | N
 # --- which pairs to leave out -----------------------------------------------------------------------------------------
 
 LIMITS = (
-    click.option("--longest", type=click.IntRange(0), default=1000, show_default=True, help="In characters; 0: any."),
+    click.option(
+        "--longest",
+        metavar="N",
+        type=click.IntRange(0),
+        default=1000,
+        show_default=True,
+        help="Maximum characters of a side; 0: any.",
+    ),
     click.option(
         "--ratio",
+        metavar="X",
         type=click.FloatRange(0),
         default=3.0,
         show_default=True,
-        help="Of the two lengths; 0: any.",
+        help="Maximum ratio of the two lengths; 0: any.",
     ),
     click.option("--keep-duplicates", is_flag=True, help="Keep repeated pairs."),
     click.option(

@@ -1,4 +1,4 @@
-"""`vidrio data clean`: sentence pairs, before a model learns from them."""
+"""`vidrio data clean`: cleans sentence pairs before training."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,28 +17,32 @@ if TYPE_CHECKING:
 
 @click.group()
 def data() -> None:
-    """Look at sentence pairs and clean them.
+    """Inspect and clean sentence pairs.
 
-    Pairs are read from tables (.tsv, .csv, or others with tabs), or from two files with aligned lines, all of
-    them also as .gz and .xz.
+    Pairs are read from tables (.tsv, .csv and other files with tabs) or from two files with aligned lines. All of them
+    may be compressed (.gz, .xz).
     """
 
 
 @data.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option("--to", type=FILE, help="A .tsv file to write. [only look]")
-@click.option("--held-out", type=click.IntRange(0), default=0, help="Hold out this many pairs, a tenth at most.")
-@click.option("--held-out-to", type=FILE, help="Where to write the held-out pairs.")
-@click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1.")
-@click.option("--languages", callback=two_names, metavar="en,es", help="The languages, as a header may name them.")
-@click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences.")
+@click.option("--to", type=FILE, help="Output file (.tsv). [report only]")
+@click.option(
+    "--held-out", metavar="N", type=click.IntRange(0), default=0, help="Hold out this many pairs, at most a tenth."
+)
+@click.option("--held-out-to", type=FILE, help="Output file for the held-out pairs.")
+@click.option(
+    "--columns", callback=two_names, metavar="A,B", help="Source and target columns: names, or numbers from 1."
+)
+@click.option("--languages", callback=two_names, metavar="en,es", help="Language codes that a header may use.")
+@click.option("--apart", multiple=True, metavar="FILE", help="Test set whose sentences are left out; repeatable.")
 @together(*LIMITS)
 @json_option
 def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_json: bool, **given: Any) -> None:
-    """Count the pairs worth learning from, show what is left out and why, and write the rest with --to.
+    """Count the usable pairs, show which are left out and why, and write the usable ones with --to.
 
-    Each line written has a source, a tab and a target. Held-out pairs share no source and no target with the others.
-    Of what is left out one sample is shown, five with --json.
+    An output line is source<TAB>target. Held-out pairs share no source and no target with the others. The report shows
+    one sample of what each rule leaves out, with --json five.
     """
     from dataclasses import asdict
 
@@ -78,7 +82,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
 
 
 def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
-    """To work in: beside the file that will be written, so that the result can be moved there."""
+    """A temporary folder beside the output, so that results can be renamed into place."""
     from tempfile import TemporaryDirectory
 
     from vidrio.errors import DataError
@@ -92,7 +96,7 @@ def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
 
 
 def _move(source: Path, to: Path) -> None:
-    """Put a finished file in its place; a device or a pipe gets what is in it."""
+    """Move a finished file into place, or copy it into a device or a pipe."""
     import shutil
 
     from vidrio.model.files import is_plain_file, keep_access, real_place
@@ -106,7 +110,7 @@ def _move(source: Path, to: Path) -> None:
 
 
 def _report(layouts: dict[str, str], tally: "Tally", written: dict[str, int]) -> Iterator[str]:
-    """What was read, left out and written, in lines of at most 80 columns."""
+    """The report, in lines of at most 80 columns."""
     from vidrio.data.clean import REASONS
     from vidrio.look.writing import cut, visible, wrap
 

@@ -1,4 +1,4 @@
-"""`vidrio evaluate MODEL --src F --ref F`: how good the translations of a test set are, how sure that is, how fast."""
+"""`vidrio evaluate MODEL --src F --ref F`: scores with confidence intervals, and speed, on a test set."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -16,13 +16,13 @@ TOKENIZERS = click.Choice(["13a", "none", "intl", "char", "zh"])
 
 @click.command()
 @click.argument("model_name", metavar="[MODEL]", required=False)
-@click.option("--src", "source", type=THERE, required=True, help="The sentences to translate, one per line.")
+@click.option("--src", "source", type=THERE, required=True, help="Source sentences, one per line.")
 @click.option(
-    "--ref", "references", type=THERE, required=True, multiple=True, help="The right translations; repeatable."
+    "--ref", "references", type=THERE, required=True, multiple=True, help="Reference translations; repeatable."
 )
 @click.option("--against", metavar="MODEL|FILE", help="Compare with another model or a file of translations.")
 @click.option("-o", "--output", type=FILE, help="Save the translations to this file.")
-@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="BLEU's tokenizer.")
+@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="Tokenizer of BLEU.")
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @json_option
 @search_options
@@ -31,7 +31,7 @@ def evaluate(
 ) -> None:
     """Translate a test set and score the translations.
 
-    MODEL is a folder or the name of a packaged model. The scores are sacreBLEU's, with signatures to quote and
+    MODEL is a folder or a name. The scores are sacreBLEU's, with signatures to quote and
     95 % confidence intervals by bootstrap. With --against, the significance of the difference is tested too.
     """
     from vidrio.commands._lines import read_aligned
@@ -83,7 +83,7 @@ def _table(outcome: "Evaluation", against: str | None) -> list[str]:
         "",
         f"  {outcome.bits_per_character:.3f} bits per character of the reference{left_out}",
         f"  {speed}: {run.tokens:,} tokens in {run.seconds:.1f} s",
-        f"  {run.cut:,} sentences did not come to an end",
+        f"  {run.cut:,} sentences reached the length limit",
         "",
         "± is the half width of the interval that holds 95 % of 1,000 bootstrap draws.",
         "BLEU and chrF: higher is better. TER and bits: lower.",

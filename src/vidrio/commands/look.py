@@ -20,9 +20,9 @@ from vidrio.model.files import write_output
 @json_option
 @click.option("--html", metavar="FILE", type=FILE, help="Write an interactive page.")
 def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, html: Path | None, **given: Any) -> None:
-    """Look inside: how TEXT becomes its translation, every step with its numbers.
+    """Show how TEXT becomes its translation, every step with its numbers.
 
-    Without further options, show the whole machine, one line per step, and the translation token by token.
+    Without further options, print one line per step, and the translation token by token.
 
     \b
     vidrio look "Hello world" --at enc.0

@@ -1,4 +1,4 @@
-"""Which run TEXT and the options of look, why and check ask for: taken from the command line once, and run once."""
+"""The run that look, why and check ask for: parsed from the command line once, and executed once."""
 
 import os
 import tomllib
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from vidrio.look.writing import CommandLine
     from vidrio.search import Tree
 
-# NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
-# first, and takes three times the processor's time for it.
+# NumPy reads this when it is first imported. The products of one sentence are small: a second thread would only wait
+# for the first, at three times the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
 
-# `glass/whatif` says which values are valid; help pages must not import it. In this order changes are made.
+# `glass/whatif` defines the valid values; help must not import it. Changes are made in this order.
 _WHATIF = {
     "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
@@ -41,25 +41,25 @@ _WHATIF = {
     "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
     "divisor": ("X", "Divide scores by X instead of √K."),
     "norm-epsilon": ("X", "ε of layer norm."),
-    "layer-norm": ("KIND", "beside: add ε to the root, as in the worked example."),
+    "layer-norm": ("KIND", "beside: add ε outside the root, as in the worked example."),
     "heads-off": ("HEAD,…", "Make these heads output zeros: enc.1.self.h0."),
     "set": (
         "ADDRESS=X",
-        "Replace a parameter or intermediate number; [2,*] is a row, no index the whole. X: 1 or [[1,0],[0,1]].",
+        "Replace a parameter or an intermediate value; [2,*] is a row, no index the whole. X: 1 or [[1,0],[0,1]].",
     ),
-    "scale": ("ADDRESS=X", "Multiply it by X."),
+    "scale": ("ADDRESS=X", "Multiply a value by X."),
 }
 _REPEATED = ("without", "heads-off", "set", "scale")
-# Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.
+# Target, search, reading and what-ifs; `RunRequest.take` reads them, and --model and --dtype.
 run_options = together(
-    click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one."),
+    click.option("--target", metavar="TEXT", help="Force this translation instead of searching."),
     search_options,
-    click.option("--as-typed", "typed", is_flag=True, help="Give the model TEXT itself, unprepared."),
+    click.option("--as-typed", "typed", is_flag=True, help="Read TEXT as typed, without the translator's preparation."),
     *(
         click.option(f"--{name}", metavar=metavar, help=text, multiple=name in _REPEATED)
         for name, (metavar, text) in _WHATIF.items()
     ),
-    click.option("--values", metavar="FILE", help="TOML file of your own numbers; each line ADDRESS = X is a --set."),
+    click.option("--values", metavar="FILE", help="TOML file of values; each line ADDRESS = X is a --set."),
 )
 
 
@@ -78,7 +78,7 @@ class RunRequest:
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
-        """What a command was given, which loses the options of this request."""
+        """Take the options of a run out of those that a command was given."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif = values_of(given["values"])
         for option in _WHATIF:
@@ -89,7 +89,7 @@ class RunRequest:
         return RunRequest(text, **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
 
     def open(self) -> "LoadedModel":
-        """The model, ready to be looked into; stderr says which it is."""
+        """Open the model for inspection, and print its name on stderr."""
         import numpy as np
 
         from vidrio.look.run import open_model
@@ -103,7 +103,7 @@ class RunRequest:
         return as_options(model.config, self.search)
 
     def read(self, model: "LoadedModel") -> "Reading":
-        """The text as translating gives it to the model, and what that printed; stderr tells where it is another."""
+        """The text as the translator gives it to the model, and its translation. Differences are noted on stderr."""
         from vidrio.look.translated import Reading, read_as_translated
         from vidrio.look.writing import visible
 
@@ -115,7 +115,7 @@ class RunRequest:
         return reading
 
     def run(self, model: "LoadedModel", tree: "Tree | None" = None) -> "BeforeAfter":
-        """The run, and the run with what was changed."""
+        """The run before and after the what-ifs."""
         from vidrio.look.changed import BeforeAfter, look_changed
         from vidrio.look.run import target_ids
         from vidrio.look.translated import copied
@@ -129,7 +129,7 @@ class RunRequest:
         )
 
     def command_line(self) -> "CommandLine":
-        """What must be told again to see the same run from another side."""
+        """The options that repeat this run, for the commands that the output suggests."""
         from vidrio.look.writing import CommandLine
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
@@ -143,7 +143,7 @@ class RunRequest:
 
 
 def values_of(path: str | None) -> Asked:
-    """A file of numbers by address as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
+    """A TOML file of values as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
 
     def under(name: str, value: Any) -> Asked:
         if not isinstance(value, dict):
@@ -161,7 +161,7 @@ def values_of(path: str | None) -> Asked:
 
 
 def tell_unknown(seen: "Look") -> None:
-    """A note for each word that the vocabulary does not hold."""
+    """Print a note for each word that the vocabulary lacks."""
     from vidrio.look.writing import visible
 
     for word in seen.unknown:
@@ -169,7 +169,7 @@ def tell_unknown(seen: "Look") -> None:
 
 
 def refuse_copied(seen: "Look") -> None:
-    """Of a text that the model does not read there are no numbers."""
+    """An error for a text that is copied without the model: there are no numbers to show."""
     from vidrio.look.translated import COPIED
 
     if seen.copied:

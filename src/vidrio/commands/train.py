@@ -1,4 +1,4 @@
-"""`vidrio train pairs.tsv --to my-model`: from a file of sentence pairs to a translator; nothing else is needed."""
+"""`vidrio train pairs.tsv --to my-model`: trains a translator on a file of sentence pairs."""
 
 import shlex
 import sys
@@ -17,65 +17,89 @@ if TYPE_CHECKING:
 
 SHARE = click.FloatRange(0, 1, max_open=True)
 _STOP = (
-    click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
-    click.option("--epochs", type=click.FloatRange(0, min_open=True), help="Stop after so many passes over the data."),
-    click.option("--steps", type=click.IntRange(1), help="Stop after so many steps."),
+    click.option("--time", "seconds", callback=duration, metavar="30m", help="Train for this long. [30m]"),
+    click.option(
+        "--epochs",
+        metavar="X",
+        type=click.FloatRange(0, min_open=True),
+        help="Stop after this many passes over the data.",
+    ),
+    click.option("--steps", metavar="N", type=click.IntRange(1), help="Stop after this many steps."),
 )
 _DATA = (
-    click.option("--dev", multiple=True, metavar="FILE", help="Pairs to validate with (else some are held out)."),
+    click.option("--dev", multiple=True, metavar="FILE", help="Validation pairs. [some are held out]"),
+    click.option("--test", multiple=True, metavar="FILE", help="Test pairs. [some are held out]"),
     click.option(
-        "--test", multiple=True, metavar="FILE", help="Pairs to judge the model with (else some are held out)."
+        "--columns", callback=two_names, metavar="A,B", help="Source and target columns: names, or numbers from 1."
     ),
-    click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
     click.option(
-        "--languages", callback=two_names, metavar="en,es", help="The languages, for headers and the model card."
+        "--languages", callback=two_names, metavar="en,es", help="Language codes, for headers and the model card."
     ),
-    click.option("--vocabulary", type=click.IntRange(8), help="Tokens at most. [by the number of pairs]"),
+    click.option(
+        "--vocabulary", metavar="N", type=click.IntRange(8), help="Maximum vocabulary size. [by the number of pairs]"
+    ),
 )
 _SIZES = (
-    click.option("--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Sizes. [by data and time]"),
-    click.option("--d-model", type=click.IntRange(1), help="Width of the model."),
-    click.option("--heads", "n_heads", type=click.IntRange(1), help="Attention heads."),
-    click.option("--d-ff", type=click.IntRange(1), help="Width of the feed-forward layers."),
-    click.option("--encoder-layers", "n_encoder_layers", type=click.IntRange(1)),
-    click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
     click.option(
-        "--decoder", "decoder_cell", type=click.Choice(["attention", "ssru"]), help="ssru: recurrent. [attention]"
+        "--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Model size. [by data and time]"
     ),
-    click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
-    click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="[relu]"),
-    click.option("--positions", type=click.Choice(["sinusoidal", "learned"]), help="[sinusoidal]"),
-    click.option("--max-positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
+    click.option("--d-model", metavar="N", type=click.IntRange(1), help="Width of the model."),
+    click.option("--heads", "n_heads", metavar="N", type=click.IntRange(1), help="Attention heads."),
+    click.option("--d-ff", metavar="N", type=click.IntRange(1), help="Width of the feed-forward layers."),
+    click.option("--encoder-layers", "n_encoder_layers", metavar="N", type=click.IntRange(1), help="Encoder layers."),
+    click.option("--decoder-layers", "n_decoder_layers", metavar="N", type=click.IntRange(1), help="Decoder layers."),
+    click.option(
+        "--decoder",
+        "decoder_cell",
+        type=click.Choice(["attention", "ssru"]),
+        help="Decoder self-attention, or a recurrent cell. [attention]",
+    ),
+    click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after each sub-layer. [pre]"),
+    click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="Activation function. [relu]"),
+    click.option("--positions", type=click.Choice(["sinusoidal", "learned"]), help="Position encoding. [sinusoidal]"),
+    click.option("--max-positions", metavar="N", type=click.IntRange(2), help="Maximum tokens of a text. [512]"),
 )
 _RECIPE = (
-    click.option("--rate", type=click.FloatRange(0, min_open=True), help="Highest learning rate."),
-    click.option("--optimiser", type=click.Choice(["adam", "muon"]), help="[adam; on a GPU muon from small on]"),
-    click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
-    click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
-    click.option("--batch-tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
-    click.option("--accumulate", type=click.IntRange(1), help="Batches to one step, of each process."),
-    click.option("--smoothing", type=SHARE, help="Label smoothing. [0.1]"),
-    click.option("--dropout", type=SHARE, help="[by the number of pairs]"),
-    click.option("--average", type=SHARE, help="How much of the parameters' running mean stays at each step."),
+    click.option("--rate", metavar="X", type=click.FloatRange(0, min_open=True), help="Peak learning rate. [by size]"),
     click.option(
-        "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
+        "--optimiser", type=click.Choice(["adam", "muon"]), help="Optimiser. [adam; on a GPU muon from small on]"
     ),
-    click.option("--validations", type=click.IntRange(1), help="In the whole run. [20]"),
-    click.option("--seed", type=click.IntRange(0)),
-    click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
+    click.option(
+        "--schedule",
+        type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"]),
+        help="Learning-rate schedule. [linear]",
+    ),
+    click.option("--warmup", metavar="N", type=click.IntRange(0), help="Warm-up steps. [500]"),
+    click.option(
+        "--batch-tokens", metavar="N", type=click.IntRange(1), help="Tokens per batch, both sides together. [by size]"
+    ),
+    click.option("--accumulate", metavar="N", type=click.IntRange(1), help="Batches per step, in each process. [1]"),
+    click.option("--smoothing", metavar="X", type=SHARE, help="Label smoothing. [0.1]"),
+    click.option("--dropout", metavar="X", type=SHARE, help="Dropout rate. [by the number of pairs]"),
+    click.option("--average", metavar="X", type=SHARE, help="Decay of the parameters' running mean. [0.999]"),
+    click.option(
+        "--metric",
+        type=click.Choice(["loss", "bleu", "chrf", "accuracy"]),
+        help="Metric that selects the best model. [by task]",
+    ),
+    click.option("--validations", metavar="N", type=click.IntRange(1), help="Validations in the whole run. [20]"),
+    click.option("--seed", metavar="N", type=click.IntRange(0), help="Random seed. [1]"),
+    click.option(
+        "--precision", type=click.Choice(["float32", "bfloat16"]), help="Precision of the computation. [by hardware]"
+    ),
 )
 GROUPS = {
     "When to stop": _STOP,
     "Data": _DATA,
-    "What to leave out": LIMITS,
-    "Sizes of the model": _SIZES,
-    "Recipe": _RECIPE,
+    "Cleaning": LIMITS,
+    "Model": _SIZES,
+    "Training": _RECIPE,
 }
 STOPS, SIZES, RECIPE = names_of(*_STOP), names_of(*_SIZES), names_of(*_RECIPE)
 
 
 class Grouped(click.Command):
-    """A command whose help shows its options in groups."""
+    """A command whose help lists its options in groups."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         grouped = {name: title for title, options in GROUPS.items() for name in names_of(*options)}
@@ -88,7 +112,7 @@ class Grouped(click.Command):
 
 
 def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
-    """What the options ask for; what was not given is not in it."""
+    """The request that these options describe. Options that were not given are not part of it."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import CleaningOptions
     from vidrio.learn.task import Request, Start, Stop
@@ -123,19 +147,26 @@ EXAMPLES = 20  # held-out texts of which the shortest is shown
 
 @click.command(cls=Grouped)
 @click.argument("pairs", nargs=-1, required=True)
-@click.option("--to", required=True, type=click.Path(path_type=Path), help="The model's folder; a run there goes on.")
-@click.option("--from", "start", metavar="MODEL", help="Learn on from this model: a folder, or a packaged one's name.")
-@click.option("--task", type=click.Choice(["translate", "classify", "generate"]), default="translate")
+@click.option(
+    "--to", required=True, type=click.Path(path_type=Path), help="Model folder; an earlier run in it is continued."
+)
+@click.option("--from", "start", metavar="MODEL", help="Fine-tune this model: a folder or a name.")
+@click.option(
+    "--task",
+    type=click.Choice(["translate", "classify", "generate"]),
+    default="translate",
+    help="What to learn. [translate]",
+)
 @click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
-@click.option("--threads", type=click.IntRange(1), help="CPU threads. [all cores]")
+@click.option("--threads", metavar="N", type=click.IntRange(1), help="CPU threads. [all cores]")
 @together(*(option for group in GROUPS.values() for option in group))
 def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -> None:
-    """Learn to translate from PAIRS: a table with two columns, or two files with aligned lines.
+    """Train a translator on PAIRS: a table with two columns, or two files with aligned lines.
 
-    Reads, cleans and counts; holds sentences out; learns a tokenizer; chooses a size; trains; evaluates; writes the
-    model. Stop it at any moment: the same command goes on where it was.
+    Cleans the pairs, holds some out, learns a tokenizer, chooses a model size, trains, evaluates the model and writes
+    it. You can stop at any time: the same command continues.
 
-    With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
+    With --task classify, PAIRS has the columns text and class; with --task generate, it has one text per line.
     """
     from vidrio.engine.library import opener
     from vidrio.learn import machine
@@ -161,7 +192,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 
 def try_it(folder: Path, task: "Task") -> str:
-    """A command to begin with: a held-out text, or the beginning of one that can be gone on with."""
+    """A command that tries the model on a held-out text, or on the beginning of one."""
     text = min((text for text, _ in task.held_out[:EXAMPLES]), key=len)
     if task.kind == "generate":
         text = " ".join(text.split()[:2])
@@ -169,7 +200,7 @@ def try_it(folder: Path, task: "Task") -> str:
 
 
 def write_translations(learned: "Learned", judgement: "Judgement") -> Path:
-    """The held-out sentences, the worst translation first: its chrF, the source, what it says and what was expected."""
+    """Write the test sentences, the worst translation first: chrF, source, translation, reference."""
     from vidrio.model.files import write_atomically
     from vidrio.score.metrics import chrf_of_each
 

@@ -25,8 +25,8 @@ from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, 
 def why(address: str, text: str, precision: int, **given: Any) -> None:
     """Print the receipt of the number at ADDRESS when the model reads TEXT.
 
-    It shows the formula, fills in the numbers, works it out step by step, recomputes it independently in float64, and
-    says how far off rounding can have taken the model. Rows and columns are named by number or by token.
+    The receipt shows the formula, fills in the numbers, works it out step by step, recomputes it independently in
+    float64, and gives the largest error that rounding explains. Rows and columns are named by number or by token.
 
     \b
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
