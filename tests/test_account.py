@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text.account import Faults, compare, facts
-from vidrio.text.lexicon import ENGLISH, LEXICONS, NONE, SPANISH, lexicons
+from vidrio.text.lexicon import ENGLISH, LEXICONS, NONE, SPANISH, Lexicon, lexicons
 from vidrio.text.protect import protected
-from vidrio.text.rendering import rendered
+from vidrio.text.rendering import obliging, rendered
 
 
 def numbers(text: str, lexicon=ENGLISH) -> list[str]:
@@ -226,6 +226,20 @@ def test_a_lost_fact_is_written_as_the_other_language_does(source: str, wanted: 
 def test_and_in_english(source: str, wanted: str) -> None:
     [fact] = [fact for fact in facts(protected(source), SPANISH) if fact.sure and fact.kind in ("number", "calendar")]
     assert rendered(fact, source[fact.start : fact.end], SPANISH, ENGLISH) == wanted
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "lexicon", "wanted"),
+    [
+        ("forbidden", "No tienes que", SPANISH, "no debes"),
+        ("forbidden", "no hace falta", SPANISH, "no debe"),
+        ("needless", "no deben", SPANISH, "no hace falta"),
+        ("forbidden", "don't have to", ENGLISH, "must not"),
+        ("needless", "mustn't", ENGLISH, "need not"),
+    ],
+)
+def test_an_obligation_is_put_right(key: str, wrong: str, lexicon: Lexicon, wanted: str) -> None:
+    assert obliging(key, wrong, lexicon) == wanted
 
 
 def test_other_languages_are_compared_by_signs_and_digits() -> None:

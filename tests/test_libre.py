@@ -70,6 +70,12 @@ def test_a_form_says_the_same(kind: str) -> None:
     assert answer.json() == {"translatedText": "hola mundo\n\nbuen mundo"}
 
 
+def test_what_was_lost_is_reported_in_a_field_of_its_own() -> None:
+    told = translated(client(), q=["hello world", "twelve"])
+    assert told["doubts"] == [[], ["the translation lacks twelve"]]
+    assert "doubts" not in translated(client())
+
+
 def test_the_language_is_found() -> None:
     told = translated(both(), q="The house is red.", source="auto")
     assert told["translatedText"] == "La casa es roja."

@@ -13,8 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from vidrio.model.folder import read_config
+from vidrio.text.account import compare, facts
+from vidrio.text.lexicon import ENGLISH, SPANISH
 from vidrio.text.mask import HIDDEN
-from vidrio.text.protect import spans
+from vidrio.text.protect import protected, spans
 from vidrio.translate.translator import Translator
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -171,10 +173,10 @@ def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
 @pytest.fixture(scope="module")
 def frames(lexicon):
     pytest.importorskip("num2words")
-    for name in ("spelled", "typed", "prices"):
+    for name in ("spelled", "typed", "prices", "facts"):
         imported(name)
     yield imported("frames")
-    for name in ("spelled", "typed", "prices", "frames"):
+    for name in ("spelled", "typed", "prices", "facts", "frames"):
         del sys.modules[name]
 
 
@@ -238,6 +240,19 @@ def test_frames_that_are_measured_are_not_learned_from(frames):
     learned = {source for file in ("counting.tsv", "frames.tsv") for source, _ in frames.read(RECIPE / file)}
     assert "There are {n} horses." in benchmark
     assert not any(re.sub(r"{\w+}", "{n horses}", source) == "There are {n horses}." for source in learned)
+
+
+def test_facts_are_the_same_on_both_sides_and_apart_from_those_that_are_measured(frames):
+    pairs = list(frames.facts.made(random.Random(1), frames.read(RECIPE / "facts.tsv"), 3))
+    assert len(pairs) > 250
+    assert not any(mark in text for pair in pairs for text in pair for mark in "{}")
+    for source, target in pairs:
+        said = [facts(protected(text), lexicon) for text, lexicon in ((source, ENGLISH), (target, SPANISH))]
+        assert not any(compare(*said)), (source, target)
+    benchmark = (REPOSITORY / "benchmarks" / "faithful.py").read_text(encoding="utf-8")
+    frames_of_words = [re.sub(r"{[^}]+}", "{}", side) for pair in frames.read(RECIPE / "facts.tsv") for side in pair]
+    measured = set(re.findall(r'"([^"\n]{12,})"', re.sub(r"{[^}]+}", "{}", benchmark)))
+    assert not measured & {frame for frame in frames_of_words if len(frame) >= 12}
 
 
 def test_what_is_typed_in_haste_keeps_its_translation(frames):

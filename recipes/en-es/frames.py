@@ -1,6 +1,6 @@
 """Sentences with places to fill: numbers in words, days, months and the clock, and things of everyday life.
 
-    python frames.py CLEAN TO APART…    # counted, framed, named, priced… (.tsv), apart from the tests
+    python frames.py CLEAN TO APART…    # counted, framed, named, priced, facts… (.tsv), apart from the tests
 
 Sentence pairs hold "eighteen" and "hedgehog" too seldom to learn them from. A frame is a pair with places such as
 {the animal}, {n things} or {a look thing2}; each side says by its own grammar what is drawn for a place. `things.tsv`
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import facts
 import prices
 import spelled
 import typed
@@ -182,6 +183,7 @@ def main(clean: Path, to: Path, *apart: Path) -> None:
         "framed": [*framed(chance, read(HERE / "frames.tsv"), words, 80)],
         "named": [*named(words)],
     }
+    made["facts"] = [*dict.fromkeys(facts.made(chance, read(HERE / "facts.tsv")))]
     named_in_words = [pair for corpus in ("written", "general", "tatoeba") for pair in read(clean / f"{corpus}.tsv")]
     priced = framed(chance, read(HERE / "prices.tsv"), words, 120)
     made["priced"] = [*priced, *prices.signed(chance, named_in_words, 4)]

@@ -69,7 +69,7 @@ case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
   cd "$WORK/train" && "$PYTHON" -m vidrio train tatoeba.tsv@2 written.tsv@5 general.tsv@1.5 voices.tsv@2 more.tsv@0.7 \
     light.tsv@0.4 tech.tsv@0.1 books.tsv@0.5 stories.tsv@0.6 talk.tsv@2 help.tsv@0.2 dictionary.tsv@0.7 terms.tsv@0.7 \
     senses.tsv@0.1 words.tsv@0.4 lists.tsv@0.2 swapped.tsv@0.3 renamed.tsv@0.7 said.tsv unchanged.tsv@0.7 \
-    phrases.tsv@1.5 counted.tsv framed.tsv@1.5 priced.tsv named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv@2" \
+    phrases.tsv@1.5 counted.tsv framed.tsv@1.5 priced.tsv facts.tsv named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv@2" \
     "forward-$SOURCE.tsv@2.5" --keep-identical --keep-duplicates --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv \
     --test ../tatoeba-test-v2020-07-28.tsv --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 8e-4 \
     --warmup 200 --schedule linear --dropout 0.05 --average 0.998 --metric loss --validations 8 --time "$TIME" \

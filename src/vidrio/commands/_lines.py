@@ -40,6 +40,8 @@ def translate_lines(work: "Work") -> None:
                 output.write(f"{line}\n".encode())
                 at += 1
             output.flush()
+        if source is not None and (summary := work.summary(at - 1 - done)):
+            click.echo(f"vidrio: {summary}", err=True)
         if left:
             raise DataError(
                 "there is more output than input",

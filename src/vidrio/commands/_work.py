@@ -1,8 +1,8 @@
 """Texts in, lines to print out: as they are, as JSON, or as fields that are added to a JSON object."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
+SHOWN = 20  # line numbers in a summary
 DOUBTFUL = 0.5  # words with a lower probability are listed
 
 
@@ -56,6 +57,7 @@ class Work:
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
+    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check: the first by number, the others as 0
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":
@@ -129,14 +131,25 @@ class Work:
             return json_text({**record, **answer.to_json()})
         if not self.translates:
             return json_text({**record, **answer.details})
-        return json_text({**record, "translation": answer.text, "confidence": answer.confidence})
+        doubts = {"doubts": list(map(str, answer.doubts))} if answer.doubts else {}
+        return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **doubts})
 
     def _warn(self, number: int, translation: "Translation") -> None:
-        """With --confidence, how likely a translation is, and the words of it that are not."""
+        """With --confidence, the confidence of a translation, its unlikely words and its doubts."""
+        if self.translates and translation.doubts:
+            self.doubtful[number if len(self.doubtful) < SHOWN else 0] += 1
         if self.request.confidence:
-            doubts = (word for word in translation.words if word.confidence is not None and word.confidence < DOUBTFUL)
-            words = ", ".join(f"{word.text} {word.confidence:.2f}" for word in doubts)
-            click.echo(f"{number:8}{translation.confidence:8.2f}  {words}".rstrip(), err=True)
+            unlikely = (
+                word for word in translation.words if word.confidence is not None and word.confidence < DOUBTFUL
+            )
+            words = ", ".join(f"{word.text} {word.confidence:.2f}" for word in unlikely)
+            notes = "; ".join(filter(None, (words, *map(str, translation.doubts))))
+            click.echo(f"{number:8}{translation.confidence:8.2f}  {notes}".rstrip(), err=True)
+
+    def summary(self, lines: int) -> str:
+        """Which of the lines should be checked; empty for none."""
+        shown = ", ".join(f"{number or '…'}" for number in self.doubtful)
+        return f"{self.doubtful.total():,} of {lines:,} lines should be checked: {shown}" if self.doubtful else ""
 
 
 def read_record(line: str, number: int) -> dict[str, Any]:

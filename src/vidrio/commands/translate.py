@@ -54,7 +54,7 @@ Examples:
 @click.option("--resume", is_flag=True, help="Continue an interrupted command with the same --output.")
 @search_options
 @click.option("--n-best", type=BEAM, default=1, help="Number of translations, best first; for lines, with --json.")
-@click.option("--confidence", is_flag=True, help="Print on stderr how likely each line is, and its doubtful words.")
+@click.option("--confidence", is_flag=True, help="Print each line's confidence, unlikely words and doubts on stderr.")
 @json_option
 @click.option("--jsonl", is_flag=True, help='Read JSON objects, one per line, with a "text"; keep their other fields.')
 @click.option(

@@ -140,6 +140,8 @@ def _translated(parts: Parts, ask: Translate, stopped: Stopped) -> Steps[dict[st
         answer["detectedLanguage"] = [one._asdict() for one in detected]
     if ask.alternatives:
         answer["alternatives"] = [reply.alternatives for reply in replies]
+    if any(reply.doubts for reply in replies):
+        answer["doubts"] = [reply.doubts for reply in replies]
     return answer if isinstance(ask.q, list) else {name: value[0] for name, value in answer.items()}
 
 

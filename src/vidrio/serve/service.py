@@ -55,6 +55,7 @@ class Reply(NamedTuple):
 
     text: str
     alternatives: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # what seems to be lost or invented
 
 
 class Service:
@@ -171,4 +172,4 @@ def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int
     """What is answered: it looks as its source does."""
     texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
     best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
-    return Reply(best, tuple(others))
+    return Reply(best, tuple(others), tuple(reveal(str(doubt), hidden) for doubt in translation.doubts))

@@ -253,7 +253,8 @@ SPANISH = Lexicon(
     ),
     between=r",\s+(?:[yeou]\s+)?|\s[yeou]\s",
     forbidden=r"\bno (?:se )?deb(?P<end>o|es|e|emos|éis|en)\b",
-    needless=r"\bno (?:t(?:en|ien)g?(?P<end>o|es|e|emos|éis|en) que|hace falta|es necesario)\b",
+    needless=r"\bno (?:(?:t(?:en|ien)g?(?P<end>o|es|e|emos|éis|en)|tuv\w+|tenían?) que|"
+    r"(?:hac\w+|hizo) falta|es necesario)\b",
     instead=("no deb{end}", "no hace falta"),
     point=",",
     ordinals=frozenset(_ES_ORDINALS),

@@ -29,6 +29,14 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
     return in_notation(said, source, target) if said[-1:].isdigit() else grouped(number, target)
 
 
+def obliging(key: str, wrong: str, language: Lexicon) -> str:
+    """What forbids in the place of what leaves free ("no tienes que" → "no debes"), or the other way round."""
+    forbids = key == "forbidden"
+    found = re.search(language.needless if forbids else language.forbidden, wrong, re.IGNORECASE)
+    end = (found.groupdict().get("end") if found else "") or "e"
+    return language.instead[0 if forbids else 1].format(end=end)
+
+
 def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
     """A number in digits with the target's points and commas, if it is written with the source's."""
     comma = "," if source.point == "." else "."

@@ -16,7 +16,7 @@ from vidrio.text.account import ALWAYS, OF_ALL, Fact, Faults, compare, facts
 from vidrio.text.lexicon import Lexicon
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.protect import MONEY, Protected, Span, is_free, protected
-from vidrio.text.rendering import rendered
+from vidrio.text.rendering import obliging, rendered
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import token_places
 from vidrio.translate.translation import Doubt, Pieces, Sentence
@@ -190,7 +190,12 @@ def next_search(tried: Tried, judge: Judge) -> Asked | None:
     if best.repeats:
         options = replace(options, no_repeat_ngram=NO_REPEAT)
     if pairs := paired(account):
-        right = [(wrong, rendered(fact, said(fact, masked.given), *lexicons)) for fact, wrong in pairs]
+        right = [
+            (wrong, obliging(fact.key, said(wrong, best.written), lexicons[1]))
+            if fact.kind == "obligation"
+            else (wrong, rendered(fact, said(fact, masked.given), *lexicons))
+            for fact, wrong in pairs
+        ]
         prefix = tuple(tokenizer.encode(corrected(best.written, right)))
         return Asked(masked, replace(options, prefix=prefix)) if len(prefix) < options.max_length else None
     source = masked.source
