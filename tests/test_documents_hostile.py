@@ -1,11 +1,13 @@
 """Hostile documents: none takes more time or memory than its size allows, and each refusal says what is wrong."""
 
 import gc
+import io
 import os
 import re
 import resource
 import sys
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from html import unescape
@@ -79,6 +81,59 @@ def test_time_grows_in_proportion_to_the_size(
         assert takes_at_most(2.5**2, act, size // 2, 2 * size)
     finally:
         gc.enable()
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def stored(part: str, text: str) -> bytes:
+    """An archive that is not compressed."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        file.writestr(part, text)
+    return data.getvalue()
+
+
+def document(text: str) -> bytes:
+    return stored("word/document.xml", f'<w:document xmlns:w="w" xmlns:mc="mc">{text}</w:document>')
+
+
+def nested(name: str, times: int, text: str = "<w:p><w:r><w:t>Hello</w:t></w:r></w:p>") -> str:
+    return f"<{name}>" * times + text + f"</{name}>" * times
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "error"),
+    [
+        ("a.docx", document("<w:p/>" * 500_000), "this document is too large"),
+        ("a.docx", document(nested("w:pict", 1_000)), "nested too deeply"),
+        ("a.docx", document(nested("w:drawing", 1_000)), "nested too deeply"),
+        ("a.docx", document(nested("mc:AlternateContent", 1_000)), "nested too deeply"),
+        (
+            "a.odt",
+            stored("content.xml", nested("draw:frame", 1_000, "").join(("<a xmlns:draw='d'>", "</a>"))),
+            "nested",
+        ),
+        ("a.html", b"<b>" * 20_000 + b"x" + b"</b>" * 20_000, "nested too deeply"),
+        ("a.html", b"<p>" + b"<ins>x" * 300 + b"</ins>x" * 300, "nested too deeply"),
+        ("a.html", b"<br>x" * 100_001, "too many tags"),
+        ("a.md", b"x " + b"<ins>x" * 300 + b"</ins>x" * 300, "nested too deeply"),
+        ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\n" + b"<i>x" * 300 + b"</i>x" * 300, "nested too deeply"),
+    ],
+)
+def test_what_is_too_large_or_too_deep_is_refused(name: str, data: bytes, error: str) -> None:
+    began = time.process_time()
+    with pytest.raises(DataError, match=error):
+        plan_file(name, data, "es")
+    assert time.process_time() - began < 1
+
+
+def test_what_is_deep_but_not_too_deep_comes_through() -> None:
+    plan = plan_file("a.docx", document(nested("mc:AlternateContent", 200)), "es")
+    assert (
+        b'<w:t xml:space="preserve">Hola</w:t>'
+        in unpacked(plan.render([Aligned("Hello", "Hola")]))["word/document.xml"]
+    )
 
 
 # --- hostile files ----------------------------------------------------------------------------------------------------

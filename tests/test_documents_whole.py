@@ -40,6 +40,13 @@ def _around_placeholders(text: str) -> list[str]:
         (plan_html, '<a href="x>link</p> Good morning', '<a href="x>LINK</p> GOOD MORNING'),
         (plan_html, '<i translate="no"><img alt="The dog"></i> Hi', '<i translate="no"><img alt="The dog"></i> HI'),
         (plan_html, "Go to http://localhost:<code>x</code>, now", "GO TO HTTP://LOCALHOST:<code>x</code>, NOW"),
+        (
+            plan_html,
+            'Cold night.<a href="#n"><sup>1</sup></a> The end',
+            'COLD NIGHT.<a href="#n"><sup>1</sup></a> THE END',
+        ),
+        (plan_html, "See <a href=x>12</a> dogs", "SEE <a href=x>12</a> DOGS"),
+        (plan_markdown, "Term\n:   The *word*\n: is\n", "TERM\n:   THE *WORD*\n: IS\n"),
         (plan_markdown, "| a | b |\n|---|---|\n| the |\\| `a\\|b` |\n", "| A | B |\n|---|---|\n| THE |\\| `a\\|b` |\n"),
         (plan_markdown, "It is 2*3*4 now.\n", "IT IS 2*3*4 NOW.\n"),
         (plan_markdown, "Here $a_1*b*c$ is.\n", "HERE $a_1*b*c$ IS.\n"),
@@ -48,6 +55,7 @@ def _around_placeholders(text: str) -> list[str]:
         (plan_markdown, "Let\n$$\nx = *a*\n- b\n=\n$$\nbe.\n", "LET\n$$\nx = *a*\n- b\n=\n$$\nBE.\n"),
         (plan_markdown, "So \\(a_1 * b\\) is \\[x^2\\].\n", "SO \\(a_1 * b\\) IS \\[x^2\\].\n"),
         (plan_markdown, ":::note\nHello *you*\n:::\n", ":::note\nHELLO *YOU*\n:::\n"),
+        (plan_markdown, '!!! note "A"\n    Hello\n', '!!! note "A"\n    Hello\n'),
         (plan_markdown, "> [!NOTE]\n> Hello.\n", "> [!NOTE]\n> HELLO.\n"),
         (plan_markdown, "Hello[^one] you.\n\n[^one]: A note here.\n", "HELLO[^one] YOU.\n\n[^one]: A NOTE HERE.\n"),
         (plan_markdown, "+++\ntitle = 'house'\n+++\nHello\n", "+++\ntitle = 'house'\n+++\nHELLO\n"),
@@ -62,6 +70,19 @@ def test_no_element_is_lost_when_the_translation_is_shorter() -> None:
     plan = plan_html("<p>See <a href=one>the</a> <a href=two>big</a><b> </b><i>house</i></p>")
     told = plan.render([Aligned(plan.texts[0], "casa", (Link(0, 4, 12),))])
     assert [told.count(tag) for tag in ("<a href=one>", "<a href=two>", "<b>", "<i>", "</i>")] == [1, 1, 1, 1, 1]
+
+
+def test_the_mark_of_a_note_stays_with_its_word() -> None:
+    plan = plan_html('<p>The dog<a href="#n">1</a> runs.</p>')
+    assert plan.texts == ["The dog runs."]
+    told = plan.render([Aligned(plan.texts[0], "Corre el perro.", (Link(0, 5, 8), Link(6, 8, 0), Link(9, 14, 4)))])
+    assert told == '<p>Corre el perro<a href="#n">1</a>.</p>'
+
+
+def test_a_word_that_changes_takes_the_element_of_most_of_it() -> None:
+    plan = plan_html("<p>It is <i>$<b>12.50</b></i> now.</p>")
+    told = plan.render([Aligned(plan.texts[0], "Es 12,50 $ ahora.", (Link(0, 2, 3), Link(3, 10, 6), Link(11, 16, 13)))])
+    assert told == "<p>Es <i><b>12,50 $</b></i> ahora.</p>"
 
 
 def test_no_thing_is_lost_when_the_translation_drops_its_placeholder() -> None:

@@ -35,6 +35,9 @@ class Piece(NamedTuple):
     raw: str = ""  # of a thing
 
 
+Things = dict[int, list[Piece]]
+
+
 class Inline(NamedTuple):
     """What is translated as a whole."""
 
@@ -66,7 +69,7 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
         return same if same in with_text else otherwise
 
     paths = [*_paths(source, placed, fit)]
-    between = _things(source, placed)
+    between, after = _things(source, placed)
     _complete(paths, between, source, placed)
     pieces: list[Piece] = []
     at, before = 0, source.pieces[0].path
@@ -86,6 +89,7 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
         elif place.piece not in written_things:
             written_things.add(place.piece)
             put(Piece(path, text, piece.raw))
+        pieces += after.get(number, ())
         at, before = place.end, path
     put(Piece(fit(before, source.pieces[-1].path, before), found.text[at:]))
     return [*pieces, *between.get(len(placed), ())]
@@ -107,7 +111,9 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     there: dict[str, list[int]] = defaultdict(list)
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
+    source_ends: dict[int, int] = {}
     for start, end in _words(whole, placeholders):
+        source_ends[start] = end
         there[whole[start:end].casefold()].append(start)
     places = list(_words(found.text, placeholders))
     often = Counter(found.text[start:end].casefold() for start, end in places)
@@ -132,7 +138,8 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
                 continue
         else:
             at = link.source if link is not None and worded(word) else -1
-        yield _Placed(start, end, at, piece_of[at] if 0 <= at < len(piece_of) else -1)
+        pieces = piece_of[at : source_ends.get(at, at + 1)] if at >= 0 else []
+        yield _Placed(start, end, at, Counter(pieces).most_common(1)[0][0] if pieces else -1)
 
 
 def _words(text: str, placeholders: Set[str]) -> Iterator[tuple[int, int]]:
@@ -171,7 +178,7 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
         yield before
 
 
-def _complete(paths: list[Path], between: dict[int, list[Piece]], source: Inline, placed: Sequence[_Placed]) -> None:
+def _complete(paths: list[Path], between: Things, source: Inline, placed: Sequence[_Placed]) -> None:
     """Changes `paths` and `between` so that every element is somewhere. One whose words all went elsewhere takes the
     nearest word that is not the only one of its own element; where there is none, the element is empty."""
     words = Counter(paths)
@@ -209,18 +216,23 @@ def _nearest_free(order: Sequence[tuple[int, int]], at: int, is_free: Callable[[
     return min(near, key=lambda one: (one[0] < 0, abs(one[0] - at)))[1] if near else None
 
 
-def _things(source: Inline, placed: Sequence[_Placed]) -> dict[int, list[Piece]]:
-    """Things without a placeholder, by the number of the word that they stand before: the one that came from what
-    followed them."""
-    found: dict[int, list[Piece]] = defaultdict(list)
+def _things(source: Inline, placed: Sequence[_Placed]) -> tuple[Things, Things]:
+    """Things without a placeholder, by the number of the word that they stand before, and of the word that they stand
+    after. One that touches only what precedes it, as the mark of a note does, stays with that."""
+    before: Things = defaultdict(list)
+    after: Things = defaultdict(list)
     order = sorted((place.source, number) for number, place in enumerate(placed))
-    start = 0
+    text, start = source.text, 0
     for piece in source.pieces:
         if piece.raw and not piece.text:
-            after = bisect_left(order, (start,))
-            found[order[after][1] if after < len(order) else len(placed)].append(piece)
+            next_word = bisect_left(order, (start,))
+            touches = text[max(0, start - 1) : start].strip() and not text[start : start + 1].strip()
+            if touches and next_word > 0 and order[next_word - 1][0] >= 0:
+                after[order[next_word - 1][1]].append(piece)
+            else:
+                before[order[next_word][1] if next_word < len(order) else len(placed)].append(piece)
         start += len(piece.text)
-    return found
+    return before, after
 
 
 def _common(one: Path, other: Path) -> Path:

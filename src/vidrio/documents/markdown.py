@@ -23,9 +23,9 @@ BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # what would begin a block at the 
 # runs wherever one could begin.
 FORMULA = r"\$\$[^$]{1,2000}\$\$|\$(?!\s)(?:[^$\\]|\\[\s\S]){1,1000}?(?<!\s)\$(?!\w)"
 BRACKETS = r"\\\((?P<inner>[\s\S]{1,1000}?)\\\)|\\\[(?P<display>[\s\S]{1,2000}?)\\\]"
-KEPT = re.compile(rf"{FORMULA}|{BRACKETS}|\[\^[^\[\]\s]{{1,100}}\]|(?P<alert>\[![A-Z]{{1,20}}\]\n?)")
+KEPT = re.compile(rf"{FORMULA}|{BRACKETS}|\[\^[^\[\]\s]{{1,100}}\]|\[![A-Z]{{1,20}}\]\n?")
 MATHS = re.compile(r"[\^_=]|\\[A-Za-z]")  # \[a link\] is no formula
-DIRECTIVE = re.compile(r" {0,3}:{3,}")  # :::note
+DIRECTIVE = re.compile(r":{3,}|(?:!!!|\?\?\?)\+? ")  # :::note, !!! note
 FORMULA_LINES = 50
 SPECIAL = "\\`*[]<_~"
 MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline)), things=HTML.things, kept=HTML.kept)
@@ -38,6 +38,7 @@ def plan_markdown(source: str, target: str = "") -> Plan:
     parser.inline.ruler.before("escape", "kept", _kept)
     for name, rule in (("formula", _formula), ("directive", _directive)):
         parser.block.ruler.before("fence", name, rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.before("paragraph", "definition", _definition, {"alt": ["paragraph"]})
     source = source.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
     front = FRONT_MATTER.match(source)
     head, source = (front[0], source[front.end() :]) if front else ("", source)
@@ -70,7 +71,7 @@ def _kept(state: StateInline, silent: bool) -> bool:
     if not found or not MATHS.search(found["inner"] or found["display"] or "="):
         return False
     if not silent:
-        state.push("alert" if found["alert"] else "kept", "", 0).content = found[0]
+        state.push("kept" if found[0][0] != "[" else "mark", "", 0).content = found[0]
     state.pos = found.end()
     return True
 
@@ -92,6 +93,15 @@ def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 def _directive(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """A rule of the parser: a line that begins or ends a block of another dialect."""
     return bool(DIRECTIVE.match(_line(state, first))) and _is_block(state, first, first + 1, silent)
+
+
+def _definition(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """A rule of the parser: a line that begins with a colon is a paragraph of its own, and the colon stays outside."""
+    mark = re.match(r":[ \t]+(?=\S)", _line(state, first))
+    if mark and not silent:
+        state.bMarks[first] += state.tShift[first] + mark.end()
+        state.tShift[first] = 0
+    return bool(mark) and silent
 
 
 def _is_block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
@@ -155,7 +165,7 @@ def _tokens(found: Found) -> Iterator[Token]:
             yield Token("text", passed(child.content), text=child.content)
         elif kind == "text_special":
             yield Token("text", passed(markup), text=child.content)
-        elif kind in ("kept", "alert"):
+        elif kind in ("kept", "mark"):
             yield Token("thing", passed(child.content), text=" " if kind == "kept" else "")
         elif kind == "softbreak":
             yield Token("text", passed("\n"), text=" ")

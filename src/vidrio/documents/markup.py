@@ -47,6 +47,7 @@ class Dialect:
     inline: frozenset[str] = frozenset()  # within a sentence
     things: frozenset[str] = frozenset()  # within a sentence, without words
     kept: frozenset[str] = frozenset()  # the same, but the sentence needs a word in their place: <code>
+    marks: frozenset[str] = frozenset()  # links: those without a letter, directly after a word, mark a note
     untouched: frozenset[str] = frozenset()  # with all that is in them
     insets: frozenset[str] = frozenset()  # with blocks of their own, though they stand in a sentence
     spaced: frozenset[str] = frozenset()  # every space in them counts
@@ -256,7 +257,7 @@ def _unmatched(run: Sequence[Token]) -> set[int]:
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     """A run whose elements all end in it. What surrounds its text stays outside of the translation."""
-    run = _without_empty(run)
+    run = _without_marks(_without_empty(run), dialect)
     ends = _ends(run)
     first, last = 0, len(run) - 1
     while True:
@@ -312,6 +313,29 @@ def _unused_name(text: str) -> str:
 
 def _is_blank(token: Token) -> bool:
     return token.kind in ("text", "thing") and not token.text.strip() and not (token.kind == "thing" and token.text)
+
+
+MARK_TOKENS = 8  # of the mark of a note, at most
+
+
+def _without_marks(run: Sequence[Token], dialect: Dialect) -> list[Token]:
+    """Marks of notes as things: night.<a href="#n1"><sup>1</sup></a> The model would read night.1 as one word."""
+    found: list[Token] = []
+    ends, at, before = _ends(run) if dialect.marks else (), 0, " "
+    while at < len(run):
+        token, end = run[at], at
+        if dialect.marks and token.kind == "start" and ends[at] - at < MARK_TOKENS:
+            mark, after = run[at : ends[at] + 1], run[ends[at] + 1 : ends[at] + 2]
+            text = "".join(one.text for one in mark)
+            is_number = (
+                bool(text.strip()) and not _has_letters(text) and not any(one.text[:1].isalnum() for one in after)
+            )
+            if is_number and not before[-1:].isspace() and any(one.name in dialect.marks for one in mark):
+                token, end = Token("thing", "".join(one.raw for one in mark)), ends[at]
+        found.append(token)
+        before = token.text or before
+        at = end + 1
+    return found
 
 
 def _without_empty(run: Sequence[Token]) -> list[Token]:
