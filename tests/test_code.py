@@ -1,14 +1,18 @@
 """The line of NumPy that is shown is the line that ran."""
 
-from collections.abc import Iterator
+import gc
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 from traced import CHOICES, make_machine, run
+from vidrio.glass import operations
 from vidrio.glass.cells import Stage
-from vidrio.glass.declaration import Name, line, stages_of, variable, variables
+from vidrio.glass.declaration import Name, _definitions, line, stages_of, variable, variables
 from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
 from vidrio.glass.trace import Trace
@@ -67,3 +71,17 @@ def test_arguments_are_shown_by_name_or_value() -> None:
     assert scaled.code == "scaled = scores / math.sqrt(5)"
     assert variables(["enc.0.self.head.h0", "enc.0.self.head.h1"]) == ["head_0", "head_1"]
     assert variable("enc.0.self.norm.out") == "norm_out"
+
+
+def test_threads_read_the_sources_at_the_same_time() -> None:
+    """A garbage collection lets another thread run in the middle of `ast.parse`, which Python 3.11.7 does not bear."""
+    read: Callable[..., Any] = _definitions.__wrapped__
+    before, pause = gc.get_threshold(), lambda phase, info: time.sleep(0)
+    gc.callbacks.append(pause)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert len(list(pool.map(read, [operations] * 8))) == 8
+    finally:
+        gc.callbacks.remove(pause)
+        gc.set_threshold(*before)

@@ -173,6 +173,24 @@ def test_the_story_keeps_what_is_lit_above_its_card(open_page: Open, scene: int)
         assert box["y"] + box["height"] <= top["y"]
 
 
+DOUBTFUL = (
+    "three billion two hundred million and seventeen",
+    "the ninety-ninth, the hundred-and-first and the thousandth",
+)
+
+
+def test_doubtful_words_are_underlined_with_the_reason(open_page: Open, server: str) -> None:
+    told = [(text, httpx.post(f"{server}api/translate", json={"text": text}, timeout=60).json()) for text in DOUBTFUL]
+    for text, answer in told:
+        page = open_page(text=text)
+        reasons = [doubt["reason"] for doubt in answer["doubts"]]
+        expect(page.get_by_role("list", name="Please check").get_by_role("listitem")).to_have_text(reasons)
+        marked = [doubt["target"] for doubt in answer["doubts"] if doubt["target"] in answer["translation"]]
+        expect(page.locator("#translation mark")).to_have_text([part for part in marked if part])
+        assert not violations(page, "color-contrast")
+    assert any(answer["doubts"] for _, answer in told)
+
+
 def test_every_view_has_a_title(open_page: Open) -> None:
     page = open_page()
     expect(page).to_have_title(f"{CAR} · Vidrio")

@@ -1,7 +1,19 @@
 import type { Language } from "./messages";
 import { onSite } from "./site";
 import { readTensors, type Tensor } from "./tensors";
-import type { Asked, Choice, Drawing, Forced, Learning, Machine, Receipt, Run, Search, Tokenising } from "./types";
+import type {
+  Asked,
+  Choice,
+  Doubt,
+  Drawing,
+  Forced,
+  Learning,
+  Machine,
+  Receipt,
+  Run,
+  Search,
+  Tokenising,
+} from "./types";
 
 /** What the server refused, in its words: what is wrong, what was found, what to do. */
 export class Refused extends Error {
@@ -70,7 +82,7 @@ export const lesson = async (place: string, language: Language): Promise<string>
 };
 export const machine = (asked: Asked, signal?: AbortSignal) => json<Machine>("machine", asked, signal);
 export const translate = (asked: Asked, signal?: AbortSignal) =>
-  json<{ translation: string | null }>("translate", asked, signal);
+  json<{ translation: string | null; doubts?: Doubt[] }>("translate", asked, signal);
 export const run = (asked: Asked, signal?: AbortSignal) => json<Run>("run", asked, signal);
 export const search = (asked: Asked, signal?: AbortSignal) => json<Search>("search", asked, signal);
 export const choose = (asked: Asked, how: Drawing, signal?: AbortSignal) =>

@@ -20,6 +20,7 @@ export const en = {
   swap: "Translate in the other direction",
   nothing: "Type something to translate it.",
   onlyCopied: "This text needs no translation and is copied unchanged. Below is what the model would say.",
+  doubts: "Please check",
   readAs: "The model reads",
   capitals: "⇧ capitalises the next letter, ⇪ the next word. Both are tokens of their own.",
   start: "start",

@@ -22,6 +22,7 @@ export const es: Messages = {
   swap: "Traducir en el otro sentido",
   nothing: "Escribe algo para traducirlo.",
   onlyCopied: "Este texto no necesita traducción y se copia sin cambios. Debajo está lo que diría el modelo.",
+  doubts: "Conviene revisar",
   readAs: "El modelo lee",
   capitals: "⇧ pone en mayúscula la letra siguiente, ⇪ la palabra siguiente. Las dos son tokens.",
   start: "inicio",

@@ -11,7 +11,7 @@ import { tokensOf } from "./plan";
 import { onSite } from "./site";
 import { leastCertain } from "./steps";
 import type { Tensor } from "./tensors";
-import type { Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
+import type { Asked, Change, Doubt, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
 const TYPED = 60; // milliseconds without a key press before the server is asked; Python in the browser drops what is no longer wanted
@@ -41,6 +41,7 @@ class Page {
   machine: Machine | null = $state.raw(null);
   run: Run | null = $state.raw(null);
   translation = $state("");
+  doubts: Doubt[] = $state.raw([]); // about the translation
   receipt: Receipt | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
   keyAsked: "" | "missing" | "wrong" = $state(""); // an API key that the server needs
@@ -244,7 +245,7 @@ class Page {
       asked.changes.join() !== this.#shown?.changes.join();
     if (other && asked.model !== this.#shown?.model) this.#wanted.clear();
     const quick = api.translate(asked, signal).then((told) => {
-      if (!signal.aborted) this.translation = told.translation ?? "";
+      if (!signal.aborted) [this.translation, this.doubts] = [told.translation ?? "", told.doubts ?? []];
     });
     const [run, machine, tensors] = await Promise.all([
       api.run(asked, signal),

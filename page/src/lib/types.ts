@@ -78,6 +78,13 @@ export interface Changed {
   notes: string[];
 }
 
+/** Something that a text says and its translation does not, or the other way round. */
+export interface Doubt {
+  reason: string;
+  source: string;
+  target: string; // empty where it is missing from the translation
+}
+
 export interface Run {
   text: string;
   translation: string;

@@ -142,6 +142,9 @@ const SPANISH: Record<string, string> = {
   "parameters multiply in whole numbers, as in the engine":
     "los parámetros se multiplican en números enteros, como en el motor",
   "everything is computed in {}": "todo se calcula en {}",
+  "the source says {}, the translation {}": "el original dice {}; la traducción, {}",
+  "the translation lacks {}": "a la traducción le falta {}",
+  "the source lacks {}": "en el original no está {}",
   "each token is drawn at random": "cada token se sortea",
   "the translation begins with these words": "la traducción empieza por estas palabras",
   "this hypothesis is taken": "se toma esta hipótesis",

@@ -6,6 +6,7 @@ place, and the addresses of what it is made from. The walk writes it (walk.py), 
 
 import ast
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -214,9 +215,13 @@ def variables(addresses: Sequence[str]) -> list[str]:
     return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 
 
+_PARSING = threading.Lock()  # Python before 3.11.8 counts the depth of all threads' trees as one: SystemError
+
+
 @cache
 def _definitions(module: ModuleType) -> list[ast.Lambda | ast.FunctionDef]:
-    tree = ast.parse(inspect.getsource(module))
+    with _PARSING:
+        tree = ast.parse(inspect.getsource(module))
     return [node for node in ast.walk(tree) if isinstance(node, ast.Lambda | ast.FunctionDef)]
 
 

@@ -113,6 +113,7 @@ class Translating:
         return translator.translate(text, options, stopped)
 
     def answer(self, q: Question, stopped: Stopped = None) -> Any:
-        """Only the translation, at once."""
+        """Only the translation, at once, and what in it should be looked at."""
         translation = self.translated(q.asked(self.default), stopped)
-        return {"translation": translation.text if translation else None}
+        doubts = [{"reason": str(doubt), **doubt._asdict()} for doubt in (translation.doubts if translation else ())]
+        return {"translation": translation.text if translation else None, "doubts": doubts}
