@@ -5,6 +5,7 @@ import random
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,17 @@ import pytest
 
 import marian_golden
 from marian_models import ENGLISH, SPANISH, random_unicode, sentence_piece_model
+from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.glass.machine import build
 from vidrio.glass.walk import decode, encode, logits
 from vidrio.interop.convert import import_model
 from vidrio.interop.marian_files import settings_of
 from vidrio.model.folder import read_config, read_parameters
+from vidrio.text.tokens.charsmap import LONGEST_REPLACEMENT, Normaliser
 from vidrio.text.tokens.sentence_pieces import SentencePieces
 from vidrio.text.tokens.tokenizer import read_tokenizers
+from vidrio.translate.translator import Translator
 
 GOLDEN = Path(__file__).parent / "golden/marian"
 MODEL, SPM, LEX = "model.enes.intgemm.alphas.bin", "vocab.enes.spm", "lex.50.50.enes.s2t.bin"
@@ -75,6 +79,16 @@ def test_integers_stay_as_they_are_and_nothing_is_lost(imported: Path) -> None:
     assert np.array_equal(ours["out.b"], theirs["decoder_ff_logit_out_b"][0])
     assert (imported / "model.safetensors").stat().st_size < 1.2 * (GOLDEN / MODEL).stat().st_size
     assert (imported / "shortlist.bin").read_bytes() == (GOLDEN / LEX).read_bytes()
+
+
+def test_the_engine_multiplies_in_float32_if_asked(tmp_path: Path, imported: Path) -> None:
+    assert main(["import", str(GOLDEN), "--float32", "--to", str(tmp_path / "float")]) == 0
+    assert [read_config(folder)[0].int8 for folder in (tmp_path / "float", imported)] == [False, True]
+    translator = Translator.load(tmp_path / "float")
+    options = replace(translator.options, max_length=100)
+    for expected in EXPECTED:
+        found = translator.engine.search([[*translator.source.encode(expected["source"]), 0]], options)[0][0]
+        assert translator.target.decode(found.ids) == expected["target"].strip()
 
 
 # --- the same model in other forms ------------------------------------------------------------------------------------
@@ -304,8 +318,6 @@ def test_texts_are_split_as_the_library_splits_them(settings: dict[str, object])
 
 
 def test_a_rule_that_grows_a_text_without_bound_is_refused() -> None:
-    from vidrio.text.tokens.charsmap import LONGEST_REPLACEMENT, Normaliser
-
     # A trie of one key, `a`: the root's child at its own label, whose value is 0.
     units = [0] * 256
     units[0] = 1 << 10

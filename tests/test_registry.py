@@ -129,7 +129,7 @@ def test_models_lists_what_is_there_and_what_is_offered(served: Registry, capsys
 
 
 def fetch(served: Registry, to: Path) -> None:
-    import_model("en-es", to, mirror=served.address)
+    import_model("en-es", to, mirror=registry.Mirror(served.address))
 
 
 def test_what_was_fetched_is_not_fetched_again(served: Registry, tmp_path: Path) -> None:

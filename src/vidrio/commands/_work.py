@@ -1,7 +1,7 @@
 """Texts in, lines to print out: as they are, as JSON, or as fields that are added to a JSON object."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ class Request:
     text: str | None  # None: lines, of files or of standard input
     sources: tuple[str, ...]
     target: str | None
-    model_name: str | None
+    models: tuple[str, ...]  # one after the other; none: the default model
     ray: str | None
     resume: bool
     n_best: int
@@ -54,6 +54,7 @@ class Work:
     """How texts are answered, and what is printed of the answers."""
 
     request: Request
+    first: "Sequence[Translator]"  # models before it, where there are several
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
@@ -63,22 +64,26 @@ class Work:
     def begin(request: Request, cores: int | None) -> "Work":
         """Load the model, to work on so many cores."""
         from vidrio.documents.terms import read_terms
-        from vidrio.translate.translator import NoTranslator, Translator
+        from vidrio.translate.chain import load_chain
+        from vidrio.translate.translator import NoTranslator
 
+        first: list[Translator]
         model: Any
         try:
-            model = Translator.load(request.model_name, cores)
+            *first, model = load_chain(request.models, cores)
         except NoTranslator:
             from vidrio.translate.answers import Answers
 
+            if len(request.models) > 1:
+                raise
             if request.confidence or request.glossary:
                 raise click.UsageError("--confidence and --glossary need a model that translates.") from None
-            model = Answers.load(request.model_name)
+            first, model = [], Answers.load(next(iter(request.models), None))
         search = dict(request.search)
         if request.n_best > 1 and not request.samples:
             search["beam"] = max(request.n_best, search["beam"] or model.options.beam)
         options = replace(as_options(model.config, search), n_best=request.n_best)
-        return Work(request=request, model=model, options=options, terms=read_terms(request.glossary))
+        return Work(request=request, first=first, model=model, options=options, terms=read_terms(request.glossary))
 
     def on_text(self, text: str) -> list[str]:
         """One text, whatever line ends it holds: its translations, or one line of JSON."""
@@ -116,11 +121,13 @@ class Work:
         return self.model.config.shape == "encoder-decoder"
 
     def checksum(self) -> str:
-        """Of the model: its config holds the checksums of its other files."""
-        return sha256(self.model.folder / "config.json")
+        """Of the models: the config of each holds the checksums of its other files."""
+        return " ".join(sha256(model.folder / "config.json") for model in (*self.first, self.model))
 
     def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
         model: Any = self.model
+        for before in self.first:
+            texts = (answer.text for answer in before.stream(texts))
         if self.translates:
             return model.stream(texts, self.options)
         return (model.answer(text, self.options) for text in texts)
@@ -128,7 +135,8 @@ class Work:
     def _json(self, record: dict[str, Any], answer: Any) -> str:
         """A line of JSON: what was read, and what is known of its translation; all of it, or the most important."""
         if self.request.as_json:
-            return json_text({**record, **answer.to_json()})
+            through = {"text": record["text"], "through": answer.source} if self.first else {}
+            return json_text({**record, **answer.to_json(), **through})
         if not self.translates:
             return json_text({**record, **answer.details})
         doubts = {"doubts": list(map(str, answer.doubts))} if answer.doubts else {}

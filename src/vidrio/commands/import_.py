@@ -1,6 +1,7 @@
 """`vidrio import`: another program's model becomes a model folder."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,11 +13,9 @@ from vidrio.commands._options import mirror_option, two_names
 @click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="Folder to create. [among your models]")
 @click.option("--target", default="", help="Target language, if the model has several: spa for >>spa<<.")
 @click.option("--languages", callback=two_names, metavar="en,es", help="Names of its languages. [the model's own]")
-@click.option("--float32", is_flag=True, help="Let the model multiply in float32, as its own program does; slower.")
+@click.option("--float32", is_flag=True, help="Multiply in float32, as Marian can; slower. [int8, if it is large]")
 @mirror_option
-def import_(
-    source: str, to: Path | None, target: str, languages: tuple[str, str] | None, float32: bool, mirror: str | None
-) -> None:
+def import_(source: str, to: Path | None, mirror: str | None, float32: bool, **given: Any) -> None:
     """Convert a model of Firefox, Marian or OPUS-MT to a model folder.
 
     A pair such as en-fr is fetched from Mozilla's registry of Firefox's models. A path is a folder with Marian's own
@@ -25,18 +24,13 @@ def import_(
 
     Without --to the model gets a place among your models, and its name works everywhere: vidrio translate -m en-fr.
     """
-    from dataclasses import replace
-
     from vidrio.commands._progress import bar
     from vidrio.interop.convert import import_model
-    from vidrio.interop.registry import MOZILLA
+    from vidrio.interop.registry import MOZILLA, Mirror
     from vidrio.model.find import own_folder
-    from vidrio.model.folder import read_config, write_config
 
     place = to or own_folder() / Path(source).resolve().name
-    about = import_model(source, place, target=target, languages=languages, mirror=mirror or MOZILLA, bar=bar)
-    if float32:
-        write_config(place, replace(read_config(place)[0], int8=False), about)
+    about = import_model(source, place, mirror=Mirror(mirror or MOZILLA, bar), int8=not float32, **given)
     click.echo(f"{place}: {about.source_language or '?'} → {about.target_language or '?'}")
     if not (about.source_language and about.target_language):
         click.echo("the model does not name its languages: add --languages en,es for the server and for cleaning")

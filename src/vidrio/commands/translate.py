@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._lines import Decoder, translate_lines
-from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, model_option, search_options
+from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, search_options
 from vidrio.commands._output import refuse_same_file
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
@@ -32,7 +32,12 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("words", metavar="[TEXT]", nargs=-1)
-@model_option
+@click.option(
+    *("-m", "--model", "models"),
+    multiple=True,
+    metavar="MODEL",
+    help="A model folder or name. Repeatable: -m es-en -m en-fr goes through English. [default: en-es]",
+)
 @click.option(
     *("-i", "--input", "sources"),
     multiple=True,
@@ -108,6 +113,9 @@ def refuse_contradictions(request: Request) -> None:
         "Documents cannot be combined with --json, --jsonl, --n-best, --resume or --ray.": (
             is_document(request) and (json or several or request.resume or ray)
         ),
+        "A PO file is translated by one model.": (
+            len(request.models) > 1 and any(Path(source).suffix.lower() in (".po", ".pot") for source in sources)
+        ),
         "--glossary cannot be combined with --json or --jsonl.": request.glossary and json,
         "--confidence is for lines of text without --ray; --json and --jsonl include it.": (
             request.confidence and (json or is_document(request) or ray)
@@ -131,7 +139,7 @@ def translate_document(request: Request) -> None:
     from vidrio.documents.formats import plan_file, suffix_of
     from vidrio.documents.terms import read_terms, with_terms
     from vidrio.model.files import write_output
-    from vidrio.translate.translator import Translator
+    from vidrio.translate.chain import load_chain
 
     source = next(iter(request.sources), None)
     name = NAMES.get(request.form or "", str(source))
@@ -144,20 +152,22 @@ def translate_document(request: Request) -> None:
         data = Path(source).read_bytes()
     else:
         data = sys.stdin.buffer.read() if request.text is None else f"{request.text}\n".encode()
-    translator = Translator.load(request.model_name, request.workers)
-    plan = with_terms(plan_file(name, data, translator.about.target_language), read_terms(request.glossary))
-    if not plan.texts:
-        click.echo(f"vidrio: {source or 'the input'} has no text to translate; the output is a copy", err=True)
-    found: list[Aligned] = []
-    with bar("translating", len(plan.texts)) as show:
-        for start in range(0, len(plan.texts), AT_ONCE):
-            found += aligned_by(translator, plan.texts[start : start + AT_ONCE])
-            show(len(found))
-    written = plan.render(found)
+    translators = load_chain(request.models, request.workers)
+    for translator in translators:
+        terms = read_terms(request.glossary) if translator is translators[-1] else ()
+        plan = with_terms(plan_file(name, data, translator.about.target_language), terms)
+        if not plan.texts:
+            click.echo(f"vidrio: {source or 'the input'} has no text to translate; the output is a copy", err=True)
+        found: list[Aligned] = []
+        with bar("translating", len(plan.texts)) as show:
+            for start in range(0, len(plan.texts), AT_ONCE):
+                found += aligned_by(translator, plan.texts[start : start + AT_ONCE])
+                show(len(found))
+        data = plan.render(found)
     if request.target is None:
-        sys.stdout.buffer.write(written)
+        sys.stdout.buffer.write(data)
     else:
-        write_output(Path(request.target), written)
+        write_output(Path(request.target), data)
 
 
 def translate_on_cluster(request: Request) -> None:

@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,23 +32,25 @@ def import_model(
     *,
     target: str = "",
     languages: tuple[str, str] | None = None,
-    mirror: str = registry.MOZILLA,
-    bar: registry.Bar = lambda title, total: nullcontext(lambda done: None),
+    mirror: registry.Mirror = registry.MOZILLAS,
+    int8: bool = True,
 ) -> About:
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
-    `languages` are what to call both; `mirror` is where the models of language pairs are fetched."""
+    `languages` are what to call both; `mirror` is where the models of language pairs are fetched; without `int8` the
+    engine multiplies in float32."""
     path, origin = Path(source), source
     with new_folder(to) as (made, beside):
-        offer = registry.choose(source, mirror) if is_pair(source) else None
+        offer = registry.choose(source, mirror.address) if is_pair(source) else None
         if offer:  # what was fetched stays for another try
-            path, origin = to.parent / f".{to.name}.fetched", f"{mirror}/{offer.files['model']['path']}"
-            registry.fetch(offer, path, mirror, bar)
+            path, origin = to.parent / f".{to.name}.fetched", f"{mirror.address}/{offer.files['model']['path']}"
+            registry.fetch(offer, path, mirror)
         elif not path.is_dir():
             path = fetched(source, beside / "fetched")
         foreign = (marian if marian.is_folder(path) else huggingface).read_folder(path)
         if offer:
             scores = [{"test": "FLORES-200+", "metric": name, "value": value} for name, value in offer.scores.items()]
             foreign = replace(foreign, languages=offer.languages, scores=scores)
+        foreign = replace(foreign, config=replace(foreign.config, int8=int8))
         own, into = foreign.languages
         languages = languages or (own, target or into)
         about = make_folder(foreign, made, origin, opening=opening_of(foreign, target), languages=languages)

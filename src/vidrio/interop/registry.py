@@ -9,7 +9,7 @@ import http.client
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.error import HTTPError, URLError
@@ -33,6 +33,16 @@ TRIES = 2
 NOT_FETCHED = (URLError, http.client.HTTPException, TimeoutError, ConnectionError, zlib.error, EOFError)
 
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
+
+
+class Mirror(NamedTuple):
+    """Where the registry is, and what shows how far a file is."""
+
+    address: str = MOZILLA
+    bar: Bar = lambda title, total: nullcontext(lambda done: None)
+
+
+MOZILLAS = Mirror()
 
 
 class Offer(NamedTuple):
@@ -101,15 +111,15 @@ def choose(name: str, mirror: str) -> Offer:
     return of_pair[0]
 
 
-def fetch(offer: Offer, to: Path, mirror: str, bar: Bar) -> None:
+def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
     """The files of a model, and its card, in a folder. What an earlier call fetched is not fetched again."""
     to.mkdir(parents=True, exist_ok=True)
     for file in offer.files.values():
         path = to / Path(file["path"]).name.removesuffix(".gz")
-        url = f"{checked(mirror)}/{quote(file['path'])}"
+        url = f"{checked(mirror.address)}/{quote(file['path'])}"
         for attempt in range(1, TRIES + 1):
             try:
-                _fetch_file(url, path, file, bar)
+                _fetch_file(url, path, file, mirror.bar)
                 break
             except (*NOT_FETCHED, ModelError) as error:
                 refused = isinstance(error, HTTPError) and error.code < 500
@@ -121,7 +131,7 @@ def fetch(offer: Offer, to: Path, mirror: str, bar: Bar) -> None:
         f"---\nlicense: {LICENCE}\n---\n\n# {offer.name}\n\nA translation model of Firefox, by Mozilla: "
         f"{offer.architecture}, {version or 'no version'}, {offer.status}. Its repository names the Mozilla Public "
         f"License 2.0.\n\n"
-        f"From {checked(mirror)}/{offer.files['model']['path']}\n"
+        f"From {checked(mirror.address)}/{offer.files['model']['path']}\n"
     )
     card += f"\n| FLORES-200+ | Mozilla's figure |\n|---|---|\n{scores}" if scores else ""
     write_atomically(to / CARD, card.encode())

@@ -1,0 +1,21 @@
+"""Several models, one after the other: Spanish to English, then English to French."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from vidrio.errors import ConfigError
+from vidrio.translate.translator import Translator
+
+
+def load_chain(names: Sequence[str | None], workers: int | None = None) -> list[Translator]:
+    """The models, each of which reads the language that the one before writes; the default model without names."""
+    translators = [Translator.load(name, workers) for name in names or [None]]
+    for one, following in pairwise(translators):
+        written, read = one.about.target_language, following.about.source_language
+        if written != read or not read:
+            raise ConfigError(
+                "these models cannot follow each other",
+                found=f"{one.folder.name} writes {written or '?'}, {following.folder.name} reads {read or '?'}",
+                do="name them in the order in which they translate: -m es-en -m en-fr",
+            )
+    return translators
