@@ -9,6 +9,7 @@ recorded in expected.json. It needs NumPy, sentencepiece and, under Python 3.10,
 """
 
 import argparse
+import html
 import importlib.util
 import io
 import json
@@ -197,26 +198,31 @@ def shortlist(rows: int) -> bytes:
     return struct.pack("<2Q", 0xF11A48D5013417F5, checksum) + body
 
 
-def by_marian(module: Path, folder: Path, texts: list[str]) -> list[dict]:
-    """Marian's translations, greedy, and the mean log-probability of each word's pieces: as its HTML has them."""
+def search(model: Path, vocabularies: list[Path], precision: str, factor: int = 9) -> str:
+    """A configuration of bergamot: greedy, each text one sentence."""
+    lists = "".join(f"- {path}\n" for path in vocabularies)
+    return (
+        f"models:\n- {model}\nvocabs:\n{lists}beam-size: 1\nnormalize: 1.0\nword-penalty: 0\nskip-cost: false\n"
+        f"mini-batch-words: 4096\nworkspace: 128\nmax-length-factor: {factor}\nmax-length-break: 128\n"
+        f"ssplit-mode: sentence\ngemm-precision: {precision}\nalignment: soft\n"
+    )
+
+
+def by_marian(module: Path, config: str, texts: list[str]) -> list[dict]:
+    """Marian's translations, and the mean log-probability of each word's pieces: as its HTML has them."""
     spec = importlib.util.spec_from_file_location("_bergamot", module)
     bergamot = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bergamot)
     service = bergamot.Service(bergamot.ServiceConfig(numWorkers=1, cacheSize=0, logLevel="off"))
-    spm = f"- {folder}/vocab.{PAIR}.spm"
-    model = service.modelFromConfig(
-        f"models:\n- {folder}/float.bin\nvocabs:\n{spm}\n{spm}\nbeam-size: 1\nnormalize: 1.0\nword-penalty: 0\n"
-        "mini-batch-words: 4096\nworkspace: 128\nmax-length-factor: 9\nmax-length-break: 100\nskip-cost: false\n"
-        "ssplit-mode: sentence\ngemm-precision: float32\nalignment: soft\n"
-    )
+    model = service.modelFromConfig(config)
     options = bergamot.ResponseOptions(qualityScores=True, alignment=True, HTML=True)
     found = []
     for text in texts:
         given = bergamot.VectorString()
-        given.append(text)
-        html = service.translate(model, given, options)[0].target.text
-        scores = [float(score) for score in re.findall(r'word-score="([^"]*)"', html)]
-        found.append({"source": text, "target": re.sub("<[^>]*>", "", html), "words": scores})
+        given.append(html.escape(text, quote=False))
+        marked = service.translate(model, given, options)[0].target.text
+        scores = [float(score) for score in re.findall(r'word-score="([^"]*)"', marked)]
+        found.append({"source": text, "target": html.unescape(re.sub("<[^>]*>", "", marked)), "words": scores})
     return found
 
 
@@ -236,7 +242,8 @@ def main() -> None:
             folder = Path(name)
             (folder / f"vocab.{PAIR}.spm").write_bytes(spm)
             (folder / "float.bin").write_bytes(container(float_items(numbers), config))
-            found = by_marian(given.bergamot, folder, sentences(40, 2))
+            config = search(folder / "float.bin", [folder / f"vocab.{PAIR}.spm"] * 2, "float32")
+            found = by_marian(given.bergamot, config, sentences(40, 2))
         lines = ",\n".join(json.dumps(one) for one in found if one["words"] and len(one["target"]) < 100)  # that end
         (given.folder / "expected.json").write_text(f"[\n{lines}\n]\n")
 
