@@ -15,7 +15,7 @@ class Browser:
         exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(_as_array(wasm))).exports
         exports._initialize()
         self._exports = {name: getattr(exports, name) for name in exports.object_keys()}
-        self._stack_at_rest = exports.__stack_pointer.value
+        self._stack_at_rest = self._exports["__stack_pointer"].value
 
     def call(self, name: str, *numbers: int) -> int:
         try:
