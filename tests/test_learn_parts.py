@@ -30,9 +30,11 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 # --- attention --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("short", [128, 0])
 @pytest.mark.parametrize("hide", ["nothing", "padding", "future"])
-def test_attention_and_its_gradient(hide: str) -> None:
-    """Eq. 1 as it is written, and finite differences."""
+def test_attention_and_its_gradient(hide: str, short: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eq. 1 as it is written, and finite differences; written out, and PyTorch's own."""
+    monkeypatch.setattr(model, "SHORT", short)
     L, M = (7, 7) if hide == "future" else (7, 5)
     q, k, v = normal(2, 3, L, 4), normal(2, 3, M, 4, seed=1), normal(2, 3, M, 4, seed=2)
     allowed = None

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ from vidrio.model.parameters import output_is_tied, source_table, target_table
 
 # By sub-layer, what earlier decoding steps left: keys and values, or a recurrent cell's state.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
+
+SHORT = 128  # keys of which attention is written out on a CPU
 
 # --- dropout ----------------------------------------------------------------------------------------------------------
 #
@@ -168,9 +170,40 @@ def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     """softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once: each of L rows (B·H·L·K) gathers from M rows.
     `allowed` broadcasts to B·H·L·M; True where a row may look."""
-    if q.device.type == "cpu" and q.dtype == torch.bfloat16:  # for which PyTorch is five times as slow on a CPU
-        return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=allowed).to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    if q.device.type != "cpu":
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    wide = torch.promote_types(q.dtype, torch.float32)  # PyTorch is slow at small products in bfloat16
+    run = _Attend.apply if k.shape[2] <= SHORT else F.scaled_dot_product_attention
+    out: Tensor = run(q.to(wide), k.to(wide), v.to(wide), allowed)
+    return out.to(q.dtype)
+
+
+class _Attend(torch.autograd.Function):
+    """Eq. 1 and its derivative written out: for the rows of a sentence, a CPU needs less time than with PyTorch's own,
+    which needs less memory for the rows of long texts."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+        B, H, L, K = q.shape
+        q, k, v = (x.reshape(B * H, -1, K) for x in (q, k, v))
+        scores = torch.bmm(q, k.mT).mul_(1 / math.sqrt(K))  # §3.2.1
+        if allowed is not None:
+            scores.view(B, H, L, -1).masked_fill_(~allowed, -math.inf)
+        weights = scores.softmax(-1)
+        out = torch.bmm(weights, v)
+        ctx.save_for_backward(q, k, v, weights, out)
+        return out.view(B, H, L, K)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, weights, out = ctx.saved_tensors
+        B, H, _, K = grads[0].shape
+        grad = grads[0].reshape(B * H, -1, K)
+        # The softmax's derivative is s (g − Σ s g), and that sum over M is also grad · out, a sum over K.
+        sums = torch.linalg.vecdot(grad, out).unsqueeze(-1)
+        grad_scores = torch.bmm(grad, v.mT).sub_(sums).mul_(weights).mul_(1 / math.sqrt(K))
+        to_inputs = torch.bmm(grad_scores, k), torch.bmm(grad_scores.mT, q), torch.bmm(weights.mT, grad)
+        return (*(x.view(B, H, -1, K) for x in to_inputs), None)
 
 
 def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
