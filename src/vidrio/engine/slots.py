@@ -18,6 +18,7 @@ from vidrio.errors import ModelError, VidrioError
 from vidrio.model.config import ModelConfig
 
 GROWN = 64 << 20  # bytes; an instance that grew by more is dropped when idle, since its memory never shrinks
+NO_MEMORY = "no memory is left"  # as the engine says it
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,15 @@ def problem(library: Library) -> str:
 
 def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
     """A folder's model, refused with a reason if it is damaged."""
-    weights = read_weights(folder, config)
     try:
+        weights = read_weights(folder, config)
         address = library.functions.model_load(*weights.arguments)
         found = problem(library)
-    except MemoryError as error:
-        address, found = 0, f"no memory for {len(weights.data):,} bytes: {error}"
+    except MemoryError:
+        address, found = 0, NO_MEMORY
     if not address:
-        raise ModelError(f"the engine cannot use {folder}", found=found, do="use an undamaged model folder")
+        do = "give the process more memory, or use a smaller model" if found == NO_MEMORY else "use an undamaged folder"
+        raise ModelError(f"the engine cannot use {folder}", found=found, do=do)
     return Model(library, address, config, library.size())
 
 
