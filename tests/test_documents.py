@@ -159,6 +159,13 @@ msgstr "Mi casa"\r
     ).replace("Language: en", "Language: es").replace("ISO-8859-1", "UTF-8")
 
 
+def test_the_forms_of_a_plural_that_are_there_stay() -> None:
+    half = 'msgid "%d car"\nmsgid_plural "%d cars"\nmsgstr[0] ""\nmsgstr[1] "coches: %d"\n'
+    plan = plan_file("a.po", half.encode(), "es")
+    told = plan.render([Aligned("", "%d coche"), Aligned("", "%d coches")]).decode()
+    assert told == half.replace('msgstr[0] ""', 'msgstr[0] "%d coche"')
+
+
 def test_a_po_file_is_never_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("secret.po", str(tmp_path / "secret.po")):

@@ -2,14 +2,20 @@
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree
 
 import docx
 import odfdo
+import polib
 import pytest
 import srt
+import webvtt
+from justhtml import JustHTML
 
+from sample_documents import MARKDOWN, PAGE, PO, SRT, VTT, book, open_document, word_file
 from vidrio.documents.aligned import Aligned, Link
 from vidrio.documents.formats import plan_file
 from vidrio.documents.html import plan_html
@@ -136,3 +142,102 @@ def test_the_language_of_an_open_document_is_the_new_one() -> None:
     after = unpacked(shouted(plan_file("a.odt", data.getvalue(), "es")))["styles.xml"]
     assert before.count(b'fo:language="fr" fo:country="FR"') > 0  # as the library's template has it
     assert after == before.replace(b'fo:language="fr" fo:country="FR"', b'fo:language="es" fo:country="none"')
+
+
+# --- whatever the translation is --------------------------------------------------------------------------------------
+
+WORDS = re.compile(r"\{[kx]\w*\}|[^\s{}]+|[{}]")
+
+
+def retold(change: Callable[[list[str]], list[str]], text: str) -> Aligned:
+    """A translation made of the same words, each aligned with itself."""
+    places = {match[0]: match.start() for match in WORDS.finditer(text)}
+    told, links = "", []
+    for word in change([match[0] for match in WORDS.finditer(text)]):
+        told += " " * bool(told)
+        links.append(Link(len(told), len(told) + len(word), places[word]))
+        told += word
+    return Aligned(text, told, links)
+
+
+def is_kept(word: str) -> bool:
+    return word.startswith("{") or any(map(str.isdigit, word))
+
+
+CHANGES: dict[str, Callable[[list[str]], list[str]]] = {
+    "the same": list,
+    "backwards": lambda words: words[::-1],
+    "shorter": lambda words: [word for number, word in enumerate(words) if number % 2 == 0 or is_kept(word)],
+    "longer": lambda words: [word for one in words for word in ([one] if is_kept(one) else [one, one])],
+    "things only": lambda words: [word for word in words if is_kept(word)] or words[:1],
+}
+
+
+def opens_as(suffix: str, data: bytes) -> Any:
+    """What an independent reader finds, without the words."""
+    if suffix == ".docx":
+        document = docx.Document(io.BytesIO(data))
+        return [p.style.name for p in document.paragraphs], [(len(t.rows), len(t.columns)) for t in document.tables]
+    if suffix == ".odt":
+        body = odfdo.Document(io.BytesIO(data)).body
+        return [len(body.get_elements(f"//{name}")) for name in ("text:p", "text:h", "text:note", "text:span")]
+    if suffix == ".srt":
+        return [(cue.index, cue.start, cue.end) for cue in srt.parse(data.decode())]
+    if suffix == ".vtt":
+        return [(cue.start, cue.end, cue.identifier) for cue in webvtt.from_string(data.decode())]
+    if suffix == ".po":
+        return [(entry.msgid, entry.msgid_plural, entry.flags, entry.comment) for entry in polib.pofile(data.decode())]
+    if suffix == ".epub":
+        return [(name, ElementTree.fromstring(part).tag) for name, part in _xml(data).items()]
+    return JustHTML(data.decode(), fragment=False, sanitize=False).root.name
+
+
+def _xml(data: bytes) -> dict[str, bytes]:
+    return {name: part for name, part in unpacked(data).items() if name.endswith((".xml", ".xhtml", ".opf", ".ncx"))}
+
+
+def _all_text(suffix: str, data: bytes) -> str:
+    parts = _xml(data) if suffix in (".docx", ".odt", ".epub") else {"": data}
+    return "\n".join(part.decode() for part in parts.values())
+
+
+SAMPLES: dict[str, bytes] = {
+    ".html": PAGE.partition("?>\n")[2].encode(),
+    ".srt": SRT.encode(),
+    ".vtt": VTT.encode(),
+    ".po": PO.encode(),
+    ".docx": word_file(),
+    ".odt": open_document(),
+    ".epub": book(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("suffix", SAMPLES)
+def test_a_document_opens_with_all_it_had_whatever_the_translation_is(suffix: str, change: str) -> None:
+    data = SAMPLES[suffix]
+    plan = plan_file(f"a{suffix}", data, "")
+    told = plan.render([retold(CHANGES[change], text) for text in plan.texts])
+    if not (suffix == ".odt" and change != "the same"):  # an element whose words are apart stands there twice
+        assert opens_as(suffix, told) == opens_as(suffix, data)
+    before, after = _all_text(suffix, data), _all_text(suffix, told)
+    for what in (r"</?[\w:]+", r"\d+", r"\b(?:href|src|id|style|text:style-name|w:val)=\"[^\"]*\""):
+        missing = Counter(re.findall(what, before)) - Counter(re.findall(what, after))
+        assert not missing, missing
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_markdown_has_the_same_links_code_and_tags_whatever_the_translation_is(change: str) -> None:
+    plan = plan_markdown(MARKDOWN)
+    told = plan.render([retold(CHANGES[change], text) for text in plan.texts])
+    for what in (
+        r"`[^`]+`",
+        r"\]\([^)]*\)",
+        r"\]\[\w+\]",
+        r"</?\w+>",
+        r"<http[^>]*>",
+        r"(?m)^(?:[#|-]|\d\.)",
+        r"(?<!\\)\*+",
+    ):
+        missing = Counter(re.findall(what, MARKDOWN)) - Counter(re.findall(what, told))
+        assert not missing, missing

@@ -121,7 +121,8 @@ def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
         yield from _statement("msgstr", texts[0])
         return
     for form in sorted(message.forms) if len(message.forms) > 1 else (0, 1):
-        yield from _statement(f"msgstr[{form}]", texts[-1] if form else texts[0])
+        there = "" if message.is_fuzzy else message.forms.get(form, "")
+        yield from _statement(f"msgstr[{form}]", there or (texts[-1] if form else texts[0]))
 
 
 def _statement(keyword: str, text: str) -> list[str]:
