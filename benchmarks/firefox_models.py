@@ -86,7 +86,8 @@ def write_twin(path: Path, to: Path) -> None:
 
 def by_engine(translator: Translator, texts: list[str]) -> list[dict]:
     """The engine's greedy translations, as Marian's are: each text is one sentence, nothing is masked."""
-    options = search_options(translator.options, translator.config, translator.target.size)
+    target = translator.target
+    options = search_options(translator.options, translator.config, target.size, target.byte_ids)
     sources = [(*ids, *translator.config.source_close) for ids in translator.source.encode_batch(texts)]
     found = [best.ids for best, *_ in translator.engine.search(sources, options)]
     log_probs = translator.engine.forced(list(zip(sources, found, strict=True)))

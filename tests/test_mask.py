@@ -108,6 +108,37 @@ def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
     assert mask(protected("Click {next}."), "").given == "Click {next}."
 
 
+def test_an_address_that_no_symbol_hides_keeps_its_punctuation() -> None:
+    sentence = "See https://example.com/a?b=1&c=2 and www.a.org/x,y now,please."
+    assert mask(protected(sentence), "").given == sentence.replace("now,please", "now, please")
+
+
+CAPITALS = {
+    "THE HOUSE IS OLD.": ("The house is old.", "La casa es vieja.", "LA CASA ES VIEJA."),
+    "LONDON": ("London", "Londres", "LONDRES"),
+    "VISIT https://a.org/b?c=1 NOW": ("Visit ① now", "Visite ① ya", "VISITE https://a.org/b?c=1 YA"),
+    "IBM AND NASA": ("IBM AND NASA", "IBM y NASA", "IBM y NASA"),
+    "The HOUSE is old.": ("The HOUSE is old.", "La CASA es vieja.", "La CASA es vieja."),
+    "我们 12345": ("我们 12345", "12345", "12345"),
+}
+
+
+@pytest.mark.parametrize("sentence", CAPITALS)
+def test_a_sentence_in_capitals_is_read_in_small_letters(sentence: str) -> None:
+    given, written, restored = CAPITALS[sentence]
+    masked = mask(protected(sentence), "①②")
+    assert masked.given == given
+    assert masked.restore(written) == restored
+    if not masked.symbols:
+        assert mask(protected(sentence), "").given == given
+
+
+def test_an_address_among_capitals_stays() -> None:
+    masked = mask(protected("VISIT https://a.org/bC NOW"), "")
+    assert masked.given == "Visit https://a.org/bC now"
+    assert masked.restore("Visite https://a.org/bC ya") == "VISITE https://a.org/bC YA"
+
+
 @pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②.", "Pulsa①."])
 def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
     assert mask(protected("Click {next}."), SYMBOLS).restore(translation) is None

@@ -8,12 +8,12 @@ exactly once in the translation, `Masked.restore` gives None.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.fold import Table
-from vidrio.text.protect import Protected, Span, is_free, touches
+from vidrio.text.protect import Protected, Span, is_free, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
@@ -43,6 +43,7 @@ class Masked(NamedTuple):
     symbols: str = ""
     places: tuple[Span, ...] = ()  # in the sentence, of what the symbols stand for
     written: Mapping[str, str] = {}  # what is written for a place's text, where it isn't copied
+    capitals: bool = False  # the sentence is in capitals, which the model is not given
 
     @property
     def things(self) -> dict[str, str]:
@@ -53,6 +54,8 @@ class Masked(NamedTuple):
     def restore(self, translation: str) -> str | None:
         """The translation with what the symbols stand for. None unless each symbol is in it once, and at no word; and
         there are words where there were some."""
+        if self.capitals:
+            translation = outside(translation, str.upper)
         letter = rf"[^\W_{re.escape(self.symbols)}]"
         for symbol in self.symbols:
             at_a_word = rf"{letter}{re.escape(symbol)}|{re.escape(symbol)}{letter}"
@@ -92,7 +95,18 @@ class Masker:
         written = {
             source.text[place.start : place.end]: text for place, text in (also or {}).items() if place in places
         }
-        return Masked(source, plain(shown), symbols[: len(places)], tuple(places), written)
+        given = plain(shown)
+        for start, end, kind in source.spans:  # an address that no symbol hides keeps its punctuation: /a?b=1
+            thing = source.text[start:end]
+            if kind in HIDDEN and " " not in thing and " " in (spaced := plain(thing)):
+                given = given.replace(spaced, thing)
+        # A vocabulary without tokens for case has other pieces for capitals, which the model has hardly seen.
+        of_case = self._tokenizer.has_case_tokens or self._tokenizer.of_whole_words
+        capitals = not of_case and in_capitals(given)
+        if capitals:
+            first, small = next(n for n, sign in enumerate(given) if sign.isalpha()), outside(given, str.lower)
+            given = small[:first] + given[first] + small[first + 1 :]
+        return Masked(source, given, symbols[: len(places)], tuple(places), written, capitals)
 
     def is_long(self, name: str) -> bool:
         """Whether a name has so many tokens that it may be misspelled."""
@@ -191,6 +205,22 @@ def _read_as(sign: str) -> str:
 _READ_AS = Table(_read_as)
 # Hyphens, quotation marks and dashes that few vocabularies hold are read as others.
 _READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "--''''''\"\"\"––", strict=True))
+
+
+def in_capitals(text: str) -> bool:
+    """Whether all of its letters are capitals, and not only those of short words such as NASA."""
+    words = outside(text, lambda part: part, kept=" ")
+    return words.upper() == words != words.lower() and bool(re.search(r"[^\W\d_]{5}", words))
+
+
+def outside(text: str, change: Callable[[str], str], kept: str | None = None) -> str:
+    """The text, changed outside addresses, code and the like; they stay, or `kept` takes their place."""
+    parts, at = list[str](), 0
+    for start, end, kind in spans(text):
+        if kind in HIDDEN:
+            parts += (change(text[at:start]), text[start:end] if kept is None else kept)
+            at = end
+    return "".join((*parts, change(text[at:])))
 
 
 def plain(text: str) -> str:

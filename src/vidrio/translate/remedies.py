@@ -87,7 +87,7 @@ class Judge(NamedTuple):
                 misspelled = list(self._misspelled(wrong, masked.given, written, hypothesis))
                 lost, invented = zip(*misspelled, strict=True) if misspelled else ((), ())
                 account = Faults((*account.lost, *lost), (*account.invented, *invented))
-            text = masked.restore(written) if masked.symbols else written
+            text = masked.restore(written) if masked.symbols or masked.capitals else written
             again = not asked.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)
             yield Judged(hypothesis, written, text, account, again)
 
