@@ -165,6 +165,19 @@ def test_a_sentence_does_not_wait_for_a_book() -> None:
     assert sorted(order) == ["a"] * 9 + ["b"] * 9 + ["sentence"]
 
 
+def test_the_smallest_of_those_that_wait_begins() -> None:
+    order = list[int]()
+
+    async def asking(queue: Queue) -> None:
+        def client(size: int) -> Any:
+            return queue.short.run(lambda stopped: in_one_step(lambda: (time.sleep(0.05), order.append(size))), size)
+
+        await asyncio.gather(*map(client, (500, 400, 90, 300, 10)))
+
+    run(asking, threads=1)
+    assert order == [500, 10, 90, 300, 400]
+
+
 def test_texts_are_cut_between_sentences_and_come_out_the_same() -> None:
     translator = Translator.load("lesson")
     long = "The house is red. We live in it, and it is old! Where is Mr. Smith? He said: `a. b. c`. " * 20

@@ -67,7 +67,7 @@ def libre_router(parts: Parts) -> APIRouter:
         hold("terms times characters", len(ask.terms) * characters, "limit", LARGEST_SEARCH)
         parts.access.count(request, key, len(ask.texts))
         with service.queue.admitted(characters + sum(map(len, sum(ask.terms, ())))) as lane:
-            work = lane.run(lambda stopped: _translated(parts, ask, stopped))
+            work = lane.run(lambda stopped: _translated(parts, ask, stopped), characters)
             return as_json(await while_connected(request, work))
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))

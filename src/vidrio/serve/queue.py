@@ -50,9 +50,9 @@ class Lane:
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = count()
 
-    async def run(self, work: Callable[[Stopped], Steps[Result]]) -> Result:
-        """The result of a request's work."""
-        loop, left, done = asyncio.get_running_loop(), threading.Event(), 0
+    async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
+        """The result of a request's work. Of those of which nothing has been done, the smallest begins."""
+        loop, left, done = asyncio.get_running_loop(), threading.Event(), size
 
         def over(_: Any) -> None:
             with suppress(RuntimeError):  # the server has ended
