@@ -174,6 +174,7 @@ def test_the_description_names_every_route() -> None:
         ({"target": "zz"}, "zz is not supported"),
         ({"source": ["en"]}, "Invalid request: source parameter is not a string"),
         ({"source": "es", "target": "en"}, "Invalid request: English (en) is not available as a target language from"),
+        ({"format": "\ud800"}, "Invalid request: \ud800 format is not supported"),
         ({"format": "pdf"}, "Invalid request: pdf format is not supported"),
         ({"alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
         ({"alternatives": -1}, "Invalid request: alternatives parameter must be a positive number"),

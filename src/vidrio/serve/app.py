@@ -21,7 +21,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -32,7 +32,7 @@ from vidrio.serve import views
 from vidrio.serve.access import Access
 from vidrio.serve.connections import Connection, most_connections
 from vidrio.serve.files import checked, files_router, forget_old
-from vidrio.serve.guards import guarded, limited, problem
+from vidrio.serve.guards import as_json, guarded, limited, problem
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector
 from vidrio.serve.libre import Parts, libre_router
@@ -50,7 +50,7 @@ ACCEPTED = 32  # at a time, before those that are there are read
 TURN = 0.0005  # seconds for which a thread may compute in Python before another has its turn
 GRACE = 30  # seconds in which requests at work may end
 RUN_SECONDS = 60  # for which a run is kept that nobody asks about
-TIDY_SECONDS = 5  # between two looks at what is old
+TIDY_SECONDS = 2  # between two looks at what is old
 
 log = logging.getLogger("vidrio.serve")
 
@@ -134,7 +134,7 @@ def _handle_errors(app: FastAPI) -> None:
     def failed(request: Request, error: VidrioError) -> Response:
         if not request.url.path.startswith("/api/"):
             return refused(request, refusal_of(error))
-        return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
+        return as_json({"what": error.what, "found": error.found, "do": error.do}, 400)
 
     @app.exception_handler(Exception)  # uvicorn prints the traceback
     def unexpected(request: Request, error: Exception) -> Response:
@@ -143,7 +143,7 @@ def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))
-        return JSONResponse({"what": "this request cannot be read", "found": where, "do": ""}, 422)
+        return as_json({"what": "this request cannot be read", "found": where, "do": ""}, 422)
 
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:

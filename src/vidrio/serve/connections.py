@@ -9,7 +9,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 HEAD_SECONDS = 10.0  # in which a request's head has to arrive
 SEND_SECONDS = 30.0  # in which a client has to take an answer, and a second for each SLOWEST bytes
 SLOWEST = 50_000
-MOST_UNSENT = 64 << 20  # bytes of answers that clients do not take
+MOST_UNSENT = 32 << 20  # bytes of answers that clients do not take
 CLOSE_WAIT = 8  # of a TCP connection whose other end is closed
 RESERVED = 64  # open files that are not connections
 

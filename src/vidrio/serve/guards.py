@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from fastapi import Request
-from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,14 +38,14 @@ HEADERS = {
 OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
 
 
-def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
     """A refusal in the words of whoever asked: the page's {"what"}, or LibreTranslate's {"error"}."""
-    return JSONResponse({"what" if path.startswith("/api/") else "error": error}, status, dict(headers or {}))
+    return as_json({"what" if path.startswith("/api/") else "error": error}, status, headers)
 
 
-def as_json(data: Any) -> Response:
+def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Not by the framework: JSON has no NaN, and half a character cannot be encoded."""
-    return Response(json_text(data), media_type="application/json")
+    return Response(json_text(data), status, headers, "application/json")
 
 
 def open_to(path: str, settings: Settings) -> dict[str, str]:

@@ -98,13 +98,13 @@ class Lane:
 
 
 class Queue:
-    """Admits requests. Short work, long work and the glass have threads of their own, among which the system shares out
-    the processor."""
+    """Admits requests. Short work, long work, the page's runs and its what-ifs have threads of their own, among which
+    the system shares out the processor."""
 
     def __init__(self, *, threads: int, most: int) -> None:
         threads = threads or cores()
         self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # a core is left for short requests
-        self.glass = Lane(1)  # a run takes 100 MB and more, and NumPy walks no faster in two threads
+        self.runs, self.glass = Lane(1), Lane(1)  # a run takes up to 100 MB, and NumPy walks no faster in two threads
         self._most = most
         self.requests = 0
         self.waiting = 0  # characters of the requests that have been admitted and not been answered

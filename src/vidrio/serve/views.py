@@ -24,7 +24,7 @@ AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and comp
 
 
 def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
-    """The page's questions, answered by these models. What searches or walks takes long, the engine's runs don't."""
+    """The page's questions, answered by these models. What searches or walks takes longest."""
     api = APIRouter(prefix="/api")
     folders = looking.translating.folders
     walked = {name for name, folder in folders.items() if read_config(folder)[0].shape != "encoder-decoder"}
@@ -54,13 +54,13 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
             access.count(request, key, 0 if is_kept else 1)  # a page asks many questions about one run
             hold("request", len(question.text), "text limit", access.characters(key))
             is_slow = name in SEARCHES or asked.changes or asked.numbers or asked.model in walked
-            lane = queue.glass if is_slow and not is_kept else queue.short
+            lane = queue.short if is_kept or name == "translate" else queue.glass if is_slow else queue.runs
 
             def work(stopped: Stopped) -> Steps[Response]:
                 return in_one_step(lambda: as_response(answer(looking.until(stopped), question)))
 
             with queue.admitted(len(question.text) + len(question.answer)):
-                return await while_connected(request, lane.run(work))
+                return await while_connected(request, lane.run(work, len(question.text)))
 
         return endpoint
 
