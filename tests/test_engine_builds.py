@@ -136,6 +136,13 @@ def test_all_builds_translate_the_same_with_the_packaged_models(
 
 
 @pytest.mark.parametrize("name", [*build.WEBASSEMBLY, *build.SUMS])
+def test_every_module_has_what_a_browser_reads_when_it_opens_one(name: str) -> None:
+    """engine/browser.py opens all three alike."""
+    module = wasmtime.Module(wasmtime.Engine(), (BUILT / name).read_bytes())
+    assert {"memory", "malloc", "free", "_initialize", "__stack_pointer"} <= {each.name for each in module.exports}
+
+
+@pytest.mark.parametrize("name", [*build.WEBASSEMBLY, *build.SUMS])
 def test_the_modules_that_are_shipped_are_made_of_the_source(name: str, modules: Path) -> None:
     made, shipped = (modules / name).read_bytes(), (BUILT / name).read_bytes()
     assert made == shipped, "make engine, and commit what changed"

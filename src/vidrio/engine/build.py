@@ -46,7 +46,7 @@ def compile_to(folder: Path, name: str) -> None:
     source, exported = ("glass.c", SUMS[name]) if name in SUMS else ("engine.c", FUNCTIONS)
     if wasm:
         # A reactor: a library without a main function. Nothing is imported, so a page needs no shim.
-        names = [*exported, "malloc", "free", *(["__stack_pointer"] if name in WEBASSEMBLY else [])]
+        names = [*exported, "malloc", "free", "__stack_pointer"]
         link = ["-mexec-model=reactor", *(f"-Wl,--export={each}" for each in names)]
     else:
         link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
