@@ -18,7 +18,6 @@ from serving import Server, server
 from vidrio.documents.aligned import as_source
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import packaged
-from vidrio.serve import libre
 from vidrio.serve.app import create_app
 from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector, languages, route
@@ -433,16 +432,6 @@ def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path) -> Non
 def test_a_folder_in_which_no_file_can_be_kept_is_told_at_the_start(folder: str) -> None:
     with pytest.raises(ConfigError, match="no files can be kept in"):
         client_of(files=Path(folder))
-
-
-def test_a_kind_of_file_is_offered_where_it_can_be_translated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    on = client_of(files=tmp_path)
-    assert ".po" in on.get("/frontend/settings").json()["supportedFilesFormat"]
-    monkeypatch.setitem(libre.NEEDED, ".po", "a_library_that_is_not_installed")
-    assert ".po" not in on.get("/frontend/settings").json()["supportedFilesFormat"]
-    form = {"file": ("a.po", b'msgid "hello"\nmsgstr ""\n')}
-    answer = on.post("/translate_file", files=form, data={"source": "en", "target": "es"})
-    assert (answer.status_code, answer.json()) == (400, {"error": "Invalid request: file format not supported"})
 
 
 def test_a_file_with_too_much_text_is_refused(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.datastructures import UploadFile
 
-from vidrio.documents.formats import plan_file, suffix_of
+from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
 from vidrio.documents.markup import FilePlan
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.model.files import write_atomically
 from vidrio.serve.guards import while_connected
-from vidrio.serve.libre import LARGEST_SEARCH, Parts, kinds
+from vidrio.serve.libre import LARGEST_SEARCH, Parts
 from vidrio.serve.queue import RETRY_AFTER, Steps, Stopped
 from vidrio.serve.requests import Refusal, TranslateFile, bad, busy, described, form_of, hold, kind_of, of_form
 
@@ -56,7 +56,7 @@ def files_router(parts: Parts) -> APIRouter:
                 raise bad("empty file")
             asked = of_form(TranslateFile, {name: value for name, value in form.items() if isinstance(value, str)})
             key, name = parts.access.admit(request, asked.api_key), clean_name(upload.filename)
-            if suffix_of(name) not in kinds():
+            if suffix_of(name) not in SUFFIXES:
                 raise bad("file format not supported")
             most = parts.access.characters(key, settings.file_char_limit)
             with at_work.one():

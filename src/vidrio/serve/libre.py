@@ -6,7 +6,6 @@ Written from its description; what a field means, how it is refused and in which
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -31,7 +30,6 @@ PLANS = {"html": plan_html, "markdown": plan_markdown}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
 LARGEST_SEARCH = 10_000_000  # terms × characters, for which the search for the terms takes a tenth of a second
 DETECTING = 10  # characters that are translated in the time in which a language is detected
-NEEDED = {".po": "polib"}  # libraries that a light install lacks
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,6 @@ class Parts:
     service: Service
     detector: Detector
     access: Access
-
-
-def kinds() -> list[str]:
-    """The ends of the names of files that can be translated here."""
-    return [suffix for suffix in SUFFIXES if suffix not in NEEDED or find_spec(NEEDED[suffix])]
 
 
 def libre_router(parts: Parts) -> APIRouter:
@@ -106,7 +99,7 @@ def libre_router(parts: Parts) -> APIRouter:
             "keyRequired": settings.key_required,
             "suggestions": settings.suggestions is not None,
             "filesTranslation": settings.files is not None,
-            "supportedFilesFormat": kinds() if settings.files is not None else [],
+            "supportedFilesFormat": list(SUFFIXES) if settings.files is not None else [],
             "language": {
                 "source": {"code": source, "name": known[source].name if source in known else source},
                 "target": {"code": target, "name": known[target].name if target in known else target},
