@@ -35,10 +35,12 @@ ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _MEASURE = rf"(?<=\d)\s?(?:{UNITS})(?!\w)|(?<=\d)\s?[%‰]|[{MONEY}°]"
 _SIGN = rf"[^\w\s.,:;!?¡¿'‘’‚‛´`‹›{{}}…–—―/{MONEY}°%‰ºª&-]"
-_ODD = r"[^\w\s.,:;!?¡¿'’-]|\d"
+_ODD = r"[^\w\s.,:;!?¡¿'’-]|\d|(?<!\w)['’]|['’](?!\w)"
+_SINGLE_QUOTE = r"(?<!\w)['‘’]|['‘’](?!\w)"
 _QUOTES = '“”„«»"'
 OF_ALL = ("list", "words")  # facts of a sentence, and not of one of its places; they can be lost only
 LONG_LIST, LONG_ITEM = 4, 2  # items that make a list; words that make an item
+_ROUND_YEAR = r"(?:1[5-9]|20)\d0"
 _ACCENTS = str.maketrans("áéíóúü’", "aeiouu'")
 _BY_DIGITS = ("number", "date", "time")
 
@@ -155,6 +157,9 @@ def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> It
         if read:
             key, after, sure = read
             yield Fact("number", key, token.start, tokens[after - 1].end, sure, _is_century(tokens, at, lexicon))
+            if re.fullmatch(_ROUND_YEAR, number_key(token.text)):  # the 1980s may be 1980 elsewhere, or the 80s
+                other = number_key(token.text) if len(key) == 2 else key[2:]
+                yield Fact("number", other, token.start, token.end, sure=False)
             at = after
             continue
         if token.kind == "ordinal":
@@ -241,7 +246,8 @@ def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[s
             continue
         else:
             break
-        bare = power and at == begin and not (begin and tokens[begin - 1].word in lexicon.articles)
+        multiplies = power or word in lexicon.hundreds
+        bare = multiplies and at == begin and not (begin and tokens[begin - 1].word in lexicon.articles)
         sure = sure or (word not in lexicon.unsure and not bare)
         at = end = at + 1
     return (_key(total + group), end, sure) if end > begin else None
@@ -257,7 +263,7 @@ def _power_follows(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
     """The key of a number in digits. The 1980s and los años 1980 are the 80s."""
     key = number_key(tokens[at].text)
-    if not re.fullmatch(r"(?:1[5-9]|20)\d0", key):
+    if not re.fullmatch(_ROUND_YEAR, key):
         return key
     after = at + 1 < len(tokens) and tokens[at + 1].start - tokens[at].end < 2 and tokens[at + 1].text == "s"
     before = {token.word for token in tokens[max(0, at - 2) : at]}
@@ -283,6 +289,8 @@ def _signs(text: Protected) -> Iterator[Fact]:
         return
     for found in re.finditer(_MEASURE, written):
         yield Fact("measure", found[0].strip(), *found.span(), found[0] != "°")
+    for found in re.finditer(_SINGLE_QUOTE, written):
+        yield Fact("quotation", '"', *found.span(), sure=False)
     for found in re.finditer(_SIGN, written):
         if is_free(*found.span(), taken):
             sort = "bracket" if found[0] in "()[]" else "quotation" if found[0] in _QUOTES else "sign"

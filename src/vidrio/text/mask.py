@@ -32,6 +32,9 @@ WORD = r"[\w'’-]+"
 DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
 _SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/%&+=*#@°ºª•€$£¥-]"  # what may be rare
 _WORDS = r"[^\W\d_]{3}"  # a chunk that has some is not copied
+USUAL = (
+    "äàãçčèôöšü"  # letters that stand in more than a hundred pairs of the packaged models' data, but in no long token
+)
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
 
@@ -79,7 +82,7 @@ class Masker:
             return min(tokenizer.count(given), tokenizer.count(given.lower()))
 
         self._tokens = lru_cache(REMEMBERED)(count)
-        self._is_rare = lru_cache(REMEMBERED)(self._rare)
+        self._is_rare_sign = lru_cache(REMEMBERED)(self._hardly_seen)
 
     def mask(self, source: Protected, *, hide_names: bool = True, also: Mapping[Span, str] | None = None) -> Masked:
         """What the model is given for a sentence. `also`: more places to hide, with what is written for each."""
@@ -112,6 +115,10 @@ class Masker:
         """Whether a name has so many tokens that it may be misspelled."""
         return self._tokens(name) >= LONG
 
+    def is_rare(self, name: str) -> bool:
+        """Whether it has so many that it is hidden."""
+        return self._tokens(name) >= RARE
+
     def unspellable(self, source: Protected) -> list[Span]:
         """What cannot be spelled: words with strange letters or one letter again and again, and rare signs."""
         words = self._strange_words(source)
@@ -119,7 +126,7 @@ class Masker:
 
     def rare_signs(self, source: Protected) -> list[Span]:
         """Signs that the vocabulary lacks, or that hardly stood in a text that it was learned from: >, §, ≥."""
-        places = (Span(*sign.span(), "sign") for sign in re.finditer(_SIGN, source.text) if self._is_rare(sign[0]))
+        places = (Span(*sign.span(), "sign") for sign in re.finditer(_SIGN, source.text) if self._is_rare_sign(sign[0]))
         return [place for place in places if is_free(place.start, place.end, source.spans)]
 
     def can_hide(self, text: str, sign: Span) -> Span | None:
@@ -157,9 +164,9 @@ class Masker:
         """The characters that are part of some longer token: those of no other were seen too seldom to be learned."""
         least = 1 if self._tokenizer.of_whole_words else 2
         tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
-        return frozenset("".join(token for token in tokens if len(token) >= least))
+        return frozenset(USUAL).union("".join(token for token in tokens if len(token) >= least))
 
-    def _rare(self, sign: str) -> bool:
+    def _hardly_seen(self, sign: str) -> bool:
         known = self._tokenizer.id(sign) is not None or self._tokenizer.id(f"▁{sign}") is not None
         is_mark = unicodedata.category(sign)[0] == "M"  # of the letter before it
         return not is_mark and plain(sign) == sign and not (known and (sign in self._common or sign.isascii()))

@@ -28,7 +28,7 @@ MARGIN = 0.25  # by how much a score may be worse where a hypothesis keeps a bra
 HIDEABLE = ("number", "calendar", "sign", "name")
 # A word is a misspelled name below this log p of a token, and above this similarity, with and without a capital letter.
 UNSURE, ALIKE, ALMOST = -1.5, 0.4, 0.85
-_RULER = r"\b\w+ [IVX]{2,}\b"
+_RULER = r"\b\w+ (?:[IVX]{2,}\b|[A-ZÀ-Ý][^\W\d_])"  # what begins with a name
 NEVER_INVENTED = f"{MONEY}\ufffd"
 
 Lexicons = tuple[Lexicon, Lexicon]
@@ -84,9 +84,9 @@ class Judge(NamedTuple):
         for hypothesis, written in found:
             account = compare(said, facts(protected(written), self.lexicons[1]))
             if wrong := [name for name in names if name.key not in written]:
-                misspelled = list(self._misspelled(wrong, masked.given, written, hypothesis))
-                lost, invented = zip(*misspelled, strict=True) if misspelled else ((), ())
-                account = Faults((*account.lost, *lost), (*account.invented, *invented))
+                misspelled = dict(self._misspelled(wrong, masked.given, written, hypothesis))
+                lost = [name for name in wrong if name in misspelled or self.masker.is_rare(name.key)]
+                account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
             text = masked.restore(written) if masked.symbols or masked.capitals else written
             again = not asked.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)
             yield Judged(hypothesis, written, text, account, again)
@@ -186,7 +186,8 @@ def next_search(tried: Tried, judge: Judge) -> Asked | None:
     best, account = tried.best, tried.best.account
     masker, tokenizer, lexicons = judge
     if best.text is None:
-        return None
+        masked = masker.mask(masked.source, hide_names=False)
+        return Asked(masked, options) if masked != tried.asked.masked else None
     if best.repeats:
         options = replace(options, no_repeat_ngram=NO_REPEAT)
     if pairs := paired(account):
@@ -249,7 +250,7 @@ def cut_at(tried: Tried, judge: Judge) -> tuple[list[Span], list[tuple[int, Piec
         place: rendered(fact, source.text[place.start : place.end], *judge.lexicons) for fact, place in lost(tried)
     }
     for place in (*judge.masker.unspellable(source), *masked.places, *wanted, *commas(tried)):
-        if is_free(place.start, place.end, taken):
+        if is_free(place.start, place.end, taken) and not re.match("['’]s\\b", source.text[place.end :]):
             taken.append(place)
             part = source.part(place.start, place.end)
             text = wanted.get(place) or masked.written.get(part.text, part.text)
