@@ -67,7 +67,7 @@ page: ## check and build the page of vidrio serve; needs Node
 engine: $(READY_TEST) ## compile the engine for this machine and the web
 	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build $(BUILDS)
 
-fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers; hostile documents
+fuzz: $(READY_TEST) ## damaged models, hostile documents, random sentences
 	@"$(VENV_TEST)/$(BIN)/python" -m pytest -m slow -rP tests/test_engine_hostile.py tests/test_documents_hostile.py tests/test_faithful.py
 
 killed: $(READY_TEST) ## kill -9 at 200 random moments of each command that writes
