@@ -2,8 +2,9 @@
 
     python benchmarks/damaged_imports.py --each 100 --seed 2
 
-A MarianMT folder with each of its three forms of weights: of each so many times one file, weights or another, is cut
-off, gets a bit turned over, a piece put in or taken out. It stops at the first that fails.
+A MarianMT folder with each of its three forms of weights, and Marian's own files: `--each` times one file, weights or
+another, is cut off, gets a bit turned over, a number that is absurd, a piece put in or taken out. It stops at the first
+that fails.
 """
 
 import argparse
@@ -15,10 +16,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from shared import TESTS
+from shared import TESTS, memory
 
 sys.path.insert(0, str(TESTS))
 from marian_models import import_damaged, write_marian
+from test_import_firefox import try_damage
 
 
 def forms(place: Path) -> Iterator[tuple[str, Path]]:
@@ -56,6 +58,13 @@ def main() -> None:
             with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
                 refused = import_damaged(folder, Path(temporary) / "ours", given.each, say, given.seed)
             print(f"{form}: {given.each} damaged, {refused} refused, {time.perf_counter() - start:.0f} s", flush=True)
+        start, place = time.perf_counter(), Path(temporary) / "own"
+        place.mkdir()
+        refused = try_damage(place, given.each, given.seed)
+        seconds = time.perf_counter() - start
+        print(
+            f"Marian's own files: {given.each} damaged, {refused} refused, {seconds:.0f} s, {memory('VmHWM') >> 20} MB"
+        )
 
 
 if __name__ == "__main__":
