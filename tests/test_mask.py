@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiding import mask
-from vidrio.text.mask import plain
+from vidrio.text.mask import Masker, plain
 from vidrio.text.protect import protected
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 SYMBOLS = "①②③"
 
@@ -111,6 +112,14 @@ def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
 def test_an_address_that_no_symbol_hides_keeps_its_punctuation() -> None:
     sentence = "See https://example.com/a?b=1&c=2 and www.a.org/x,y now,please."
     assert mask(protected(sentence), "").given == sentence.replace("now,please", "now, please")
+
+
+def test_quotation_marks_that_the_vocabulary_lacks_are_read_as_simpler_ones() -> None:
+    words = "It's John's house - he said \"yes\" and left."
+    sentence = protected("It’s John’s house — he said “yes” and left.")
+    few, more = (Tokenizer.learn([text] * 9, 500) for text in (words, f"{words} “yes” — It’s"))
+    assert Masker(few).mask(sentence).given == words
+    assert Masker(more).mask(sentence).given == sentence.text
 
 
 CAPITALS = {

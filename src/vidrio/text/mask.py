@@ -29,6 +29,8 @@ RARE, RARE_FIRST = 5, 7
 LONG = 3  # tokens of a name that may be misspelled
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
 WORD = r"[\w'’-]+"
+# What quotation marks and dashes are read as where the vocabulary lacks them.
+SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
 DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
 _SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/%&+=*#@°ºª•€$£¥-]"  # what may be rare
 _WORDS = r"[^\W\d_]{3}"  # a chunk that has some is not copied
@@ -74,6 +76,11 @@ class Masker:
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "") -> None:
         self.symbols, self._tokenizer = symbols, tokenizer
+        self._simpler = {
+            ord(sign): simple
+            for sign, simple in SIMPLER.items()
+            if tokenizer.id(sign) is tokenizer.id(f"▁{sign}") is None is not tokenizer.id(simple)
+        }
 
         def count(word: str) -> int:
             given = plain(word)
@@ -98,7 +105,7 @@ class Masker:
         written = {
             source.text[place.start : place.end]: text for place, text in (also or {}).items() if place in places
         }
-        given = plain(shown)
+        given = plain(shown).translate(self._simpler)
         for start, end, kind in source.spans:  # an address that no symbol hides keeps its punctuation: /a?b=1
             thing = source.text[start:end]
             if kind in HIDDEN and " " not in thing and " " in (spaced := plain(thing)):
