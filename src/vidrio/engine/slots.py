@@ -17,7 +17,7 @@ from vidrio.engine.weights import read_weights
 from vidrio.errors import ModelError, VidrioError
 from vidrio.model.config import ModelConfig
 
-GROWN = 64 << 20  # bytes; an instance that grew by more is dropped when idle, since its memory never shrinks
+GROWN = 32 << 20  # bytes; an instance that grew by more is dropped when idle, since its memory never shrinks
 NO_MEMORY = "no memory is left"  # as the engine says it
 
 

@@ -24,7 +24,7 @@ from vidrio.serve.memo import Memo
 from vidrio.serve.translating import Asked, Translating
 from vidrio.translate.translation import Sentence
 
-KEPT = 48 << 20  # bytes of runs; the longest sentence of a packaged model has a few more
+KEPT = 32 << 20  # bytes of runs; the longest sentence of a packaged model has 60 MB, a short one 5
 LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as many are computed from them
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
