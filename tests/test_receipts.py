@@ -53,7 +53,7 @@ def test_the_bound_is_not_slack(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("slip", "caught"),
     [
-        ("divided by K, not √K", {"divide"}),
+        ("divided by d_k, not √d_k", {"divide"}),
         ("N − 1 in the variance", {"variance"}),
         ("ε outside the root", {"normalise"}),
         ("sine and cosine exchanged", {"sinusoidal_positions"}),
@@ -65,7 +65,7 @@ def test_the_slips_that_people_make_are_caught(slip: str, caught: set[str]) -> N
     trace = make_trace("paper", activation="gelu")
     values, c = trace.values, trace.machine.config
     match slip:
-        case "divided by K, not √K":
+        case "divided by d_k, not √d_k":
             values["enc.0.self.scaled.h0"] = values["enc.0.self.scores.h0"] / c.d_head
         case "N − 1 in the variance":
             values["enc.0.self.norm.var"] = values["enc.0.self.norm.var"] * c.d_model / (c.d_model - 1)

@@ -83,8 +83,8 @@ export const en: Words[] = [
     title: "Where the meaning comes from",
     why: "The decoder knows Spanish; what the source says reaches it only through cross-attention.",
     question: "What does the decoder write without cross-attention?",
-    choices: ["nothing", "the same translation", "Spanish about something else"],
-    answer: "It writes what often appears in Spanish texts and then rambles, because it never sees your sentence.",
+    choices: ["nothing", "the same translation", "Spanish that ignores the source"],
+    answer: "It repeats what often appears in Spanish texts, such as “Sr.”, because it never sees your sentence.",
   },
   {
     title: "One head, one job",

@@ -84,8 +84,8 @@ export const es: Words[] = [
     title: "De dónde viene el significado",
     why: "El decodificador sabe español; lo que dice el original solo le llega por la atención cruzada.",
     question: "¿Qué escribe el decodificador sin atención cruzada?",
-    choices: ["nada", "la misma traducción", "español sobre otra cosa"],
-    answer: "Escribe lo que suele aparecer en los textos en español y luego divaga, porque nunca ve tu frase.",
+    choices: ["nada", "la misma traducción", "español sin relación con el original"],
+    answer: "Repite lo que suele aparecer en los textos en español, como «Sr.», porque nunca ve tu frase.",
   },
   {
     title: "Una cabeza, una tarea",

@@ -116,7 +116,7 @@ const SPANISH: Record<string, string> = {
   "no residual connections: what comes into a sub-layer is lost":
     "sin conexiones residuales: lo que entra en una subcapa se pierde",
   "no positions: zeros are added to the embeddings": "sin posiciones: a los embeddings se suman ceros",
-  "scores are not divided by √K": "las puntuaciones no se dividen entre √K",
+  "scores are not divided by √d_k": "las puntuaciones no se dividen entre √d_k",
   "embeddings are not multiplied by √D": "los embeddings no se multiplican por √D",
   "cross-attention adds nothing": "la atención cruzada no suma nada",
   "the feed-forward networks add nothing": "las redes feed-forward no suman nada",

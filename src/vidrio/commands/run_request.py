@@ -39,7 +39,7 @@ _WHATIF = {
     "softmax": ("KIND", "naive: exp of the scores as they are."),
     "mask": ("KIND", "Decoder self-attention mask: off or zeros."),
     "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
-    "divisor": ("X", "Divide scores by X instead of √K."),
+    "divisor": ("X", "Divide scores by X instead of √d_k."),
     "norm-epsilon": ("X", "ε of layer norm."),
     "layer-norm": ("KIND", "beside: add ε outside the root, as in the worked example."),
     "heads-off": ("HEAD,…", "Make these heads output zeros: enc.1.self.h0."),

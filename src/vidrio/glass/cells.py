@@ -159,7 +159,7 @@ def project(m: Making, x: Row, W: Row, b: Number | None = None) -> Expression:
 
 
 def divide(m: Making, x: Number) -> Expression:
-    return x / Number(math.sqrt(m.config.d_head), symbol="√K", rounded=True)
+    return x / Number(math.sqrt(m.config.d_head), symbol="√d_k", rounded=True)
 
 
 def hidden(m: Making, x: Number, *, by: Number) -> Expression:

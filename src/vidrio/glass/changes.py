@@ -55,7 +55,7 @@ NORMALISED_BESIDE = Operation(
 
 
 def divide_by(divisor: float) -> Operation:
-    """Scores divided by another number than √K."""
+    """Scores divided by another number than √d_k."""
     return Operation(
         "divide_by",
         lambda scores, d_head: scores / divisor,

@@ -80,7 +80,7 @@ class Number(Expression):
 
     value: Any  # a float, or an array of them
     cell: Cell | None = None
-    symbol: str = ""  # of a constant: √K, ε
+    symbol: str = ""  # of a constant: √d_k, ε
     rounded: bool = False  # a constant that the model rounds to its own precision
 
 

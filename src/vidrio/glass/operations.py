@@ -164,7 +164,7 @@ ATTENTION = (
     Operation(
         "divide",
         lambda scores, d_head: scores / math.sqrt(d_head),
-        Formula("scores / √K", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1"),
+        Formula("scores / √d_k", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1"),
         Cell("ij->ij", cells.divide),
     ),
     Operation(

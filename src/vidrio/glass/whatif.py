@@ -125,7 +125,7 @@ WITHOUT = {
     "forget-gate": Change(
         "the forget gate is 0: nothing of earlier rows is kept in the cell", _row("sigmoid", changes.CLOSED_GATE)
     ),
-    "scaling": Change("scores are not divided by √K", _row("divide", changes.divide_by(1.0))),
+    "scaling": Change("scores are not divided by √d_k", _row("divide", changes.divide_by(1.0))),
     "embedding-scale": Change(
         "embeddings are not multiplied by √D", partial(changes.with_config, scale_embeddings=False)
     ),
