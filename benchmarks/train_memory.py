@@ -68,7 +68,7 @@ def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
 def part_of(home: Path, steps: int) -> str:
     """What the run is doing."""
     said = (home / "said").read_text()
-    if "beginning with" not in said:
+    if "starting with" not in said:
         return BEFORE
     if "\ntrained " in said:
         return AFTER

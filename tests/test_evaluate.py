@@ -128,7 +128,14 @@ def test_evaluate_prints_scores_signatures_and_speed(run_vidrio, folder, files):
     done = run_vidrio(*arguments, "-o", str(files / "out"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "40 lines, beam 2, length penalty 1" in done.stdout
-    for part in ("BLEU nrefs:1|bs:1000", "chrF2 ", "TER ", "bits per character", "tokens/s", "did not come to an end"):
+    for part in (
+        "BLEU nrefs:1|bs:1000",
+        "chrF2 ",
+        "TER ",
+        "bits per character",
+        "tokens/s",
+        "reached the length limit",
+    ):
         assert part in done.stdout
     assert len((files / "out").read_text().splitlines()) == 40
     told = json.loads(run_vidrio(*arguments, "--json", "--against", str(files / "other")).stdout)

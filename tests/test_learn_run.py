@@ -126,7 +126,7 @@ def test_a_run_goes_on_and_may_have_another_end(pairs: Path, tmp_path: Path) -> 
     short = replace(QUICK, stop=Stop(steps=20))
     learn(tmp_path / "model", pairs, short)
     _, said = learn(tmp_path / "model", pairs, replace(short, stop=None, recipe={}, sizes={}, preset=""))
-    assert any("going on from step 20" in line for line in said)  # and what was not given stays as it was
+    assert any("continuing from step 20" in line for line in said)  # and what was not given stays as it was
     learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=30)))
     assert learned.state.step == 30
     assert "it ends after 30 steps" in said
@@ -139,7 +139,7 @@ def test_the_pairs_may_have_moved(pairs: Path, tmp_path: Path) -> None:
     assert said[:2] == [f"{pairs}: source, target", f"  {source} → {target}"]
     copy.write_bytes(pairs.read_bytes())
     _, said = learn(tmp_path / "model", copy, replace(short, stop=Stop(steps=4)))
-    assert any("going on from step 2" in line for line in said)
+    assert any("continuing from step 2" in line for line in said)
 
 
 def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs:
         ({"task": "classify"}, "task translate → classify"),
     ]
     for changes, told in refused:
-        with pytest.raises(RunError, match="can change its end only") as error:
+        with pytest.raises(RunError, match="only the end of a started run") as error:
             learn(run, pairs, short, **changes)
         assert told in str(error.value)
     with pytest.raises(RunError, match="does not measure"):

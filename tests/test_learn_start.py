@@ -37,7 +37,7 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     options = ("--steps", "30", "--rate", "0.001", "--precision", "float32", "--threads", "1", "--dropout", "0")
     code, said = train_on(tmp_path, "--from", str(learned), *options)
     assert code == 0, said
-    assert f"beginning with the parameters of {learned.name}" in said
+    assert f"starting with the parameters of {learned.name}" in said
     second = tmp_path / "second"
     config_now, about_now = read_config(second)
     assert config_now == config
@@ -50,7 +50,7 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     before, after = read_parameters(learned), read_parameters(second)
     assert any((before[name] != after[name]).any() for name in before)
     assert losses(second)[0] < 0.7 * losses(learned)[0]  # the first pairs are known
-    assert "going on from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
+    assert "continuing from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
 
 
 def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
@@ -83,9 +83,9 @@ def test_a_recurrent_decoder_is_trained_from_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--d-model", "64"), "has its sizes already"),
-        (("--preset", "tiny"), "has its sizes already"),
-        (("--task", "generate"), "has its sizes already"),
+        (("--d-model", "64"), "keeps its sizes"),
+        (("--preset", "tiny"), "keeps its sizes"),
+        (("--task", "generate"), "keeps its sizes"),
         (("--vocabulary", "100"), "takes the tokenizer of that model"),
     ],
 )

@@ -192,7 +192,7 @@ def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
         assert code == 0, said
     [(code, said), (other, _)] = on_two_machines([one, one], "--steps", "8", *together)
     assert (code, other) == (0, 0), said
-    assert "going on from step 6" in said
+    assert "continuing from step 6" in said
     done = run_vidrio(*TRAIN, "--steps", "8", "--accumulate", "2", *steady, cwd=two)
     assert done.returncode == 0, done.stderr
     config = read_config(one / "model")[0]
@@ -204,8 +204,8 @@ def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
 def test_machines_that_do_not_share_the_folder_are_refused(tmp_path: Path) -> None:
     _, (code, said) = on_two_machines(two_folders(tmp_path), "--steps", "2")
     assert code == 1
-    assert "does not find the data that the leading process has made" in said
-    assert "one that they share" in said
+    assert "does not find the data that the leading process has prepared" in said
+    assert "the same shared folder" in said
 
 
 def test_processes_that_nobody_brings_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def test_processes_that_nobody_brings_together_are_an_error(monkeypatch: pytest.
     assert join() == Processes()
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.delenv("LOCAL_RANK", raising=False)
-    with pytest.raises(RunError, match="cannot come together"):
+    with pytest.raises(RunError, match="cannot connect"):
         join()
     with pytest.raises(RunError, match="GPU of its own"):
         join(device="cuda:1")

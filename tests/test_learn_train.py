@@ -228,7 +228,7 @@ def test_a_damaged_state_is_refused(examples: Examples, tmp_path: Path) -> None:
     train(examples, begin(config), replace(STEPS, stop=Stop(steps=5)), no_scores, run=tmp_path)
     latest = tmp_path / states.STATE
     latest.write_bytes(latest.read_bytes()[:1000])
-    with pytest.raises(RunError, match=r"cannot go on(.|\n)*damaged(.|\n)*to begin again"):
+    with pytest.raises(RunError, match=r"cannot continue(.|\n)*damaged(.|\n)*to start again"):
         go_on(tmp_path, config)
 
 

@@ -1,7 +1,6 @@
-"""Is this pair worth learning from? One rule after the other, each with a name, a limit and a reason to count; and what
-was left out and why, in numbers and in samples.
+"""Rules that decide whether a pair is usable, and counts and samples of what they leave out.
 
-Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in prepare.py.
+Every rule considers one pair alone. What needs all pairs (duplicates, held-out sentences) is in prepare.py.
 """
 
 import re
@@ -29,7 +28,7 @@ _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a pair must keep to. A limit of 0 (or no script) turns its rule off."""
+    """Limits for a pair. 0 (or no script) turns a rule off."""
 
     longest: int = 1000  # characters on one side
     ratio: float = 3.0  # how many times longer than usual one side may be
@@ -41,7 +40,7 @@ class Limits:
 
 
 def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
-    """The limits, with the usual ratio and the scripts of a sample of pairs."""
+    """The limits, completed with the usual ratio and the scripts of a sample of pairs."""
     sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
     ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
     return replace(
@@ -53,7 +52,7 @@ def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
 
 
 def scripts_of(texts: Iterable[str]) -> frozenset[str]:
-    """The scripts that a twentieth or more of the texts' letters are of."""
+    """The scripts of at least a twentieth of the texts' letters."""
     counts = Counter(script(letter) for text in texts for letter in _LETTER.findall(text))
     return frozenset(name for name, count in counts.items() if count * 20 >= counts.total())
 
@@ -65,12 +64,12 @@ def tidy(text: str) -> str:
 
 
 def fault_of_text(text: str) -> str:
-    """Why a (tidy) text that stands alone is not to be learned from; empty if it is."""
+    """Why a (tidy) single text is unusable; empty if it is usable."""
     return ("broken encoding" if _BROKEN.search(text) else "") if text else "empty"
 
 
 def fault(source: str, target: str, limits: Limits) -> str:
-    """Why a (tidy) pair is not to be learned from; empty if it is."""
+    """Why a (tidy) pair is unusable; empty if it is usable."""
     if not source or not target:
         return "empty"
     if limits.longest and max(len(source), len(target)) > limits.longest:
@@ -100,7 +99,7 @@ def script(letter: str) -> str:
 
 
 def _length(text: str) -> int:
-    """Characters, those of East Asia counted thrice: one says as much as a syllable or a word elsewhere."""
+    """The number of characters. East Asian ones count three times, as each stands for a syllable or a word."""
     return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
 
 
@@ -119,7 +118,7 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _numbers_differ(source: str, target: str) -> bool:
-    """A number of two or more digits is on one side only, though the other has numbers or it is a long one.
+    """Whether a number of two or more digits is on one side only, and the other side has numbers or it is a long one.
 
     A small number may be written as a word, a year as "the nineties"; what parts thousands and decimals does not count.
     """
@@ -158,7 +157,7 @@ REASONS = {
 
 @dataclass
 class Tally:
-    """Counts by reason, with the first few samples of each: the place (file and line), the source and the target."""
+    """Counts by reason, with the first samples of each: place (file and line), source and target."""
 
     read: int = 0
     kept: int = 0
@@ -173,7 +172,7 @@ class Tally:
             samples.append([place, source[:LONGEST_SAMPLE], target[:LONGEST_SAMPLE]])
 
     def reasons(self) -> list[tuple[str, int]]:
-        """Reasons that occurred, in their order, with counts."""
+        """The reasons that occurred, in order, with counts."""
         return [(reason, self.skipped[reason]) for reason in REASONS if reason in self.skipped]
 
     def summary(self, left: int) -> str:

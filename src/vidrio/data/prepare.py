@@ -52,7 +52,7 @@ class CleaningOptions:
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> None:
-    """Write the pairs worth learning from, in the order of the files, and those that are held out, into this folder."""
+    """Write the usable pairs, in the order of the files, and the held-out ones into this folder."""
     tally, work = Tally(), folder / "pairs.part"
     sources, targets = _first_pass(corpora, options, tally, work, progress)
     new = np.ones(len(sources), dtype=bool) if options.duplicates else first_of_each(pair_keys(sources, targets))
@@ -111,7 +111,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
 def _first_pass(
     corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
-    """Write the pairs that pass the rules for single pairs; the checksums of their sides."""
+    """Write the pairs that pass the rules for single pairs. Returns the checksums of their sides."""
     sources, targets = array("Q"), array("Q")
     reading = progress.work = Work("reading pairs", sum(corpus.bytes for corpus in corpora))
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:
@@ -136,7 +136,7 @@ def _first_pass(
 
 
 def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
-    """Checksums of the sentences in sets that are kept apart; an empty one is no sentence."""
+    """Checksums of the sentences in the sets that are kept apart, empty ones excepted."""
     pairs = list(_tidy_pairs((*options.apart, *options.dev, *options.test)))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if options.one_sided:
@@ -168,8 +168,8 @@ def first_of_each(keys: Keys) -> NDArray[np.bool_]:
 
 
 def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[Keys, Keys]) -> NDArray[np.int8]:
-    """The part of each pair: 1, 2 … held out, as many as wanted; COPY where a side is also in a held-out pair or in the
-    `given` sets; else TRAIN.
+    """The part of each pair: 1, 2 … held out, as many as wanted; COPY where a side also occurs in a held-out pair or in
+    the `given` sets; otherwise TRAIN.
 
     The pairs whose sides are in no other pair are held out first, so that usually no copy has to be left out for them.
     """
@@ -188,7 +188,7 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
 
 
 def _times(keys: Keys) -> NDArray[np.int64]:
-    """How often each key occurs among all of them."""
+    """How often each key occurs."""
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[which]
 
@@ -205,7 +205,7 @@ def _mixed(keys: Keys) -> Keys:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Pairs on disk, ready to learn from."""
+    """Prepared pairs on disk."""
 
     folder: Path
     tally: Tally
@@ -228,7 +228,7 @@ class Prepared:
 
 
 def both_sides(part: Path) -> Iterator[tuple[str, str]]:
-    """The pairs of a file of prepared ones, one after the other."""
+    """The pairs of a prepared file, one after the other."""
     with part.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             source, _, target = line[:-1].partition("\t")
@@ -253,7 +253,7 @@ def is_made(folder: Path, key: str) -> bool:
 
 @contextmanager
 def making(folder: Path, key: str) -> Iterator[Path]:
-    """A folder to fill, which takes this name when it is whole, and is gone if the work ends halfway."""
+    """A temporary folder that gets this name when it is complete, and is removed if the work fails."""
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

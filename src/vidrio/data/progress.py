@@ -1,11 +1,11 @@
-"""How far a long piece of work has come: a value that the command line looks at meanwhile."""
+"""Progress of long work: values that the command line reads while the work runs."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class Work:
-    """Something that may take long."""
+    """A piece of work that may take long."""
 
     title: str
     total: int = 0  # 0: not known
@@ -14,6 +14,6 @@ class Work:
 
 @dataclass
 class Progress:
-    """What is being done now, if it may take long."""
+    """The current piece of work, if it may take long."""
 
     work: Work | None = None

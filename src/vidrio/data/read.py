@@ -37,7 +37,7 @@ Rows = Iterator[tuple[int, list[str]]]  # with the number of the line
 
 
 class Layout(NamedTuple):
-    """Where the two sides of a pair are."""
+    """The columns of the two sides."""
 
     source: int  # columns, from 0
     target: int
@@ -55,7 +55,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """A file, or two aligned ones, that pairs are read from."""
+    """A file, or two aligned ones, with pairs."""
 
     form: str  # text (one file, or two aligned ones), tsv or csv
     paths: tuple[Path, ...]
@@ -72,7 +72,8 @@ class Corpus:
 
 
 def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
-    """What the names are. `file@2` has the weight 2; a plain text file is followed by its translation, line by line."""
+    """The corpora with these names. `file@2` has the weight 2; a plain text file is followed by its translation, line
+    by line."""
     recognised: list[Corpus] = []
     waiting = list(names)
     while waiting:
@@ -95,12 +96,12 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
 
 
 def texts(names: Sequence[str]) -> list[Corpus]:
-    """Files of plain text, to learn to continue: one text a line."""
+    """Plain text files, one text per line."""
     return [Corpus("text", (Path(name),), Layout(0, 0, False, "one text a line")) for name in names]
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
-    """Every pair of a corpus, in its order; a row without one of its columns goes into the tally."""
+    """Every pair of a corpus, in order. Rows that lack a column are counted in the tally."""
     source, target, header, _ = corpus.layout
     for number, row in islice(_rows(corpus.form, corpus.paths, work), int(header), None):
         tally.read += 1
@@ -111,7 +112,7 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 
 def described(corpus: Corpus, pairs: int) -> list[str]:
-    """What was recognised in a corpus, with its first pairs, so that a wrong guess is seen."""
+    """What was recognised in a corpus, with its first pairs, so that a wrong guess is noticed."""
     found = islice(read(corpus, Tally()), pairs)
     texts = (
         (source,) if corpus.layout.source == corpus.layout.target else (source, target) for source, target, _ in found
@@ -126,13 +127,13 @@ def shown(text: str, most: int = _SHOWN) -> str:
 
 
 def _weighted(name: str) -> tuple[Path, float]:
-    """A file and its weight: of `file.tsv@2` it is two, of `file.tsv` one."""
+    """A file and its weight: 2 for `file.tsv@2`, 1 for `file.tsv`."""
     match = _WEIGHT.fullmatch(name)
     return (Path(match[1]), float(match[2])) if match and not Path(name).exists() else (Path(name), 1.0)
 
 
 def _form(path: Path) -> str:
-    """The form of a file, from its name or else from tabs in its first lines."""
+    """The form of a file, by its name, otherwise by tabs in its first lines."""
     plain = path.with_suffix("") if path.suffix in _OPENERS else path
     if plain.suffix.lower() in (".tsv", ".csv"):
         return plain.suffix.lower()[1:]
@@ -186,7 +187,7 @@ def _rows(form: str, paths: Sequence[Path], work: Work | None = None) -> Rows:
 
 
 def _csv_rows(path: Path, lines: Iterator[str]) -> Rows:
-    """A row may reach over several lines. The delimiter is what the first line has most of."""
+    """A row may span several lines. The delimiter is the candidate that is most frequent in the first line."""
     delimiter = max(",;\t|", key=next(read_lines(path), "").count)
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
     try:
@@ -202,7 +203,7 @@ def _csv_rows(path: Path, lines: Iterator[str]) -> Rows:
 
 
 def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> Layout:
-    """Where a table's pairs are: as asked for, or as its first rows show."""
+    """The columns of a table's pairs: the requested ones, or those that its first rows suggest."""
     rows = [row for _, row in islice(_rows(form, [path]), _SAMPLE)]
     if not rows:
         raise DataError(f"{path} holds no sentence pairs", found="no row", do="give a file with pairs")
@@ -216,13 +217,13 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
 
 
 def _header(row: list[str], usual: Sequence[Names]) -> Names | None:
-    """The names of the two columns, if this row is one of names."""
+    """The names of the two columns, if this row is a header."""
     cells = {cell.strip().lower() for cell in row}
     return next((names for names in usual if set(names) <= cells), None)
 
 
 def _asked_for(row: list[str], columns: Names, usual: Sequence[Names]) -> Layout | None:
-    """By number or by name; None if the first row does not have these names."""
+    """The requested columns, by number or name; None if the first row lacks these names."""
     if all(name.isdecimal() and int(name) > 0 for name in columns):
         source, target = (int(name) - 1 for name in columns)
         words = f"columns {columns[0]} and {columns[1]}, as asked for"
@@ -234,7 +235,7 @@ def _asked_for(row: list[str], columns: Names, usual: Sequence[Names]) -> Layout
 
 
 def _guessed(rows: Sequence[list[str]], usual: Sequence[Names]) -> Layout | None:
-    """The columns that a header names, or the first two with texts in them; None if there are no two columns."""
+    """The columns that a header names, or the first two that hold texts; None if there are fewer than two columns."""
     first, width = rows[0], min(map(len, rows))
     if width < 2:
         return None
@@ -243,7 +244,7 @@ def _guessed(rows: Sequence[list[str]], usual: Sequence[Names]) -> Layout | None
         return Layout(source, target, True, f"a header; source {first[source]!r}, target {first[target]!r}")
     if width == 2:
         return Layout(0, 1, False, "source, target")
-    # Numbers are no texts, nor are labels: one word in every row, or a few that recur.
+    # Numbers are not texts, nor are labels: one word in every row, or a few that recur.
     by_column = [set(cells) for cells in zip(*rows, strict=False)]
     most = max(map(len, by_column))
     found = [

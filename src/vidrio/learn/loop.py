@@ -1,7 +1,7 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-`State` holds all of a run, and the loop changes nothing else. So a run can be stopped at any moment and goes on
-exactly: on a CPU the losses that follow are the same to the last bit.
+`State` holds the whole state of a run, and the loop changes nothing else. So a run can be stopped at any time and
+continues exactly: on a CPU the following losses are the same to the last bit.
 """
 
 import math
@@ -39,7 +39,7 @@ GradientAndSums = tuple[Tensor, Tensor]  # and the sums: loss, predictions, toke
 
 @dataclass(frozen=True)
 class Training:
-    """What a run learns from, and by what."""
+    """What the loop needs besides the state."""
 
     examples: Examples
     recipe: Recipe
@@ -49,7 +49,7 @@ class Training:
 
 
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
-    """Go on from `state` until the recipe says stop; gives each line of metrics, of steps and validations."""
+    """Train from `state` to the end of the recipe. Yields the metrics of steps and validations."""
     recipe, processes = training.recipe, training.processes
     start, longest = time.monotonic() - state.seconds, state.parameters.config.max_positions
     # Only the leading process's clock counts: rates and the end depend on it, and must be the same in all processes.
@@ -65,7 +65,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
             take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, halves)
             share = share_over(recipe.stop, state)
             ends = share == 1
-            # What holds for one process holds for all.
+            # If one process is due or stopped, all are.
             wishes = torch.tensor([folder.is_due(), bool(asked)], dtype=torch.float32)
             due, stopped = (processes.sum(wishes) > 0).tolist()
             if state.step % EVERY == 0 or ends:
@@ -85,7 +85,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """The signals that have come. Ctrl-C and SIGTERM wait for the end of a step, so that the run can be saved; a second
+    """The signals received so far. Ctrl-C and SIGTERM wait for the end of a step, so that the run is saved; a second
     one does not wait."""
     asked: list[int] = []
 
@@ -107,7 +107,7 @@ def interruptions() -> Iterator[list[int]]:
 
 
 def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: Clock, halves: "Halves") -> None:
-    """Learn from some batches: one step of the optimiser."""
+    """One step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number, rate = state.step + 1, rate_of(recipe, state.step + 1, state)
     gradient = torch.zeros_like(parameters.flat)
@@ -138,7 +138,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
         state.adam.update(parameters.flat, gradient, rate)
     else:
         update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
-    # In the first steps the mean is of those steps only, not of where they started.
+    # In the first steps, the mean covers those steps only, not the initial parameters.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.position, state.epoch = batches[-1].position, batches[-1].epoch
     since = (loss, predictions, tokens, seconds - state.seconds)
@@ -163,10 +163,10 @@ def rate_of(recipe: Recipe, step: int, state: State) -> float:
 
 
 class Halves:
-    """A batch learned from in two halves side by side, on a CPU with an even number of threads; elsewhere as a whole.
+    """Splits a batch into two halves that run in parallel, on a CPU with an even number of threads.
 
-    Most operations of a step are too small to be shared out among threads, and after each of them all wait for the
-    last; threads that learn from half a batch each wait for one another once.
+    Most operations of a step are too small to be divided among threads, which would wait for one another after each of
+    them. Threads with half a batch each wait once.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -185,7 +185,7 @@ class Halves:
     def close(self) -> None:
         if self.pool is not None:
             self.pool.shutdown()
-            torch.set_num_threads(self.threads)  # for threads to come; theirs was the last word on it
+            torch.set_num_threads(self.threads)  # the pool has changed it for new threads
 
 
 # --- metrics and validation -------------------------------------------------------------------------------------------
@@ -201,14 +201,14 @@ def step_metrics(state: State, recipe: Recipe) -> dict[str, Any]:
 
 
 def share_over(stop: Stop, state: State) -> float:
-    """How much of the training is over, 0 to 1."""
+    """The fraction of the training that is done, 0 to 1."""
     ends = ((stop.steps, state.step), (stop.epochs, state.epoch), (stop.seconds, state.seconds))
     return min(1.0, max((done / end for end, done in ends if end), default=0.0))
 
 
 @torch.no_grad()
 def validate(training: Training, state: State) -> dict[str, Any]:
-    """Score the mean of the parameters and keep the best."""
+    """Score the running mean of the parameters, and keep it if it is the best."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)
@@ -224,5 +224,5 @@ def validate(training: Training, state: State) -> dict[str, Any]:
 
 
 def rank(score: float, loss: float | None, metric: str) -> tuple[float, float]:
-    """What a better model has less of. Early on all BLEUs are 0: then the loss decides."""
+    """A sort key that is lower for better models. Early on, all BLEU scores are 0, and the loss decides."""
     return score if metric == "loss" else -score, math.inf if loss is None else loss

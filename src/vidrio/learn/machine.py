@@ -1,8 +1,8 @@
-"""What trains: this machine's settings, its device, and several processes as one.
+"""Settings of this machine, its device, and several processes as one.
 
-Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
-for milliseconds, which is fine on an idle machine; where anything else runs, it takes the core from the thread that it
-waits for. Spinning for some microseconds costs nothing when idle and makes training half as fast again when not.
+Waiting: PyTorch's threads synchronise after every operation, thousands of times per step. GCC's OpenMP lets a waiting
+thread spin for milliseconds. On a busy machine it then takes the core from the thread that it waits for. Spinning for
+microseconds costs nothing on an idle machine and makes training 1.5 times as fast on a busy one.
 
 Memory: PyTorch's library for matrix products (oneDNN) and the layer between the two (ideep) each cache what they have
 prepared for 1,024 shapes; batches have many shapes, which hardly ever recur. The C library returns freed memory to the
@@ -33,7 +33,7 @@ PATIENCE = timedelta(days=1)  # one process cleans the data, or validates, while
 
 
 def settle() -> None:
-    """Let waiting threads sleep soon, and cache few shapes. The user's own settings come first. To be called before
+    """Let waiting threads sleep soon, and cache few shapes, unless the user has set otherwise. Call it before
     PyTorch is imported."""
     for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cached, SHAPES)
@@ -42,7 +42,7 @@ def settle() -> None:
 
 
 def use(threads: int | None) -> None:
-    """Set how many CPU threads compute (None: PyTorch's choice), and keep freed memory."""
+    """Set the number of CPU threads (None: PyTorch's choice), and keep freed memory."""
     import torch
 
     keep_memory()
@@ -66,7 +66,7 @@ def return_memory() -> None:
 
 
 def find_device(name: str) -> "torch.device":
-    """The device of this name; without one, a GPU where there is one."""
+    """The device of this name. Without a name, a GPU if there is one."""
     import torch
 
     if not name:
@@ -85,14 +85,14 @@ def find_device(name: str) -> "torch.device":
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of how many processes this is."""
+    """The rank of this process among all."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def leads(self) -> bool:
-        """One process prepares, reports, validates and writes."""
+        """The leading process prepares, reports, validates and writes."""
         return self.rank == 0
 
     def sum(self, tensor: "torch.Tensor") -> "torch.Tensor":
@@ -116,7 +116,7 @@ class Processes:
         return self.sum(own if self.leads else torch.zeros_like(own)).tolist()
 
     def wait(self) -> None:
-        """Until all processes have come so far."""
+        """Wait until all processes have reached this point."""
         self.of_leader([0.0])
 
 
@@ -124,7 +124,7 @@ ALONE = Processes()
 
 
 def join(device: str = "") -> Processes:
-    """Join the processes that torchrun has started; alone, if it has not."""
+    """Join the processes that torchrun has started. Without torchrun, this one is alone."""
     import torch
     from torch import distributed
 
@@ -141,7 +141,7 @@ def join(device: str = "") -> Processes:
     except (KeyError, ValueError, RuntimeError) as error:
         reason = f"{error} is not set" if isinstance(error, KeyError) else str(error).splitlines()[0]
         raise RunError(
-            "the processes of this run cannot come together",
+            "the processes of this run cannot connect",
             found=reason,
             do="start them with torchrun, no more on a machine than it has GPUs (or with --device cpu)",
         ) from None

@@ -1,7 +1,7 @@
-"""What a run learns by: what is asked for is done, the rest follows from the data, the machine and the time.
+"""The plan of a run: the user's choices, and for the rest rules based on the data, the machine and the time.
 
 The rules are few: these tables; docs/training.md explains them. The plan is written to MODEL/run/plan.json, and a run
-that goes on follows it: only its end may change.
+that continues follows it: only its end may change.
 """
 
 import math
@@ -48,7 +48,7 @@ METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "l
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """All that decides what a run learns, besides the data, the tokenizer and the model's config."""
+    """All training settings besides the data, the tokenizer and the model's config."""
 
     stop: Stop
     optimiser: str = "adam"
@@ -69,7 +69,7 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run was begun with."""
+    """What a run was started with."""
 
     task: str
     config: ModelConfig
@@ -86,7 +86,7 @@ def read_plan(run: Path) -> Plan | None:
         recipe = Recipe(**{**data["recipe"], "stop": Stop(**data["recipe"]["stop"])})
         return Plan(task=data["task"], config=ModelConfig.from_json(data["config"]), recipe=recipe)
     except (KeyError, TypeError, AttributeError) as error:
-        do = "start a new folder with --to, or go on with the version of vidrio that began it"
+        do = "start a new folder with --to, or continue with the version of vidrio that started it"
         raise RunError(f"{path} is not the plan of a run", found=str(error), do=do) from None
 
 
@@ -95,7 +95,7 @@ def write_plan(run: Path, plan: Plan) -> None:
 
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
-    """Refuse at once what no data can make right."""
+    """Refuse options that no data can make valid."""
     start = request.start
     if before is not None and before.task != request.task:
         raise cannot_change([f"task {before.task} → {request.task}"])
@@ -105,14 +105,14 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
         raise RunError(f"{metric} does not measure this", found=f"--task {request.task}", do=do)
     if start and (request.task != "translate" or request.preset or request.sizes):
         found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
-        raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
+        raise RunError("a model that is fine-tuned keeps its sizes", found=found, do="leave these out")
     if before is None:
         preset = request.preset or "tiny"
         sized(preset, **with_heads(request.sizes, PRESETS[preset]))
 
 
 def continued(before: Plan, request: Request) -> Plan:
-    """The plan of a run that goes on: as before, but for its end. What else was asked for must be as it was."""
+    """The plan of a run that continues. Only its end may differ from before."""
     recipe = replace(before.recipe, stop=request.stop or before.recipe.stop)
     was = {**before.config.to_json(), **asdict(recipe)}
     sizes = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was)}
@@ -124,7 +124,7 @@ def continued(before: Plan, request: Request) -> Plan:
 
 
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
-    """What is asked for is done; the rest is chosen by the rules."""
+    """The user's choices, completed by the rules."""
     start, pairs = request.start, task.pairs["train"]
     stop = request.stop or Stop(seconds=60 * MINUTES)
     if start:
@@ -164,7 +164,7 @@ def speed_of(device: torch.device) -> float:
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """The largest size that the pairs can fill and the time can train. `speed`: multiplications a second.
+    """The largest size that suits the number of pairs and the time. `speed` is in multiplications per second.
 
     A rough guess: half of the parameters meet each token, three times (once forward, twice back), at half speed.
     """
@@ -207,12 +207,12 @@ def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
 
 
 def preset_of(config: ModelConfig) -> str:
-    """The preset whose sizes these are, or that they are the user's own."""
+    """The preset with these sizes, or the words for sizes of the user's own."""
     return next((name for name, sizes in PRESETS.items() if sizes.items() <= vars(config).items()), OWN_SIZES)
 
 
 def nearest_preset(config: ModelConfig) -> str:
-    """The preset whose model would have the most similar number of parameters, all else being the same."""
+    """The preset whose number of parameters would be the most similar, all else being equal."""
 
     def times(name: str) -> float:
         sizes: dict[str, Any] = dict(PRESETS[name])
@@ -222,13 +222,13 @@ def nearest_preset(config: ModelConfig) -> str:
 
 
 def dropout_for(pairs: int, repeats: float) -> float:
-    """The fewer the pairs, the more; little for a few words that come again and again."""
+    """The dropout rate: the fewer the pairs, the higher, but low for few words that recur."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
     return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
 
 
 def batch_for(preset: str, tokens: int) -> int:
-    """The size's own batch, but at least some twenty steps in each pass over small data."""
+    """The preset's batch, or a smaller one that makes about twenty steps per epoch."""
     return max(256, min(BATCH_FOR[preset], tokens // 20))
 
 
@@ -236,7 +236,7 @@ def batch_for(preset: str, tokens: int) -> int:
 
 
 def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]:
-    """What will be done, and what is left out because the model has not so many positions."""
+    """The plan in words, and how many pairs are too long for the model."""
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
     vocabulary = max(c.source_vocabulary, c.target_vocabulary)
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
@@ -263,7 +263,7 @@ def end_in_words(stop: Stop) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration to read, as it would be typed: 150 s is not 2 min."""
+    """A duration in words, to the second below 100 minutes."""
     seconds = round(seconds)
     if seconds < 100:
         return f"{seconds} s"

@@ -1,12 +1,12 @@
-"""The state of a run, and its folder, which survives a kill at any moment.
+"""The state of a run, and its folder, which survives a kill at any time.
 
-    MODEL/run/state.safetensors                                all that is needed to go on; numbers are in its metadata
+    MODEL/run/state.safetensors                                what is needed to continue; numbers are in its metadata
     MODEL/run/metrics.jsonl                                    a line every ten steps, and one for each validation
     MODEL/run/snapshots/step-00000064/model.safetensors        the model at steps 0, 1, 2, 4, 8 …
 
-A model changes the less the longer it has learned, so snapshots are taken at powers of 2; when they become too many,
-step 0 stays and the earliest of the others are removed. Which ones are there depends on the last step alone, so a run
-that was killed and goes on leaves the same ones.
+A model changes less the longer it has trained, so snapshots are taken at powers of 2. When there are too many, step 0
+stays and the earliest of the others are removed. Which ones exist depends on the last step alone, so a run that was
+killed and continues leaves the same ones.
 """
 
 import json
@@ -44,7 +44,7 @@ FEWEST = 3
 
 @dataclass
 class State:
-    """All that a run has learned, and how far it is."""
+    """What a run has learned, and its position."""
 
     parameters: Parameters
     average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
@@ -66,7 +66,7 @@ class State:
         return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned."""
+        """The learned tensors."""
         parts = (self.parameters.flat, self.average, self.best, self.adam.mean, self.adam.square)
         return dict(zip(TENSORS, parts, strict=True))
 
@@ -87,7 +87,7 @@ def save_state(run: Path, state: State) -> None:
         raise RunError(
             f"the run's state cannot be written to {run / STATE}",
             found=str(error),
-            do="make room (or choose another --to) and start the same command again; it goes on from the last state",
+            do="make room, or choose another --to, and run the same command; it continues from the last saved state",
         ) from None
 
 
@@ -108,7 +108,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
         return State(parameters, tensors["average"], tensors["best"], adam, position=position, **values)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         found = f"{path} is damaged, or of another version ({error})"
-        raise RunError("the run cannot go on", found=found, do=f"remove {run} to begin again") from None
+        raise RunError("the run cannot continue", found=found, do=f"remove {run} to start again") from None
 
 
 class RunFolder:
@@ -144,7 +144,7 @@ class RunFolder:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Drop the metrics after the saved state, which will be written again, and a half-written line."""
+    """Remove the metrics after the saved state, which will be written again, and a half-written line."""
     path = run / METRICS
     if path.exists():
         whole = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -152,18 +152,18 @@ def forget_metrics_after(run: Path, step: int) -> None:
 
 
 def is_snapshot(step: int) -> bool:
-    """Whether a snapshot is taken after this step; 0 is before the first."""
+    """Whether a snapshot is taken after this step. 0 is before the first."""
     return step & (step - 1) == 0
 
 
 def snapshot_steps(step: int, most: int = MOST) -> list[int]:
-    """The steps whose snapshots are there once `step` is done: 0, and the last powers of 2."""
+    """The steps whose snapshots exist after `step`: 0, and the last powers of 2."""
     powers = [1 << power for power in range(step.bit_length())]
     return [0, *powers[-most:]]
 
 
 def write_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
-    """Write the parameters as they are after this step, and remove the snapshots that are too many."""
+    """Write a snapshot of the parameters, and remove surplus snapshots."""
     size = sum(array.nbytes for array in parameters.values())
     names = {f"step-{n:08}" for n in snapshot_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))}
     write_parameters(run / SNAPSHOTS / f"step-{step:08}", parameters)

@@ -30,7 +30,7 @@ from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 SHOWN = 3  # pairs, before the training begins
-HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
+HELD_OUT = 1000  # sentences to validate with, and as many to test with
 # The largest vocabulary, and how many pairs it takes.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
@@ -39,7 +39,7 @@ VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """When training ends; exactly one is set."""
+    """When training ends. Exactly one is set."""
 
     steps: int = 0
     epochs: float = 0
@@ -48,7 +48,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Start:
-    """A model to learn on from, in place of random numbers: its tokenizer and its sizes are taken as they are."""
+    """A model to fine-tune. Its tokenizer and sizes are kept."""
 
     folder: Path
     config: ModelConfig
@@ -73,7 +73,7 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A training as it was asked for: where, from what to learn, and what to make of it."""
+    """A training as the user requested it."""
 
     folder: Path  # the model's
     names: tuple[str, ...]  # of the files with the pairs
@@ -94,13 +94,13 @@ class Request:
 
     @property
     def run(self) -> Path:
-        """Where the training keeps everything that it needs to go on."""
+        """Where the training keeps what it needs to continue."""
         return self.folder / "run"
 
 
 @dataclass(frozen=True)
 class Reporter:
-    """Who is told meanwhile: lines of text, lines of metrics, and how far long work is."""
+    """Receives lines of text, metrics and progress."""
 
     say: Callable[[str], None] = lambda text: None
     watch: Callable[[dict[str, Any]], None] = lambda record: None
@@ -108,9 +108,9 @@ class Reporter:
 
 
 def cannot_change(what: Sequence[str]) -> RunError:
-    """What is asked for now would make another run of it."""
-    do = "give the same as before, or start a new folder with --to"
-    return RunError("a run that has begun can change its end only", found="; ".join(what), do=do)
+    """The error for a request that contradicts the run that it would continue."""
+    do = "use the same options as before, or a new folder with --to"
+    return RunError("only the end of a started run can change", found="; ".join(what), do=do)
 
 
 # --- what it learns from ----------------------------------------------------------------------------------------------
@@ -118,20 +118,20 @@ def cannot_change(what: Sequence[str]) -> RunError:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Everything that a run learns from, ready."""
+    """The prepared data of a run."""
 
     kind: str  # translate, classify or generate
     source: Tokenizer
     target: Tokenizer  # the same one, unless a model to learn on from has two
     labels: tuple[str, ...]
     examples: Examples
-    test: Sequence[tuple[str, str]]  # texts to judge with, and their translations or classes
+    test: Sequence[tuple[str, str]]  # texts, and their translations or classes
     held_out: Sequence[tuple[str, str]]  # the same to validate with
     prepared: Prepared
 
     @property
     def pairs(self) -> dict[str, int]:
-        """How many there are to train, to validate (dev) and to test."""
+        """The number of training, validation (dev) and test pairs."""
         return self.prepared.pairs
 
     @cached_property
@@ -146,13 +146,12 @@ class Task:
         return int(self.examples.source.lengths.sum() + self.examples.target.lengths.sum())
 
     def described(self) -> list[str]:
-        """What was read, and what was left out and why."""
+        """What was read and what was left out, in words."""
         tally, pairs = self.prepared.tally, self.pairs
         return [
             f"read {tally.read:,} {'lines' if self.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
             *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
-            f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to judge "
-            "the finished model",
+            f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to test",
         ]
 
     def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
@@ -164,7 +163,7 @@ class Task:
 
 
 def make_task(request: Request, reporter: Reporter, *, begun: bool = False) -> Task:
-    """What the request asks for, made now or earlier; a run that has begun refuses anything else, untouched."""
+    """Prepare the requested task, unless it was prepared before. A started run accepts no other task."""
     progress = reporter.progress
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
@@ -191,7 +190,7 @@ def make_task(request: Request, reporter: Reporter, *, begun: bool = False) -> T
 
 
 def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
-    """The task as it was prepared in the run's folder."""
+    """The task prepared in the run's folder."""
     prepared = Prepared.load(run / "data")
     source = Tokenizer.load(prepared.folder / "tokenizer.json", special)
     separate = prepared.folder / "target-tokenizer.json"
@@ -216,9 +215,9 @@ def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
 
 
 def _make_tokens(folder: Path, request: Request, progress: Progress) -> None:
-    """Learn the tokenizer (or take those of the model to learn on from), and encode the training pairs."""
+    """Learn the tokenizer, or take those of the model to fine-tune, and encode the training pairs."""
     prepared = Prepared.load(folder)
-    uses = {"train": "learn from", "dev": "validate with"} | ({"test": "judge with"} if request.test else {})
+    uses = {"train": "learn from", "dev": "validate with"} | ({"test": "test with"} if request.test else {})
     for part, use in uses.items():
         if not prepared.pairs[part]:
             found = prepared.tally.summary(prepared.pairs["train"])
@@ -237,7 +236,7 @@ def _make_tokens(folder: Path, request: Request, progress: Progress) -> None:
 
 
 def _learn_tokenizer(request: Request, prepared: Prepared) -> tuple[Tokenizer, Tokenizer]:
-    """One for both sides, from one reading of the training pairs, evenly thinned out where they are very many."""
+    """One tokenizer for both sides, from an even sample of the training pairs where there are very many."""
     pairs = prepared.pairs["train"]
     size = request.vocabulary or max(size for size, threshold in VOCABULARY_FOR.items() if pairs >= threshold)
     sources, targets = zip(*thin(both_sides(prepared.path("train")), MOST_TEXTS // 2), strict=True)
@@ -246,7 +245,7 @@ def _learn_tokenizer(request: Request, prepared: Prepared) -> tuple[Tokenizer, T
 
 
 def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
-    """How the two sides of a pair become ids: a class is its number, a generator has no source."""
+    """The encoders of both sides. A class becomes its number; a generator has no source."""
     if kind == "classify":
         return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
     if kind == "generate":
@@ -255,7 +254,7 @@ def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[
 
 
 def _labels(prepared: Prepared, *given: tuple[str, ...]) -> list[str]:
-    """The classes that can be learned: of all texts but those of given sets, which may have no others."""
+    """The classes to learn: those of all texts but the given sets, which may have no others."""
     train, dev, test = ({label for _, label in both_sides(prepared.path(part))} for part in ("train", "dev", "test"))
     own = [train, *(part for part, names in zip((dev, test), given, strict=True) if not names)]
     labels = sorted(set[str]().union(*own))

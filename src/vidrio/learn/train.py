@@ -1,6 +1,4 @@
-"""A training, phase after phase: prepare the data → choose a plan → begin or go on → the loop → the best model, judged
-and written.
-"""
+"""A training run: prepare the data → choose a plan → start or resume → the loop → evaluate and write the best model."""
 
 import os
 import platform
@@ -43,15 +41,15 @@ from vidrio.model.parameters import count, random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
-SWEEP = 100  # steps after which unused memory is returned to the system, which takes up to a fifth of a second
+SWEEP = 100  # steps between two returns of unused memory to the system, which take up to 0.2 s
 # Of a training that another goes on from, or of an import.
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine", "imported", "licence")
-LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
+LIMITS = ("It makes mistakes, and more of them on texts unlike its training data.",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """What a run has brought about: all that is needed to write, judge and describe the model."""
+    """The result of a run: what is needed to write, evaluate and describe the model."""
 
     request: Request
     task: Task
@@ -66,7 +64,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How good the finished model is on texts that it has never seen, and warnings to print beside the scores."""
+    """Scores of the finished model on unseen texts, and warnings to print beside them."""
 
     scores: list[Score] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -74,7 +72,7 @@ class Judgement:
 
 
 def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, Judgement] | None:
-    """Make the model that is asked for. Of several processes the leading one writes it, and has the result."""
+    """Train the requested model. Of several processes, the leading one writes it and returns the result."""
     refuse_other_folders(request.folder)
     processes = join(request.device)
     reporter = reporter if reporter and processes.leads else Reporter()
@@ -83,7 +81,7 @@ def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, 
             learned = learn(request, reporter, processes)
             return (learned, finish(learned, reporter)) if processes.leads else None
     except KeyboardInterrupt:
-        reporter.say("stopped; the same command goes on from here")
+        reporter.say("stopped; the same command continues")
         raise
     finally:
         leave()
@@ -98,16 +96,16 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
     plan = read_plan(run)
     if plan is None:
         raise DataError(
-            "this process does not find the data that the leading process has made",
+            "this process does not find the data that the leading process has prepared",
             found=f"no run in {run}",
-            do="give all machines the same folder with --to: one that they share",
+            do="give all machines the same shared folder with --to",
         )
     task, state = load_task(run, plan.task, plan.config.special), read_state(run, plan.config, device)
     if state.step:
-        reporter.say(f"going on from step {state.step:,}, {duration(state.seconds)} in")
+        reporter.say(f"continuing from step {state.step:,}, after {duration(state.seconds)}")
     else:
         first = f"the parameters of {request.start.name}" if request.start else "random parameters"
-        reporter.say(f"beginning with {first}, seed {plan.recipe.seed}")
+        reporter.say(f"starting with {first}, seed {plan.recipe.seed}")
     validate = validation(task, task.held_out)
     for record in loop(Training(task.examples, plan.recipe, validate, run, processes), state):
         reporter.watch(record)
@@ -120,7 +118,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
 
 
 def prepare_run(request: Request, device: torch.device, reporter: Reporter) -> None:
-    """Data, plan and state in the run's folder, made now or earlier."""
+    """Prepare data, plan and state in the run's folder, unless an earlier command has."""
     remove_leftovers(request.folder)
     run, before = request.run, read_plan(request.run)
     refuse_nonsense(request, before)
@@ -143,7 +141,7 @@ def say(reporter: Reporter, lines: Iterable[str]) -> None:
 
 
 def refuse_other_folders(folder: Path) -> None:
-    """Never write into what is not a run of ours."""
+    """Refuse a folder that is not empty and holds no training run."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file", do="give a folder, new or of an earlier run")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "run").is_dir():
@@ -155,7 +153,7 @@ def refuse_other_folders(folder: Path) -> None:
 
 
 def finish(learned: Learned, reporter: Reporter) -> Judgement:
-    """Write the model's folder, all of it but the model card, and judge the model as it will be used."""
+    """Write the model, evaluate it as users will run it, and write its card and scores."""
     write_model(learned)
     judgement = judge(learned, reporter)
     say(reporter, [f"{score.metric} {score.value:.2f}   {score.signature}" for score in judgement.scores])
@@ -181,7 +179,7 @@ def write_model(learned: Learned) -> None:
 
 @torch.no_grad()
 def judge(learned: Learned, reporter: Reporter) -> Judgement:
-    """The scores of the model, which is in its folder already, on sentences that it has never seen."""
+    """Scores of the written model on unseen sentences."""
     task, plan = learned.task, learned.plan
     if not task.test:
         return Judgement([plain_score(plan.recipe.metric, learned.state.best_score or 0.0, "on the validation set")])
@@ -197,18 +195,18 @@ def judge(learned: Learned, reporter: Reporter) -> Judgement:
         work.done += 1
     found, _ = corpus_scores(translations, [references], usual_metrics())
     chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
-    warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
+    warning = f"Its translations are no better than copying the source (chrF {chrf:.1f}, copied {copied:.1f}): "
     warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
     return Judgement(found, warnings, translations)
 
 
 def plain_score(metric: str, value: float, signature: str) -> Score:
-    """A figure without an interval."""
+    """A score without a confidence interval."""
     return Score(metric, value, value, 0.0, signature)
 
 
 def describe(learned: Learned, judgement: Judgement) -> About:
-    """What the config says about the model."""
+    """The description of the model for its config."""
     request, plan, state, task = learned.request, learned.plan, learned.state, learned.task
     source, target = request.languages
     start = request.start
@@ -240,13 +238,13 @@ def describe(learned: Learned, judgement: Judgement) -> About:
 
 
 def trainings(about: About) -> list[dict[str, Any]]:
-    """The trainings that a model has behind it, the first one first: what each was, in short."""
+    """Short records of all trainings of a model, the first one first."""
     last = {name: about.provenance[name] for name in IN_SHORT if name in about.provenance}
     return [*about.provenance.get("before", []), *([last] if last else [])]
 
 
 def card(learned: Learned, about: About, warnings: Iterable[str]) -> str:
-    """README.md: what this model is, in a minute's reading."""
+    """The model card, README.md."""
     p, c, task = about.provenance, learned.plan.config, learned.plan.task
     does = {"translate": "translates", "classify": "classifies texts", "generate": "continues texts"}[task]
     languages = " → ".join(filter(None, (about.source_language, about.target_language)))

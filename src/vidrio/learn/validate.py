@@ -1,4 +1,4 @@
-"""How good the model is on held-out sentences while it learns: a function `net → scores`.
+"""Validation during training: a function `net → scores` on held-out sentences.
 
 Sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1, with all of the
 batch in every product.
@@ -24,7 +24,7 @@ SHOWN = 3  # sample translations
 
 
 def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
-    """The loss on all of the pairs; for translations also BLEU and chrF of some, for classes how many are right."""
+    """The loss on all pairs; for translators also BLEU and chrF on a sample, for classifiers the accuracy."""
     held_out, some = task.encoded(pairs), [pairs[i] for i in translated(len(pairs), JUDGED)]
     judged = task.encoded(some)
 
@@ -43,12 +43,12 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
 
 
 def translated(count: int, most: int) -> list[int]:
-    """The places of those sentences of the set that are translated, from all over it."""
+    """Evenly spaced indices of the sentences to translate."""
     return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
 def accuracy(net: Network, held_out: Examples) -> float:
-    """How many texts in a hundred get their own class."""
+    """The accuracy, in percent."""
     right = sum(
         int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
         for _, batch in batches(net, held_out)
@@ -58,7 +58,7 @@ def accuracy(net: Network, held_out: Examples) -> float:
 
 @torch.no_grad()
 def mean_loss(net: Network, held_out: Examples) -> float:
-    """−log p of the right token, on average."""
+    """The mean −log p of the reference tokens."""
     total = predictions = 0.0
     for _, batch in batches(net, held_out):
         total += objective(net, batch, 0.0)[1].item()
@@ -67,7 +67,7 @@ def mean_loss(net: Network, held_out: Examples) -> float:
 
 
 def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
-    """The held-out pairs in batches, with their numbers; those too long for the model are left out."""
+    """The held-out pairs in batches, with their indices. Pairs too long for the model are left out."""
     for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
         yield which, collate(held_out, which, net.config).to(net.positions_PD.device)
 

@@ -1,7 +1,7 @@
-"""The lines of many files → a line for each, on a Ray cluster, file by file.
+"""Many files, line by line, on a Ray cluster.
 
-A worker reads a file and writes its answers, whole or not at all. So doing a file twice does no harm, and a file that
-is there is done.
+A worker reads a file and writes its answers, whole or not at all. So doing a file twice does no harm, and an output
+that exists is complete.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
 @dataclass(frozen=True)
 class Bulk:
-    """A piece of bulk work."""
+    """A bulk job."""
 
     inputs: Sequence[str]  # files, folders, patterns
     output: str  # a folder
@@ -38,7 +38,7 @@ class Bulk:
 
 @dataclass(frozen=True)
 class Summary:
-    """What was done."""
+    """The outcome of a bulk job."""
 
     files: int
     there: int  # of them complete before
@@ -47,7 +47,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class File:
-    """A file, and where its answers go."""
+    """An input file and its output."""
 
     source: Place
     target: Place
@@ -55,7 +55,7 @@ class File:
 
 
 def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
-    """On a worker: open the model. What comes back answers a file, and counts its lines."""
+    """On a worker: open the model. Returns a function that answers a file and returns its number of lines."""
     answer = begin(cores)
 
     def work(file: File) -> int:
@@ -70,7 +70,7 @@ def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
 
 
 def answer_files(bulk: Bulk, bar: Bar) -> Summary:
-    """Answer all lines of all files. The bar is called with how many bytes are done."""
+    """Answer all lines of all files. The bar is called with the number of bytes done."""
     out = Place.of(bulk.output)
     files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
     for file in files:

@@ -1,7 +1,7 @@
-"""A Ray cluster: joining it, and giving its workers pieces of work.
+"""A Ray cluster: joining it, and distributing work.
 
-What a worker is given and gives back is small (which file, how it went): it reads and writes files itself, so nothing
-goes through Ray's store of objects. Ray tries again what fails or dies with its machine.
+Tasks and results are small (which file, how it went): workers read and write files themselves, so nothing goes through
+Ray's object store. Ray retries what fails or dies with its machine.
 """
 
 import logging
@@ -21,15 +21,14 @@ _opened: list[Do] = []  # on a worker, whose process stays: what does the work, 
 
 
 class Failed(NamedTuple):
-    """What stands in the place of a result."""
+    """Takes the place of a result."""
 
     why: str
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """While this machine takes part in a cluster: the one at the address; without one the one that it belongs to, or
-    else one of its own."""
+    """Join the cluster at the address; without an address the one that this machine belongs to, or a new local one."""
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves these machines
@@ -54,7 +53,7 @@ def cluster(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what libraries write to stderr; what is wrong they raise."""
+    """Suppress what libraries write to stderr; errors are raised anyway."""
     kept = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -66,7 +65,7 @@ def _quiet() -> Iterator[None]:
 
 
 def cores_of_a_worker(wanted: int | None) -> int:
-    """As many as are wanted, or as the smallest machine has."""
+    """The requested number of cores, or that of the smallest machine."""
     import ray
 
     machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
@@ -78,7 +77,7 @@ def cores_of_a_worker(wanted: int | None) -> int:
 
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
-    """On a worker: a piece of work. A mistake in the data is not tried again; whatever else goes wrong is."""
+    """On a worker: do one piece of work. Errors in the data are not retried; all others are."""
     try:
         if not _opened:
             _opened.append(make())
@@ -88,7 +87,7 @@ def attempt(make: Callable[[], Do], piece: Any) -> Any:
 
 
 def results(make: Callable[[], Do], pieces: Sequence[Any], cores: int) -> Iterator[tuple[Any, Any]]:
-    """Each piece of work, in no order, with what became of it. A worker has so many cores."""
+    """Each piece of work with its result, in any order. `cores` is per worker."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 

@@ -16,7 +16,7 @@ from vidrio.errors import DataError
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder on a file system, and what the user calls it."""
+    """A file or folder on a file system, with the name that the user gave it."""
 
     name: str
     system: Any  # a pyarrow.fs.FileSystem
@@ -40,7 +40,7 @@ class Place:
         return PurePosixPath(self.path).name
 
     def size(self) -> int | None:
-        """In bytes; None where there is no such file."""
+        """Size in bytes; None if there is no such file."""
         info = self.system.get_file_info(self.path)
         return info.size if info.is_file else None
 
@@ -50,14 +50,14 @@ class Place:
         return len(paths) == 1 and self.system.type_name == other.system.type_name
 
     def files(self) -> "list[Place]":
-        """The files in this folder, sorted by name; none where there is no such folder."""
+        """The files in this folder, sorted by name; none if there is no such folder."""
         from pyarrow.fs import FileSelector
 
         infos = self.system.get_file_info(FileSelector(self.path, allow_not_found=True))
         return [self / name for name in sorted(info.base_name for info in infos if info.is_file)]
 
     def reading(self) -> BufferedReader:
-        """The bytes of this file as a stream, also those of a compressed one."""
+        """The file's bytes as a stream, not decompressed."""
         return BufferedReader(self.system.open_input_stream(self.path, compression=None))
 
     @contextmanager
@@ -81,7 +81,7 @@ class Place:
 
 
 def matching(patterns: Sequence[str]) -> list[Place]:
-    """The files that these name: files, folders, or patterns in a folder such as in/*.txt."""
+    """The files that match: files, folders, or patterns in a folder such as in/*.txt."""
     found: dict[str, Place] = {}
     for pattern in patterns:
         folder, slash, last = pattern.rpartition("/")
