@@ -277,6 +277,7 @@ def test_the_command_translates_files(run_vidrio: Callable[..., Any], tmp_path: 
         assert done.returncode == 1
         assert "is not supported" in done.stderr
         assert not (tmp_path / "out").exists()
+    assert run_vidrio("translate", "--format", "text", "--input", "in.csv").stdout == "La casa, 12\n"
     assert run_vidrio("translate", "--format", "html", "--json", "x").returncode == 2
     assert {*DOCUMENTS, ".txt"} == set(SUFFIXES)
 

@@ -37,6 +37,8 @@ GROWING: list[tuple[Callable[..., Plan], Callable[[int], str], int]] = [
     (plan_html, lambda n: "<div>" * n + "x" + "</div>" * n, 4000),
     (plan_html, lambda n: "<p>" + "<b>word</b> " * n, 2000),
     (plan_html, lambda n: "<p>" + "<img> word " * n, 2000),
+    (plan_html, lambda n: "<p>" + "<code>x</code> {k0_ word " * n, 1000),
+    (plan_html, lambda n: "<p>" + "".join(f"<code>x</code> {{k {{x {{k{i}_ w " for i in range(n)), 500),
     (plan_html, lambda n: "<p>" + "</i>word<b>" * n, 2000),
     (plan_html, lambda n: "<i>a</p>" * n, 1000),
     (plan_html, lambda n: "<table>x" * n, 1000),

@@ -77,7 +77,7 @@ def plan_file(name: str, data: bytes, target: str) -> FilePlan:
         raise DataError(
             "this kind of file is not supported",
             found=f"{name[-80:]}",
-            do=f"convert it to one of {', '.join(SUFFIXES)}",
+            do=f"convert it to one of {', '.join(SUFFIXES)}; --format text translates its lines",
         )
     plan = PLANS[suffix](data, target)
     if not any(any(map(str.isalpha, text)) for text in plan.texts):
