@@ -96,6 +96,20 @@ def test_a_model_trained_on_in_float_is_quantised(imported: Path, tmp_path: Path
         assert np.abs(found[name] - value).max() <= np.abs(value).max() / 127 * 0.51
 
 
+def test_what_was_trained_further_goes_back(imported: Path, tmp_path: Path) -> None:
+    """Its languages are those of the model that it goes on from."""
+    pairs, text = tmp_path / "pairs.tsv", tmp_path / "lines.txt"
+    texts = marian_golden.sentences(240, 6)
+    pairs.write_text("".join(f"{one}\t{other}\n" for one, other in zip(texts, reversed(texts), strict=True)))
+    text.write_text("\n".join(LINES))
+    command = ["train", str(pairs), "--from", str(imported), "--to", str(tmp_path / "tuned"), "--steps", "2"]
+    assert main([*command, "--rate", "0.1", "--warmup", "1", "--threads", "1", "--keep-numbers"]) == 0
+    assert main(["export", str(tmp_path / "tuned"), "--to", "marian", "--text", str(text), str(tmp_path / "back")]) == 0
+    before, after = (read_bin(folder / MODEL) for folder in (GOLDEN, tmp_path / "back"))
+    assert list(before) == list(after)
+    assert not np.array_equal(before["encoder_l1_ffn_W1"].read(), after["encoder_l1_ffn_W1"].read())
+
+
 OBSTACLES = {
     "another epsilon": ({"norm_epsilon": 1e-5}, "ε of its norms"),
     "other positions": ({"positions": "sinusoidal-halves"}, "positions"),

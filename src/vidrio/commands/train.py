@@ -123,15 +123,17 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         raise click.UsageError("--time, --epochs and --steps exclude each other.")
     if given["start"] is not None and given["vocabulary"]:
         raise click.UsageError("--from takes the tokenizer of that model: leave out --vocabulary.")
+    start = None if given["start"] is None else Start.find(given["start"])
+    own = (start.about.source_language, start.about.target_language) if start else ("", "")
     return Request(
         folder=folder,
         names=pairs,
-        languages=given["languages"] or ("", ""),
+        languages=given["languages"] or own,
         clean=CleaningOptions(
             limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]
         ),
         vocabulary=given["vocabulary"] or 0,
-        start=None if given["start"] is None else Start.find(given["start"]),
+        start=start,
         preset=sizes.pop("preset", ""),
         sizes=sizes,
         recipe=recipe,
