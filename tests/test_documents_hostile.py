@@ -190,6 +190,9 @@ def hold(suffix: str, data: bytes) -> float:
         found, opened = opened, None
     seconds = time.process_time() - began
     assert not found
+    if not plan.texts:
+        assert same == told == data
+        return seconds
     before, unchanged, after = (parts_of(suffix, file) for file in (data, same, told))
     assert list(before) == list(unchanged) == list(after)
     for name, text in before.items():
