@@ -420,11 +420,10 @@ def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path) -> Non
         half = folder / f".{path.name}.0123456789abcdef.part"  # what a killed server leaves
         half.touch()
         (folder / "notes.txt").touch()
-        for _ in range(100):
-            if not path.exists():
+        for _ in range(200):
+            if not path.exists() and not half.exists():
                 break
             time.sleep(0.1)
-        time.sleep(6)
         assert [left.name for left in folder.iterdir()] == ["notes.txt"]
 
 
