@@ -28,5 +28,5 @@ def test_a_text_walks_through_few_files() -> None:
 def test_a_batch_walks_from_phase_to_phase() -> None:
     walk = walks_of("train")["train"]
     assert walk["files"] <= 18
-    assert walk["hops"] <= 38
+    assert walk["hops"] <= 39  # one of them shows the first pairs
     assert walk["returns"] <= 20  # files that serve two phases (parameters, batches, the plan, progress)
