@@ -154,6 +154,7 @@ def test_a_number_has_its_formula_and_the_command_that_works_it_out(packaged: Be
 def test_down_to_the_inputs_of_a_number_from_a_file(packaged_page: Page) -> None:
     page = packaged_page
     page.locator("#block-enc\\.0 h4 button").click()
+    page.get_by_role("button", name="Show all steps").click()
     page.locator("#q-enc\\.0\\.self\\.Q\\.product\\.h0 .frame").focus()
     page.keyboard.press("Enter")
     panel = page.locator("aside")
