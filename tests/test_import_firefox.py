@@ -255,6 +255,14 @@ def test_many_damaged_files(tmp_path: Path) -> None:
     assert try_damage(tmp_path, 5_000, 2) > 2_500
 
 
+@pytest.mark.parametrize("piece", [b"\x08\x05", b"\x0a\x01a\x15\x00", b"\x0a\x01a\x10\x05", b"", b"\x0b\x01"])
+def test_a_piece_whose_fields_have_other_types_is_refused(tmp_path: Path, piece: bytes) -> None:
+    folder = shutil.copytree(GOLDEN, tmp_path / "broken")
+    (folder / SPM).write_bytes(b"\x0a" + bytes([len(piece)]) + piece + (GOLDEN / SPM).read_bytes())
+    with pytest.raises(ModelError, match=f"{SPM} cannot be read"):
+        import_model(str(folder), tmp_path / "ours")
+
+
 ABSURD = {
     "items": (8, 2**40, "items in"),
     "a name": (16, 2**40, "a name of"),

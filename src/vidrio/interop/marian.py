@@ -34,7 +34,7 @@ from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_text
 from vidrio.model.parameters import ParameterSpec
-from vidrio.text.tokens.unigram import Unigram
+from vidrio.text.tokens.unigram import DAMAGED, Unigram
 
 END = "</s>"
 MAX_POSITIONS = 512
@@ -105,7 +105,7 @@ def pieces_of(spm: Path) -> dict[str, int]:
     proto = read_spm(spm)
     try:
         return {piece: i for i, piece in enumerate(Unigram(proto).names)}
-    except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+    except DAMAGED as error:
         raise damaged(f"{spm} cannot be read", error) from None
 
 

@@ -19,7 +19,7 @@ from vidrio.errors import TokenizerError
 from vidrio.model.json_record import fitted
 from vidrio.model.json_text import json_data, json_text
 from vidrio.text.tokens.charsmap import SPACE
-from vidrio.text.tokens.unigram import Unigram
+from vidrio.text.tokens.unigram import DAMAGED, Unigram
 from vidrio.text.tokens.vocabulary import BYTES
 
 BEGINNING = '{"sentencepiece":'  # of such a file
@@ -40,7 +40,7 @@ class SentencePieces:
     def __init__(self, proto: bytes, vocabulary: Sequence[str], unknown: int, opening: str = "") -> None:
         try:
             self._model = Unigram(proto)
-        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+        except DAMAGED as error:
             raise TokenizerError(
                 "the SentencePiece model cannot be read", found=f"{error!s:.200}", do="use an undamaged one"
             ) from None

@@ -21,6 +21,8 @@ LONGEST_PIECE = 256  # characters
 REMEMBERED, LONG = 50_000, 64  # words, and characters of one that is too long to be remembered
 ROUNDING = 1e-5  # of a text's score: more than rounding moves it
 SCORE = struct.Struct("<f")
+# What reading a damaged model may raise.
+DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
 SIZES = {1: 8, 5: 4}  # of the fields that do not tell theirs
 
 
@@ -36,7 +38,7 @@ class Unigram:
     """The model of a `.spm` file."""
 
     def __init__(self, proto: bytes) -> None:
-        """ValueError, or another error of reading, if it is damaged."""
+        """One of DAMAGED, if it is damaged."""
         model = fields(proto)
         trainer, rules = (fields(model.get(part, [b""])[-1]) for part in (2, 3))
         if (kind := trainer.get(3, [1])[-1]) != 1:
