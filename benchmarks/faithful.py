@@ -229,8 +229,12 @@ def said(number: int, language: str) -> str:
     """A pattern for a number in words or digits; before a noun, and of either gender."""
     words = re.sub(r"[ -]|,|\band\b", " ", num2words(number, lang=language))
     if language == "es":
-        words = re.sub(r"uno\b", "(?:uno?a?|ún)", words.replace("veintiún", "veintiuno").replace("cientos", "cient[oa]s"))
-        words = words.replace("quinientos", "quinient[oa]s")
+        words = (
+            words.replace("veintiún", "veintiuno")
+            .replace("cientos", "cient[oa]s")
+            .replace("quinientos", "quinient[oa]s")
+        )
+        words = re.sub(r"uno\b", "(?:uno?a?|ún)", words)
     words = re.sub(r" +", r"(?:,|-|\\s|\\band\\b)+", words).replace("one", "(?:one|an?)", language == "en")
     return rf"\b(?:{words}|{in_digits(f'{number:,}')})\b"
 
