@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import struct
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -253,6 +254,16 @@ def test_damaged_files_are_refused_with_a_reason(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_many_damaged_files(tmp_path: Path) -> None:
     assert try_damage(tmp_path, 5_000, 2) > 2_500
+
+
+@pytest.mark.parametrize("header", [b"{'descr': '<f4', 'shape': (2,", b"{'descr': 1}", b"\xff", b"print(1)"])
+def test_a_damaged_header_of_an_array_is_refused(tmp_path: Path, header: bytes) -> None:
+    folder = tmp_path / "npz"
+    write_folder(folder)
+    with zipfile.ZipFile(folder / "model.npz", "w") as archive:
+        archive.writestr("Wemb.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+    with pytest.raises(ModelError, match="the header of an array"):
+        import_model(str(folder), tmp_path / "ours")
 
 
 @pytest.mark.parametrize("piece", [b"\x08\x05", b"\x0a\x01a\x15\x00", b"\x0a\x01a\x10\x05", b"", b"\x0b\x01"])

@@ -137,7 +137,10 @@ def _npy_header(file: Any) -> tuple[tuple[int, ...], np.dtype]:
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"an array of NumPy's format {version}")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, by_columns, dtype = read(file)
+    try:
+        shape, by_columns, dtype = read(file)
+    except Exception as error:  # NumPy's reader raises whatever damaged bytes lead to
+        raise ValueError(f"the header of an array: {error!s:.100}") from None
     if by_columns and len(shape) > 1:
         raise ValueError("an array that is stored column by column")
     return shape, dtype
