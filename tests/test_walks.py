@@ -22,7 +22,7 @@ def test_a_text_walks_through_few_files() -> None:
     assert walks["hello"]["files"] <= 16
     assert walks["hello"]["changes"] <= (36 if in_machine_code else 70)
     # A model that loses the € of this sentence translates it again in parts, and takes about twice as many.
-    assert walks["marks"]["changes"] <= (100 if in_machine_code else 240)
+    assert walks["marks"]["changes"] <= (110 if in_machine_code else 250)
 
 
 def test_a_batch_walks_from_phase_to_phase() -> None:
