@@ -64,7 +64,7 @@ page: ## check and build the page of vidrio serve; needs Node
 	@cd page && npm install --no-save --no-audit --no-fund --silent
 	@cd page && for step in test check lint build; do npm run --silent $$step || exit 1; done
 
-engine: $(READY_TEST) ## compile the engine for this machine and the web
+engine: $(READY_TEST) ## compile the engine for Linux and the web
 	@"$(VENV_TEST)/$(BIN)/python" -m vidrio.engine.build $(BUILDS)
 
 fuzz: $(READY_TEST) ## damaged models, hostile documents, random sentences
@@ -96,7 +96,7 @@ release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=…
 
 clean: ## remove what make has installed and what tools have cached
 	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src/vidrio/engine/built -type f ! -name '*.wasm' -delete
+	find src/vidrio/engine/built -type f ! -name '*.wasm' ! -name 'linux-*' -delete
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:

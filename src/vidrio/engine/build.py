@@ -1,8 +1,9 @@
 """python -m vidrio.engine.build [--all]: the engine's C as WebAssembly and as machine code, in `built/`.
 
 The compiler is clang as `ziglang` (on PyPI) brings it. It compiles for every system on every system, and one version of
-it makes the same bytes of the same source anywhere. The two WebAssembly modules are part of the repository, so that
-nobody needs a compiler; a test makes them again and compares. `--all` makes the machine code for all systems, too.
+it makes the same bytes of the same source anywhere. WebAssembly and the machine code for Linux are part of the
+repository, so that a clone is fast without a compiler; a test compiles them again and compares. `--all` also makes the
+machine code for the other systems.
 """
 
 import platform
@@ -60,14 +61,16 @@ def compile_to(folder: Path, name: str) -> None:
     (folder / "engine.lib").unlink(missing_ok=True)  # what programs link against a Windows library with
 
 
+SHIPPED = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if name.startswith("linux-"))]  # part of the repository
+
+
 def here(name: str) -> bool:
     """Whether a native build is for this system."""
     return name.startswith(f"{platform.system()}-{platform.machine()}-".lower())
 
 
 def main(arguments: list[str]) -> None:
-    names = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if "--all" in arguments or here(name))]
-    for name in names:
+    for name in [*SHIPPED, *(name for name in NATIVE if name not in SHIPPED and ("--all" in arguments or here(name)))]:
         compile_to(BUILT, name)
         print(f"{(BUILT / name).stat().st_size:8,} bytes  {name}")
 
