@@ -54,6 +54,7 @@ def _around_placeholders(text: str) -> list[str]:
         (plan_html, "See <a href=x>12</a> dogs", "SEE <a href=x>12</a> DOGS"),
         (plan_markdown, "Term\n:   The *word*\n: is\n", "TERM\n:   THE *WORD*\n: IS\n"),
         (plan_markdown, "| a | b |\n|---|---|\n| the |\\| `a\\|b` |\n", "| A | B |\n|---|---|\n| THE |\\| `a\\|b` |\n"),
+        (plan_markdown, "1. 1\n   the *old*\n2. 2\n", "1. 1 THE *OLD*\n2. 2\n"),
         (plan_markdown, "It is 2*3*4 now.\n", "IT IS 2*3*4 NOW.\n"),
         (plan_markdown, "Here $a_1*b*c$ is.\n", "HERE $a_1*b*c$ IS.\n"),
         (plan_markdown, "It costs $5 or $6.\n", "IT COSTS $5 OR $6.\n"),

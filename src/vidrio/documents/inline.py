@@ -112,6 +112,7 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     there: dict[str, list[int]] = defaultdict(list)
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
     source_ends: dict[int, int] = {}
+    piece_at: dict[int, int] = {}
     for start, end in _words(whole, placeholders):
         source_ends[start] = end
         there[whole[start:end].casefold()].append(start)
@@ -138,8 +139,10 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
                 continue
         else:
             at = link.source if link is not None and worded(word) else -1
-        pieces = piece_of[at : source_ends.get(at, at + 1)] if at >= 0 else []
-        yield _Placed(start, end, at, Counter(pieces).most_common(1)[0][0] if pieces else -1)
+        if at not in piece_at:  # most of the word; many words may have come from one
+            pieces = piece_of[at : source_ends.get(at, at + 1)] if at >= 0 else []
+            piece_at[at] = Counter(pieces).most_common(1)[0][0] if pieces else -1
+        yield _Placed(start, end, at, piece_at[at])
 
 
 def _words(text: str, placeholders: Set[str]) -> Iterator[tuple[int, int]]:

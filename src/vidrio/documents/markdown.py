@@ -54,9 +54,8 @@ def plan_markdown(source: str, target: str = "") -> Plan:
             parts += (source[at:first], plan_html(source[first:last]))
             at = last
         elif found.content:
-            places = list(
-                _places(source, found.content.replace("|", "\\|") if in_cell else found.content, max(at, first), last)
-            )
+            content = found.content.replace("|", "\\|") if in_cell else found.content
+            places = list(_places(source, content, max(at, first), last, in_cell=in_cell))
             after = source[places[0][1] + 1 : places[1][0]] if len(places) > 1 else ""
             parts += (source[at : places[0][0]], _inline(found, after, in_cell=in_cell))
             at = places[-1][1]
@@ -115,14 +114,17 @@ def _line(state: StateBlock, number: int) -> str:
     return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
 
 
-def _places(source: str, content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where each line of a block stands in the source, what stands before it (> or spaces) left out."""
+def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -> Iterator[tuple[int, int]]:
+    """Where each line of a block stands in the source: at the end of its line, after > or 1. or spaces."""
     for line in content.split("\n"):
-        at = source.find(line, start, end)
+        line_end = source.find("\n", start, end)
+        at = -1 if in_cell else source.rfind(line, start, line_end if line_end >= 0 else end)
+        if at < 0:
+            at = source.find(line, start, end)
         if at < 0:
             raise DataError("this Markdown cannot be parsed", found=line[:80], do="simplify this line")
-        start = at + len(line)
-        yield at, start
+        yield at, at + len(line)
+        start = at + len(line) + (not in_cell)  # after the line's end
 
 
 def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
