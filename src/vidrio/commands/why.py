@@ -1,4 +1,4 @@
-"""`vidrio why ADDRESS TEXT`: the receipt of one number."""
+"""`vidrio why WORD TEXT`: why the translation has a word. `vidrio why ADDRESS TEXT`: the receipt of one number."""
 
 from typing import Any
 
@@ -9,47 +9,63 @@ from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, 
 
 
 @click.command()
-@click.argument("address")
+@click.argument("asked", metavar="WORD|ADDRESS")
 @click.argument("text")
 @model_option
+@click.option("--not", "rival", metavar="WORD", help="Compare WORD with this one. [the runner-up]")
+@click.option("--all", "every", is_flag=True, help="Print every part of the difference.")
 @click.option(
     "--as",
     "kind",
     type=click.Choice(["python", "spreadsheet"]),
-    help="Print only the arithmetic, at full precision, for copying.",
+    help="Print only the arithmetic of a receipt, at full precision, for copying.",
 )
 @run_options
 @precision_option
 @dtype_option
 @json_option
-def why(address: str, text: str, precision: int, **given: Any) -> None:
-    """Print the receipt of the number at ADDRESS when the model reads TEXT.
+def why(asked: str, text: str, precision: int, **given: Any) -> None:
+    """Print why the translation of TEXT has a word, or the receipt of one of its numbers.
 
-    The receipt shows the formula, fills in the numbers, works it out step by step, recomputes it independently in
-    float64, and gives the largest error that rounding explains. Rows and columns are named by number or by token.
+    For a WORD of the translation: the difference between its logit and that of the runner-up (or of another word),
+    as an exact sum of parts: each token that was read, the feed-forward networks, biases and rounding.
+
+    For an ADDRESS (with a dot or a bracket, and not a word of the translation): the formula of that number, filled
+    in and worked out step by step, an independent recomputation in float64, and the largest error that rounding
+    explains. Rows and columns are named by number or by token.
 
     \b
+    vidrio why coche "I bought a new car yesterday." --not auto
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
     vidrio why "out.prob[0,hola]" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
+    from vidrio.look.why_word import data, is_word, view, why_word
 
     request = RunRequest.take(text, given)
     kind, as_json = given.pop("kind"), given.pop("as_json")
+    rival, every = given.pop("rival"), given.pop("every")
     if kind and as_json:
         raise click.UsageError("--as cannot be combined with --json.")
     model = request.open()
-    tried = request.run(model)
-    tell_unknown(tried.after)
-    trace, file = tried.after.trace, model.path / "model.safetensors"
-    refuse_copied(tried.after)
-    if tried.after.empty:
+    seen = request.run(model).after
+    tell_unknown(seen)
+    refuse_copied(seen)
+    if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    if as_json:
-        print_json(report.receipt_data(tried.after, address))
+    if rival is not None or every or is_word(seen, asked):
+        if kind:
+            raise click.UsageError("--as is for the receipt of a number, not for a word.")
+        made = why_word(seen, asked, rival)
+        if as_json:
+            print_json(data(made))
+        else:
+            click.echo("\n".join(view(made, precision, every=every)))
+    elif as_json:
+        print_json(report.receipt_data(seen, asked))
     elif kind:
-        click.echo(report.copied(trace, address, kind))
+        click.echo(report.copied(seen.trace, asked, kind))
     else:
-        click.echo("\n".join(report.why(trace, address, file, precision)))
+        click.echo("\n".join(report.why(seen.trace, asked, model.path / "model.safetensors", precision)))

@@ -1,0 +1,245 @@
+"""Why one word and not another: the difference of two logits as an exact sum of parts.
+
+    d · LayerNorm(u) = (γ∘d − mean(γ∘d)) / √(σ² + ε) · u + d · β
+
+Layer norm is linear in its input, given the row's variance. So the difference d of two columns of the output matrix is
+carried back through the last stack of layers, and every vector that was added to a row on the way is a part: its dot
+product with the d that arrives there. A decoder's parts are those of one step; a classifier's are summed over all rows.
+
+The part `rounding` is the rest: it comes from products of int8 numbers in the engine's arithmetic, and is below 10⁻⁹ in
+float64. All other parts are rounded to multiples of 2⁻⁴⁰, so float64 adds them exactly, in any order.
+"""
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Trace
+from vidrio.model.parameters import output_is_tied, parameter_specs, target_table
+from vidrio.model.quantised import SUMMED
+
+SOURCE, TARGET = "source", "target"
+ROUNDING = "rounding"
+CHANGED = "rounding and what-ifs"  # numbers that a what-if replaced do not follow from those before them
+GRAIN = 2.0**-40
+
+
+class Part(NamedTuple):
+    """One summand. `reads` and `row` say which token's row was read, where it was one."""
+
+    name: str
+    value: float
+    reads: str = ""  # SOURCE, TARGET, or nothing
+    row: int = -1
+
+
+class Neuron(NamedTuple):
+    """What one number of a feed-forward network's hidden row adds."""
+
+    name: str
+    unit: int
+    value: float
+    pushes: Array  # what it adds to each logit
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The logits of two tokens after one row, and what makes their difference."""
+
+    row: int
+    this: int
+    that: int
+    difference: float
+    parts: tuple[Part, ...]
+
+    @property
+    def total(self) -> float:
+        """The sum of the parts, rounded once."""
+        return math.fsum(part.value for part in self.parts)
+
+
+@dataclass(frozen=True)
+class _Summand:
+    """A part of every row's difference: a number for each row, or one for each row and each row that it reads."""
+
+    name: str
+    values: Array
+    reads: str = ""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A feed-forward network as the difference meets it: d_RD, and the norms that lie between it and the logits."""
+
+    name: str
+    d_RD: Array
+    norms: tuple[str, ...]
+
+
+def runner_up(trace: Trace, row: int, this: int) -> int:
+    """The token with the largest logit but for `this`."""
+    logits_V = np.array(_logits(trace)[row], float)
+    logits_V[this] = -np.inf
+    return int(np.argmax(logits_V))
+
+
+def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[Decision]:
+    """For each row, why its logit of `this` differs from that of `that`. A classifier has one row."""
+    columns_VD = _columns(trace)
+    d_RD = columns_VD[list(this)] - columns_VD[list(that)]
+    logits = _logits(trace).astype(float)
+    found = [
+        _Summand("out.b", bias[list(this)] - bias[list(that)])
+        for bias in [np.asarray(trace.machine.parameters.get("out.b", ()), float)]
+        if bias.size
+    ]
+    if trace.machine.config.has_decoder:
+        found += (made for made in _carried_back(trace, "dec", d_RD) if isinstance(made, _Summand))
+    else:
+        rows = len(trace.values["memory"])
+        of_rows = _carried_back(trace, "enc", np.repeat(d_RD / rows, rows, axis=0))
+        found += (_summed(made) for made in of_rows if isinstance(made, _Summand))
+    changed = bool(trace.machine.changes or trace.computed)
+    rest = CHANGED if changed else ROUNDING
+    return [
+        _decision(row, (this[row], that[row]), float(logits[row, this[row]] - logits[row, that[row]]), found, rest)
+        for row in range(len(this))
+    ]
+
+
+def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
+    """The `count` hidden numbers of the decoder's feed-forward networks that add most, for or against."""
+    if not trace.machine.config.has_decoder:
+        return []
+    columns_VD, row = _columns(trace), decision.row
+    d_RD = np.zeros((len(_logits(trace)), columns_VD.shape[1]))
+    d_RD[row] = columns_VD[decision.this] - columns_VD[decision.that]
+    found = []
+    for block in _carried_back(trace, "dec", d_RD):
+        if isinstance(block, _Block):
+            W2_FD = _parameter(trace, f"{block.name}.W2")
+            active_F = trace.values[f"{block.name}.active"][row].astype(float)
+            for unit in np.argsort(-np.abs(active_F * (W2_FD @ block.d_RD[row])))[:count].tolist():
+                added_D = active_F[unit] * W2_FD[unit]
+                pushes_V = columns_VD @ _through_norms(trace, added_D, block.norms, row)
+                found.append(Neuron(block.name, unit, float(added_D @ block.d_RD[row]), pushes_V))
+    return sorted(found, key=lambda neuron: -abs(neuron.value))[:count]
+
+
+# --- the way back -----------------------------------------------------------------------------------------------------
+
+
+def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _Block]:
+    """Everything that was added to the rows of the last stack of layers, from the last to the first."""
+    machine, config, values = trace.machine, trace.machine.config, trace.values
+    norms: tuple[str, ...] = ()
+    post = config.norm == "post"
+    own, embedded = (TARGET, "tgt") if side == "dec" else (SOURCE, "src")
+    if not post:
+        d_RD, norms = yield from _norm(trace, d_RD, f"{side}.norm", norms)
+    layers = config.n_decoder_layers if side == "dec" else config.n_encoder_layers
+    for layer in reversed(range(layers)):
+        kinds = [kind for kind in ("ffn", "cross", "ssru", "self") if f"{side}.{layer}.{kind}.out" in values]
+        for kind in kinds:
+            name = f"{side}.{layer}.{kind}"
+            if post:
+                d_RD, norms = yield from _norm(trace, d_RD, f"{name}.norm", norms)
+            if kind == "ffn":
+                yield _Summand(name, (d_RD * values[f"{name}.out"]).sum(axis=-1))
+                yield _Block(name, d_RD, norms)
+            elif kind == "ssru":
+                yield _of_cell(trace, d_RD, name)
+            else:
+                yield from _of_heads(trace, d_RD, name, SOURCE if kind == "cross" else own)
+            if "residual" in machine.without:
+                return
+    scaled, positions = values[f"{embedded}.scaled"], values[f"{embedded}.positions"]
+    yield _Summand(f"{embedded}.embedding", np.diag((d_RD * scaled).sum(axis=-1)), own)
+    yield _Summand(f"{embedded}.positions", (d_RD * positions).sum(axis=-1))
+
+
+def _norm(
+    trace: Trace, d_RD: Array, name: str, norms: tuple[str, ...]
+) -> Generator[_Summand, None, tuple[Array, tuple[str, ...]]]:
+    """Through a layer norm, backwards: its bias is a part. Returns d in front of it, and the norms passed."""
+    if f"{name}.var" not in trace.values:  # a what-if left it out
+        return d_RD, norms
+    yield _Summand(f"{name}.bias", d_RD @ _parameter(trace, f"{name}.bias"))
+    d_RD = d_RD * _parameter(trace, f"{name}.gain")
+    return (d_RD - d_RD.mean(axis=-1, keepdims=True)) / _deviations(trace, name)[:, None], (*norms, name)
+
+
+def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Summand]:
+    """Each head's value of each row that it reads."""
+    for h, WO_KD in enumerate(np.split(_parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
+        weights, V = (trace.values[f"{name}.{letter}.h{h}"].astype(float) for letter in ("weights", "V"))
+        yield _Summand(f"{name}.h{h}", weights * (d_RD @ WO_KD.T @ V.T), reads)
+    if f"{name}.bO" in trace.machine.parameters:
+        yield _Summand(f"{name}.bO", d_RD @ _parameter(trace, f"{name}.bO"))
+
+
+def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
+    """What each row still holds of every earlier row's candidate. Given the gates, the cell is linear in them."""
+    forget, candidate, cell = (trace.values[f"{name}.{part}"].astype(float) for part in ("forget", "candidate", "cell"))
+    d_RD, parts, kept = d_RD * (cell > 0), np.zeros((len(cell), len(cell))), np.zeros_like(cell)
+    for j in reversed(range(len(cell))):
+        kept[j] = 1  # the product of the gates after row j, for each later row
+        parts[:, j] = (d_RD * kept) @ ((1 - forget[j]) * candidate[j])
+        kept *= forget[j]
+    return _Summand(name, parts, TARGET)
+
+
+def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
+    """What a vector that is added to a row becomes behind the norms: the same map as `_norm`, forwards."""
+    for name in reversed(norms):
+        x_D = (x_D - x_D.mean()) / _deviations(trace, name)[row] * _parameter(trace, f"{name}.gain")
+    return x_D
+
+
+def _deviations(trace: Trace, name: str) -> Array:
+    return np.sqrt(trace.values[f"{name}.var"].astype(float) + trace.machine.config.norm_epsilon)
+
+
+# --- from summands to parts -------------------------------------------------------------------------------------------
+
+
+def _summed(made: _Summand) -> _Summand:
+    """Over all rows, for a classifier, which reads their mean."""
+    return _Summand(made.name, made.values.sum(axis=0, keepdims=True), made.reads)
+
+
+def _decision(row: int, pair: tuple[int, int], difference: float, found: Sequence[_Summand], rest: str) -> Decision:
+    parts = []
+    for made in found:
+        value = np.rint(made.values[row] / GRAIN) * GRAIN
+        if made.reads:
+            seen = range(len(value)) if made.reads == SOURCE else range(row + 1)
+            parts += [Part(made.name, float(value[j]), made.reads, j) for j in seen]
+        else:
+            parts.append(Part(made.name, float(value)))
+    over = math.fsum([difference, *(-part.value for part in parts)])
+    return Decision(row, *pair, difference, (*parts, Part(rest, over)))
+
+
+def _parameter(trace: Trace, name: str) -> Array:
+    """A parameter as the machine multiplies with it."""
+    machine = trace.machine
+    if name not in machine.whole_parameters:
+        return np.asarray(machine.parameters[name], float)
+    whole, scale = machine.whole_parameters[name]
+    axis = SUMMED[parameter_specs(machine.config)[name].axes]
+    return np.asarray(whole, float) * np.expand_dims(np.asarray(scale, float), axis)
+
+
+def _columns(trace: Trace) -> Array:
+    """The output matrix, a row for each token or class."""
+    config = trace.machine.config
+    return _parameter(trace, target_table(config)) if output_is_tied(config) else _parameter(trace, "out.W").T
+
+
+def _logits(trace: Trace) -> Array:
+    return np.atleast_2d(trace.values["out.logits"])

@@ -1,0 +1,242 @@
+"""Why one word and not another: the parts add up to the difference of the logits, and are what they are called."""
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parity_models import make_config, make_parameters
+from small_models import write_model
+from tolerances import FLOAT64
+from traced import CHOICES, make_machine, make_trace, run
+from vidrio import cli
+from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.machine import Machine, build
+from vidrio.glass.maths import Array, Tap
+from vidrio.glass.trace import Trace
+from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Part, decisions, neurons, runner_up
+from vidrio.look.run import look, open_model
+from vidrio.look.why_word import why_word
+from vidrio.look.writing import text_width
+
+
+def all_decisions(trace: Trace) -> list[Decision]:
+    """Each row's best token, and the runner-up."""
+    logits = np.atleast_2d(trace.values["out.logits"])
+    this = logits.argmax(axis=-1).tolist()
+    return decisions(trace, this, [runner_up(trace, row, token) for row, token in enumerate(this)])
+
+
+def part_of(decision: Decision, name: str) -> float:
+    return next(part.value for part in decision.parts if part.name == name)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_the_parts_are_the_difference_of_the_logits(choice: str) -> None:
+    trace = make_trace(choice)
+    for decision in all_decisions(trace):
+        logits = np.atleast_2d(trace.values["out.logits"])[decision.row]
+        assert decision.difference == logits[decision.this] - logits[decision.that] >= 0
+        assert abs(part_of(decision, ROUNDING)) <= FLOAT64 * sum(abs(part.value) for part in decision.parts)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_in_whole_numbers_the_parts_and_the_rounding_are_the_difference(choice: str) -> None:
+    trace = run(whole(choice))
+    for decision in all_decisions(trace):
+        assert decision.total == decision.difference
+        assert part_of(decision, ROUNDING) != 0
+        assert abs(part_of(decision, ROUNDING)) < 0.05 * sum(abs(part.value) for part in decision.parts)
+
+
+def whole(choice: str) -> Machine:
+    config = make_config(**CHOICES[choice])
+    stored = {name: value.astype(np.float32) for name, value in make_parameters(config, 7).items()}
+    return build(config, stored, np.float32, WHOLE_NUMBERS)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_part_is_what_the_difference_loses_without_it(choice: str) -> None:
+    """Take one part out of the run, with every variance and every other sub-layer's output as they were."""
+    machine = make_machine(choice)
+    before = run(machine)
+    side = "dec" if machine.config.has_decoder else "enc"
+    tried = set()
+    for decision in all_decisions(before)[-2:]:
+        for part in decision.parts:
+            taken_out = without(before, part, side)
+            if taken_out is None:
+                continue
+            logits = np.atleast_2d(run(machine, held(before, *taken_out)).values["out.logits"])[decision.row]
+            lost = decision.difference - (logits[decision.this] - logits[decision.that])
+            assert lost == pytest.approx(part.value, abs=FLOAT64), part
+            tried.add(part.name)
+    assert {"ffn", "embedding", "positions"} <= {name.rpartition(".")[2] for name in tried}
+
+
+def without(trace: Trace, part: Part, side: str) -> tuple[str, Array] | None:
+    """The quantity that a part is in, and that quantity without it; None where a part is none of the run's vectors."""
+    own = "tgt" if side == "dec" else "src"
+    match part.name.split("."):
+        case [_, _, "ffn"]:
+            return f"{part.name}.out", np.zeros_like(trace.values[f"{part.name}.out"])
+        case [_, _, _, head] if head.startswith("h"):
+            name = part.name.removesuffix(f".{head}")
+            weights, V = trace.values[f"{name}.weights.{head}"], trace.values[f"{name}.V.{head}"]
+            kept = trace.values[f"{name}.head.{head}"] - np.outer(weights[:, part.row], V[part.row])
+            return f"{name}.head.{head}", kept
+        case [_, "positions"]:
+            return f"{own}.positions", np.zeros_like(trace.values[f"{own}.positions"])
+        case [_, "embedding"]:
+            kept = trace.values[f"{own}.scaled"].copy()
+            kept[part.row] = 0
+            return f"{own}.scaled", kept
+    return None
+
+
+def test_a_recurrent_cell_has_a_part_for_each_row_that_it_read() -> None:
+    """A candidate left out, the gates and the signs as they were: the recurrence, worked out again."""
+    trace = make_trace("recurrent")
+    forget, candidate, cell = (trace.values[f"dec.1.ssru.{name}"] for name in ("forget", "candidate", "cell"))
+    for decision in all_decisions(trace):
+        for part in decision.parts:
+            if part.name != "dec.1.ssru":
+                continue
+            kept, state = candidate.copy(), np.zeros_like(cell[0])
+            kept[part.row] = 0
+            for t in range(decision.row + 1):
+                state = forget[t] * state + (1 - forget[t]) * kept[t]
+            out = trace.values["dec.1.ssru.out"].copy()
+            out[decision.row] -= np.where(cell[decision.row] > 0, cell[decision.row] - state, 0)
+            later = run(trace.machine, held(trace, "dec.1.ssru.out", out)).values["out.logits"][decision.row]
+            lost = decision.difference - (later[decision.this] - later[decision.that])
+            assert lost == pytest.approx(part.value, abs=FLOAT64)
+
+
+def held(before: Trace, changed: str, to: Array) -> Tap:
+    """A tap that changes one quantity, and keeps all variances and the other sub-layers' outputs as they were."""
+    sub_layer = changed.partition(".head.")[0]
+
+    def tap(name: str, value: Array) -> Array:
+        if name == changed:
+            return to
+        an_output = name.endswith(("self.out", "cross.out", "ssru.out", "ffn.out")) and name != f"{sub_layer}.out"
+        return before.values[name] if an_output or name.endswith(".var") else value
+
+    return tap
+
+
+def test_rows_are_read_from_their_own_side() -> None:
+    decision = all_decisions(make_trace("paper"))[2]
+    read = {(part.reads, part.row) for part in decision.parts if part.reads}
+    assert read == {*((SOURCE, row) for row in range(5)), *((TARGET, row) for row in range(3))}
+
+
+def test_neurons_add_up_to_their_network_and_push_this_word_over_that_one() -> None:
+    machine = make_machine("paper")
+    without_b2 = {name: value * (not name.endswith(".b2")) for name, value in machine.parameters.items()}
+    trace = run(replace(machine, parameters=without_b2))
+    decision = all_decisions(trace)[3]
+    found = neurons(trace, decision, 10_000)
+    for block in ("dec.0.ffn", "dec.1.ffn"):
+        of_block = [neuron.value for neuron in found if neuron.name == block]
+        assert len(of_block) == machine.config.d_ff
+        assert sum(of_block) == pytest.approx(part_of(decision, block), abs=FLOAT64)
+    for neuron in found:
+        assert neuron.pushes[decision.this] - neuron.pushes[decision.that] == pytest.approx(neuron.value, abs=FLOAT64)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+CAR = "I bought a new car yesterday."
+
+
+def why(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(["why", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_ten_lines_say_which_word_made_it(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = why(capsys, "un", CAR)
+    assert code == 0, err
+    lines = out.splitlines()
+    assert len(lines) <= 10
+    assert all(text_width(line) <= 80 for line in lines)
+    assert "▁un and not ▁el after row 4" in lines[1]
+    assert lines[3].split()[:3] == ["▁a", "(source,", "3)"]  # the largest group comes first
+
+
+def test_the_strongest_source_word_of_coche_is_car() -> None:
+    made = why_word(look(open_model("en-es"), CAR), "coche")
+    sums: dict[str, float] = defaultdict(float)
+    for part in made.parts:
+        if part.reads == SOURCE:
+            sums[made.seen.trace.source_tokens[part.row]] += part.value
+    assert max(sums, key=sums.__getitem__) == "▁car"
+    assert made.difference == sum(part.value for part in made.parts)
+    assert str(made) in unescape(made._repr_html_())
+
+
+def test_the_sum_in_json_is_exact_in_any_order(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(why(capsys, "coche", CAR, "--not", "auto", "--json")[1])
+    assert (told["this"], told["that"]) == ("▁coche", "▁auto")
+    values = [part["value"] for part in told["parts"]]
+    assert sum(values) == sum(reversed(values)) == told["difference"]
+    assert len({part["name"] for part in told["parts"]}) == len(values)
+    shown = [line.split() for line in why(capsys, "coche", CAR, "--not", "auto", "--all")[1].splitlines()[3:]]
+    assert len(shown) == len(values)
+
+
+def test_the_rival_is_compared_at_the_first_token_that_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(why(capsys, "compré", CAR, "--not", "compró", "--json")[1])
+    assert (told["row"], told["this"], told["that"]) == (3, "é", "ó")
+    told = json.loads(why(capsys, "é", CAR, "--not", "í", "--json")[1])
+    assert (told["row"], told["this"], told["that"]) == (3, "é", "í")
+    told = json.loads(why(capsys, "ayer", CAR, "--json")[1])  # as in the translation but for its capital
+    assert (told["row"], told["this"]) == (1, "▁ayer")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["perro", CAR], "there is no 'perro' in the translation"),
+        (["coche", CAR, "--not", "coche"], "same tokens"),
+        (["coche", CAR, "--not", "日本"], "cannot spell"),
+        (["coche", ""], "the text is empty"),
+        (["hola", "hello world", "--model", "lesson", "--not", "zzz"], "cannot spell"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = why(capsys, *arguments)
+    assert (code, out) == (1, "")
+    assert told in err
+
+
+def test_a_word_that_stands_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_model(tmp_path / "model")
+    target = ["--target", "bala core bala", "--model", str(tmp_path / "model")]
+    code, _, err = why(capsys, "bala", "fula", *target)
+    assert code == 1
+    assert "rows 0, 2" in err
+    assert why(capsys, "core", "fula", *target)[0] == 0
+
+
+def test_a_classifier_says_which_words_made_the_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_model(tmp_path / "model", shape="encoder", n_classes=3, target_vocabulary=0, tying="none")
+    model = ["--model", str(tmp_path / "model"), "--json"]
+    label = look(open_model(tmp_path / "model"), "bala core").translation
+    told = json.loads(why(capsys, label, "bala core", *model)[1])
+    assert sum(part["value"] for part in told["parts"]) == told["difference"] > 0
+    assert {part["token"] for part in told["parts"]} >= {"bala", "core"}
+
+
+def test_numbers_that_a_what_if_replaced_are_not_called_rounding(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["hola", "hello world", "--model", "lesson", "--target", "hola mundo"]
+    names = lambda *more: [part["name"] for part in json.loads(why(capsys, *given, *more, "--json")[1])["parts"]]  # noqa: E731
+    assert names()[-1] == ROUNDING
+    assert names("--heads-off", "dec.5.cross.h0")[-1] == CHANGED
