@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         click.echo(
             f"vidrio: this needs more than the light install\n  found: {error.name} is not installed\n"
-            f'  do: pip install "vidrio[{extra}]"',
+            f"  do: in the repository's folder: pip install -c constraints.txt -e '.[{extra}]'",
             err=True,
         )
         return 1
