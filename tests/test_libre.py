@@ -18,8 +18,8 @@ from serving import Server, server
 from vidrio.documents.aligned import as_source
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import packaged
+from vidrio.serve.access import RequestLimits, read_keys
 from vidrio.serve.app import create_app
-from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.languages import Detector, languages, route
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
@@ -305,7 +305,7 @@ def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
 def test_a_file_of_keys_that_is_none_is_told(line: str, tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text(line, encoding="utf-8")
     with pytest.raises(ConfigError, match="is not a file of API keys"):
-        Keys(tmp_path / "keys.txt")
+        read_keys(tmp_path / "keys.txt")
 
 
 def test_who_asks_is_whom_the_connection_comes_from_unless_a_proxy_is_named() -> None:

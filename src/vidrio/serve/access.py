@@ -1,53 +1,106 @@
-"""Who may ask the server to compute, and how much: one guard for every route that does."""
+"""Who may ask the server to compute, and how much: one guard for every route that does.
 
-from dataclasses import dataclass
+API keys come from a text file that the operator writes, one key per line:
+
+    NAME KEY [requests per minute [characters per request]]      -1: no limit; lines that begin with # are comments
+"""
+
+import hmac
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 from fastapi import Request
 
-from vidrio.serve.keys import Key, Keys, RequestLimits
-from vidrio.serve.requests import Refusal
+from vidrio.errors import ConfigError
+from vidrio.serve.requests import Refusal, busy
 from vidrio.serve.settings import Settings
 
 BEARER = "bearer "
+WINDOW = 60  # seconds
 
 
-@dataclass(frozen=True)
+class Key(NamedTuple):
+    """What a key allows; −1 is no limit, None the server's own."""
+
+    name: str
+    req_limit: int = -1  # requests a minute
+    char_limit: int | None = None  # characters a request
+
+
+def read_keys(path: Path) -> list[tuple[str, Key]]:
+    """The secrets in a file, each with what it allows."""
+    try:
+        rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+        return [(row[1], Key(row[0], *map(int, row[2:]))) for row in rows if row and not row[0].startswith("#")]
+    except (OSError, ValueError, IndexError, TypeError) as error:
+        raise ConfigError(
+            f"{path} is not a file of API keys",
+            found=str(error),
+            do="write one key per line: NAME KEY, and optionally requests per minute and characters per request",
+        ) from None
+
+
+class RequestLimits:
+    """Counts each client's requests in the current minute."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._minute, self._counts = 0, Counter[str]()
+
+    def take(self, client: str, requests: int, limit: int) -> None:
+        """Refuse what exceeds the limit; −1 is none."""
+        now = self._clock()
+        if int(now // WINDOW) != self._minute:
+            self._minute, self._counts = int(now // WINDOW), Counter()
+        if limit != -1 and self._counts[client] + requests > limit:
+            raise busy(429, f"Slowdown: too many requests ({limit} per 1 minute)", WINDOW - now % WINDOW)
+        self._counts[client] += requests
+
+
 class Access:
-    """The API keys, and how many requests each client has made."""
+    """The settings' API keys, and each client's requests."""
 
-    settings: Settings
-    keys: Keys | None
-    limits: RequestLimits
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self._limits = settings, RequestLimits()
+        if settings.keys:
+            read_keys(settings.keys)  # reports a mistake before the first request
 
-    def admit(self, request: Request, field: str = "", requests: int = 1) -> Key:
+    def admit(self, request: Request, field: str) -> Key:
         """The key of a request, which is counted."""
         key = self.key_of(request, field)
-        self.count(request, key, requests)
+        self.count(request, key, 1)
         return key
 
     def key_of(self, request: Request, field: str = "") -> Key:
-        """The key of a request, from its header `Authorization: Bearer KEY` or the field `api_key`; without one, what
-        the server allows everybody. A wrong key is refused, and a missing one if it is required."""
+        """The key in the field `api_key` or the header `Authorization: Bearer KEY`; without one, what the server allows
+        everybody. A wrong key is refused, and a missing one if it is required."""
         everybody = Key("", self.settings.req_limit)
-        if self.keys is None:
+        if self.settings.keys is None:
             return everybody
         header = request.headers.get("authorization", "")
         secret = field or (header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else "")
-        found = self.keys.find(secret) if secret else None
-        if secret and found is None:
+        if secret:
+            given = secret.encode("utf-8", "surrogatepass")
+            # Reading the file for each request makes a change count at once.
+            for known, key in read_keys(self.settings.keys):
+                if hmac.compare_digest(known.encode(), given):
+                    return key
             raise Refusal(403, "Invalid API key")
-        if found is None and self.settings.key_required:
+        if self.settings.key_required:
             status = 401 if request.url.path.startswith("/api/") else 403  # LibreTranslate's clients know 403
             wanted = {"WWW-Authenticate": "Bearer"}
             raise Refusal(status, "Please contact the server operator to get an API key", wanted)
-        return found or everybody
+        return everybody
 
     def count(self, request: Request, key: Key, requests: int) -> None:
         """Refuse a key, or without one an address, that asks too often."""
         client = f"key {key.name}" if key.name else request.client.host if request.client else ""
-        self.limits.take(client, requests, key.req_limit)
+        self._limits.take(client, requests, key.req_limit)
 
     def characters(self, key: Key, otherwise: int | None = None) -> int:
-        """How many characters a request with this key may have; −1 is no limit."""
+        """The most characters in a request with this key; −1 is no limit."""
         limits = (key.char_limit, otherwise, self.settings.char_limit)
         return next(limit for limit in limits if limit is not None)

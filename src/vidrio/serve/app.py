@@ -33,9 +33,7 @@ from vidrio.serve.access import Access
 from vidrio.serve.connections import Connection, most_connections
 from vidrio.serve.files import checked, files_router, forget_old
 from vidrio.serve.guards import as_json, guarded, limited, problem
-from vidrio.serve.keys import Keys, RequestLimits
-from vidrio.serve.languages import Detector
-from vidrio.serve.libre import Parts, libre_router
+from vidrio.serve.libre import libre_router
 from vidrio.serve.looking import Looking
 from vidrio.serve.looking import folders_of as looking_folders
 from vidrio.serve.queue import Queue
@@ -64,8 +62,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     service = Service(folders_of((model, *settings.models) if model else settings.models), queue, translators)
     for pair in service.pairs[:1]:  # so that nobody waits for it
         service.translator(pair)
-    access = Access(settings, Keys(settings.keys) if settings.keys else None, RequestLimits())
-    parts = Parts(settings, service, Detector(list(service.languages)), access)
+    access = Access(settings)
     looking = Looking(translating=Translating(looking_folders(model), translators)) if settings.page else None
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=tidied(settings, looking))
@@ -73,8 +70,8 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     app.add_middleware(limited, settings=settings)
     app.add_middleware(guarded, settings=settings)
     _handle_errors(app)
-    app.include_router(libre_router(parts))
-    app.include_router(files_router(parts))
+    app.include_router(libre_router(settings, service, access))
+    app.include_router(files_router(settings, service, access))
     app.add_api_route("/spec", app.openapi, include_in_schema=False)
     if looking:
         app.include_router(views.router(looking, access, queue), include_in_schema=False)

@@ -19,10 +19,13 @@ from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
 from vidrio.documents.markup import FilePlan
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.model.files import write_atomically
+from vidrio.serve.access import Access
 from vidrio.serve.guards import while_connected
-from vidrio.serve.libre import LARGEST_SEARCH, Parts
+from vidrio.serve.libre import LARGEST_SEARCH
 from vidrio.serve.queue import RETRY_AFTER, Steps, Stopped
 from vidrio.serve.requests import Refusal, TranslateFile, bad, busy, described, form_of, hold, kind_of, of_form
+from vidrio.serve.service import Service
+from vidrio.serve.settings import Settings
 
 JOB = re.compile(r"[0-9a-f]{32}")
 OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # the second: what a killed server was writing
@@ -31,10 +34,9 @@ AT_ONCE, MOST_WAITING = 2, 8  # files: a document in memory is larger than its f
 SAMPLE = 50  # texts of a file by which its language is detected
 
 
-def files_router(parts: Parts) -> APIRouter:
+def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
     """The routes; without a folder for files they refuse."""
-    router, settings, service = APIRouter(), parts.settings, parts.service
-    at_work = AtWork()
+    router, at_work = APIRouter(), AtWork()
 
     def folder() -> Path:
         if settings.files is None:
@@ -55,10 +57,10 @@ def files_router(parts: Parts) -> APIRouter:
             if not upload.filename:
                 raise bad("empty file")
             asked = of_form(TranslateFile, {name: value for name, value in form.items() if isinstance(value, str)})
-            key, name = parts.access.admit(request, asked.api_key), clean_name(upload.filename)
+            key, name = access.admit(request, asked.api_key), clean_name(upload.filename)
             if suffix_of(name) not in SUFFIXES:
                 raise bad("file format not supported")
-            most = parts.access.characters(key, settings.file_char_limit)
+            most = access.characters(key, settings.file_char_limit)
             with at_work.one():
                 data = await while_connected(request, translated(upload, name, asked, most))
         written = place / token_hex(16)
@@ -83,7 +85,7 @@ def files_router(parts: Parts) -> APIRouter:
         hold("terms times characters", len(asked.terms) * characters, "limit", LARGEST_SEARCH)
         source = asked.source
         if source == "auto":
-            source = parts.detector.ranked(" ".join(plan.texts[:SAMPLE]))[0].language
+            source = service.detector.ranked(" ".join(plan.texts[:SAMPLE]))[0].language
         way = service.way(source, asked.target)
         if not way:
             raise bad("source and target are the same language")

@@ -1,6 +1,5 @@
 """Which languages a server translates between, directly or through others, and which of them a text is in."""
 
-import threading
 from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
@@ -63,7 +62,7 @@ class Detector:
     """Tells languages apart, by py3langid; those that it does not know come last. Threads may share one."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        self._all, self._lock = list(codes), threading.Lock()
+        self._all = list(codes)
         self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # pt-BR is pt to the library
 
     def ranked(self, text: str) -> list[Detected]:
@@ -83,9 +82,8 @@ class Detector:
         """Loaded when first asked for; it takes most of a second."""
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-        with self._lock:
-            identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-            known = [short for short in self._codes if short in identifier.labels]
-            if known:
-                identifier.set_languages(known)
-            return identifier if known else None
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        known = [short for short in self._codes if short in identifier.labels]
+        if known:
+            identifier.set_languages(known)
+        return identifier if known else None

@@ -5,11 +5,9 @@ Written from its description; what a field means, how it is refused and in which
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 
 from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
@@ -20,7 +18,7 @@ from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.access import Access
 from vidrio.serve.guards import as_json, while_connected
-from vidrio.serve.languages import Detected, Detector
+from vidrio.serve.languages import Detected
 from vidrio.serve.queue import Steps, Stopped, in_one_step
 from vidrio.serve.requests import Detect, Refusal, Suggest, Translate, described, hold, read
 from vidrio.serve.service import Reply, Service
@@ -32,18 +30,8 @@ LARGEST_SEARCH = 10_000_000  # terms × characters, for which the search for the
 DETECTING = 10  # characters that are translated in the time in which a language is detected
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What the routes work with."""
-
-    settings: Settings
-    service: Service
-    detector: Detector
-    access: Access
-
-
-def libre_router(parts: Parts) -> APIRouter:
-    router, settings, service = APIRouter(), parts.settings, parts.service
+def libre_router(settings: Settings, service: Service, access: Access) -> APIRouter:
+    router = APIRouter()
 
     @router.get("/languages", summary="The languages, each with those that it can be translated into")
     def languages() -> Any:
@@ -52,24 +40,24 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
         ask = await read(Translate, request)
-        key = parts.access.key_of(request, ask.api_key)
+        key = access.key_of(request, ask.api_key)
         hold("alternatives", ask.alternatives, "limit", min(settings.alternatives_limit, LARGEST_BEAM - 1))
         hold("request", len(ask.texts), "batch limit", settings.batch_limit)
         characters = sum(map(len, ask.texts))
-        hold("request", characters, "text limit", parts.access.characters(key))
+        hold("request", characters, "text limit", access.characters(key))
         hold("terms times characters", len(ask.terms) * characters, "limit", LARGEST_SEARCH)
-        parts.access.count(request, key, len(ask.texts))
+        access.count(request, key, len(ask.texts))
         with service.queue.admitted(characters + sum(map(len, sum(ask.terms, ())))) as lane:
-            work = lane.run(lambda stopped: _translated(parts, ask, stopped), characters)
+            work = lane.run(lambda stopped: _translated(service, ask, stopped), characters)
             return as_json(await while_connected(request, work))
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
     async def detect(request: Request) -> Any:
         ask = await read(Detect, request)
-        key = parts.access.admit(request, ask.api_key)
-        hold("request", len(ask.q), "text limit", parts.access.characters(key))
+        key = access.admit(request, ask.api_key)
+        hold("request", len(ask.q), "text limit", access.characters(key))
         with service.queue.admitted(len(ask.q)) as lane:
-            work = lane.run(lambda stopped: in_one_step(lambda: parts.detector.ranked(ask.q)))
+            work = lane.run(lambda stopped: in_one_step(lambda: service.detector.ranked(ask.q)))
             ranked = await while_connected(request, work)
         return [{"confidence": one.confidence, "language": one.language} for one in ranked]
 
@@ -78,8 +66,8 @@ def libre_router(parts: Parts) -> APIRouter:
         if settings.suggestions is None:
             raise Refusal(403, "Suggestions are disabled on this server.")
         ask = await read(Suggest, request)
-        key = parts.access.admit(request, ask.api_key)
-        hold("request", len(ask.q) + len(ask.s), "text limit", parts.access.characters(key))
+        key = access.admit(request, ask.api_key)
+        hold("request", len(ask.q) + len(ask.s), "text limit", access.characters(key))
         suggestion = ask.model_dump(exclude={"api_key"})
         path = settings.suggestions
         if path.exists() and (not is_plain_file(path) or path.stat().st_size > LARGEST_SUGGESTIONS):
@@ -95,7 +83,7 @@ def libre_router(parts: Parts) -> APIRouter:
         return {
             "charLimit": settings.char_limit,
             "frontendTimeout": 500,
-            "apiKeys": parts.access.keys is not None,
+            "apiKeys": settings.keys is not None,
             "keyRequired": settings.key_required,
             "suggestions": settings.suggestions is not None,
             "filesTranslation": settings.files is not None,
@@ -109,23 +97,23 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
         full, waiting = service.queue.is_full, service.queue.waiting
-        return JSONResponse({"status": "overloaded" if full else "ok", "waiting": waiting}, 503 if full else 200)
+        return as_json({"status": "overloaded" if full else "ok", "waiting": waiting}, 503 if full else 200)
 
     return router
 
 
-def _translated(parts: Parts, ask: Translate, stopped: Stopped) -> Steps[dict[str, Any]]:
+def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dict[str, Any]]:
     """The answer to `POST /translate`."""
     detected = [Detected(ask.source, 100.0)] * len(ask.texts)
     if ask.source == "auto":
         for place, text in enumerate(ask.texts):
-            detected[place] = parts.detector.ranked(text)[0]
+            detected[place] = service.detector.ranked(text)[0]
             yield DETECTING
     replies = [Reply(text) for text in ask.texts]
     for source in dict.fromkeys(one.language for one in detected):
         places = [place for place, one in enumerate(detected) if one.language == source]
         texts = [ask.texts[place] for place in places]
-        found = yield from _replies(parts.service, ask, texts, source, stopped)
+        found = yield from _replies(service, ask, texts, source, stopped)
         for place, reply in zip(places, found, strict=True):
             replies[place] = reply
     answer: dict[str, Any] = {"translatedText": [reply.text for reply in replies]}

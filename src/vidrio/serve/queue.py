@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from heapq import heapify, heappop, heappush
-from itertools import count
 from typing import Any, TypeVar
 
 from vidrio.serve.requests import busy
@@ -47,8 +45,7 @@ class Lane:
 
     def __init__(self, threads: int) -> None:
         self._pool, self._free = ThreadPoolExecutor(threads, thread_name_prefix="serve"), threads
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._numbers = count()
+        self._waiting: dict[asyncio.Future[None], int] = {}  # with what has been done of each one's request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
         """The result of a request's work. Of those of which nothing has been done, the smallest begins."""
@@ -76,25 +73,22 @@ class Lane:
             self._free -= 1
             return
         turn = asyncio.get_running_loop().create_future()
-        place = (done, next(self._numbers), turn)
-        heappush(self._waiting, place)
+        self._waiting[turn] = done
         try:
             await turn
         except asyncio.CancelledError:
-            if place in self._waiting:
-                self._waiting.remove(place)
-                heapify(self._waiting)
-            elif not turn.cancelled():  # the turn had come
+            if not turn.cancelled():  # the turn had come
                 self._next()
             raise
+        finally:
+            self._waiting.pop(turn, None)
 
     def _next(self) -> None:
-        while self._waiting:
-            turn = heappop(self._waiting)[-1]
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
+        waiting = [turn for turn in self._waiting if not turn.done()]
+        if waiting:
+            min(waiting, key=self._waiting.__getitem__).set_result(None)
+        else:
+            self._free += 1
 
 
 class Queue:

@@ -30,9 +30,6 @@ log = logging.getLogger("vidrio.serve")
 class Refusal(HTTPException):
     """A request that is not served."""
 
-    def __init__(self, status: int, error: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, error, headers)
-
 
 def busy(status: int, error: str, seconds: float) -> Refusal:
     """Come again after so many seconds."""

@@ -16,7 +16,7 @@ from vidrio.documents.markup import Planned, T
 from vidrio.documents.terms import Hidden, Terms, hide, reveal, with_terms
 from vidrio.model import find
 from vidrio.model.folder import read_config
-from vidrio.serve.languages import Pair, languages, route
+from vidrio.serve.languages import Detector, Pair, languages, route
 from vidrio.serve.memo import Memo
 from vidrio.serve.queue import PIECE, Queue, Steps, Stopped
 from vidrio.serve.requests import Refusal, bad
@@ -64,6 +64,7 @@ class Service:
     def __init__(self, folders: dict[Pair, Path], queue: Queue, opened: Memo[Path, Translator]) -> None:
         self.queue, self.pairs, self.folders, self._opened = queue, list(folders), folders, opened
         self.languages = {language.code: language for language in languages(self.pairs)}
+        self.detector = Detector(list(self.languages))
 
     def translator(self, pair: Pair) -> Translator:
         return self._opened(self.folders[pair])
