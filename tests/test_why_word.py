@@ -9,19 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import vidrio
 from parity_models import make_config, make_parameters
 from small_models import write_model
 from tolerances import FLOAT64
 from traced import CHOICES, make_machine, make_trace, run
 from vidrio import cli
+from vidrio.errors import InputError
 from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, Tap
 from vidrio.glass.trace import Trace
+from vidrio.look.deleted import each_word_deleted
+from vidrio.look.layer_by_layer import After, after_each, overtakes
 from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Part, decisions, neurons, runner_up
 from vidrio.look.run import look, open_model
 from vidrio.look.why_word import why_word
 from vidrio.look.writing import text_width
+from vidrio.text.words import words
+from vidrio.translate.translation import without_places
 
 
 def all_decisions(trace: Trace) -> list[Decision]:
@@ -150,6 +156,58 @@ def test_neurons_add_up_to_their_network_and_push_this_word_over_that_one() -> N
         assert neuron.pushes[decision.this] - neuron.pushes[decision.that] == pytest.approx(neuron.value, abs=FLOAT64)
 
 
+# --- layer by layer ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", [name for name in CHOICES if "classifier" not in name])
+def test_after_the_last_sub_layer_the_decoder_writes_what_it_wrote(choice: str) -> None:
+    for trace in (make_trace(choice), run(whole(choice))):
+        for decision in all_decisions(trace):
+            found = after_each(trace, decision.row, decision.this, decision.that)
+            assert [after.name for after in found][-1] == "dec.1.ffn"
+            assert len(found) == sum(name.endswith(".sum") and name.startswith("dec.") for name in trace.values)
+            assert found[-1].difference == pytest.approx(decision.difference, abs=FLOAT64)
+            token, prob = found[-1].tokens[0]
+            assert (token, prob) == (decision.this, pytest.approx(trace.values["out.prob"][decision.row].max()))
+
+
+def test_a_word_overtakes_where_it_stays_ahead() -> None:
+    ahead = [After(name, (), difference) for name, difference in zip("abcd", (1.0, -1.0, 2.0, 3.0), strict=True)]
+    assert overtakes(ahead) == "c"
+    assert overtakes(ahead[:2]) is None
+
+
+# --- words deleted ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "left"),
+    [
+        ("I bought a car.", "car", "I bought a."),
+        ("I bought a car.", "I", "bought a car."),
+        ("the cat and the dog", "the", "cat and dog"),
+        ("(car) and car", "car", "() and"),
+        ("car", "car", ""),
+    ],
+)
+def test_a_deleted_word_leaves_one_space(text: str, word: str, left: str) -> None:
+    assert without_places(text, [(a, b) for a, b in words(text) if text[a:b] == word]) == left
+
+
+def test_each_word_is_deleted_translated_anew_and_scored() -> None:
+    translation = vidrio.load("en-es").translate(CAR)
+    made = vidrio.why(translation, "coche")
+    found = each_word_deleted(made.seen, translation.translator, made.seen.options)
+    assert [one.word for one in found] == ["I", "bought", "a", "new", "car", "yesterday"]
+    assert max(found, key=lambda one: one.losses[made.decision.row]).word == "car"
+    without_car = translation.without("Car")
+    assert found[4].translation == without_car.text == str(vidrio.load("en-es").translate("I bought a new yesterday."))
+    [before], [after] = (translation.translator.score([(text, str(translation))]) for text in (CAR, without_car.source))
+    assert found[4].losses == tuple(old - new for old, new in zip(before, after, strict=True))
+    with pytest.raises(InputError, match="no 'dog' in the source"):
+        translation.without("dog")
+
+
 # --- the command ------------------------------------------------------------------------------------------------------
 
 CAR = "I bought a new car yesterday."
@@ -164,8 +222,9 @@ def why(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_ten_lines_say_which_word_made_it(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = why(capsys, "un", CAR)
     assert code == 0, err
-    lines = out.splitlines()
-    assert len(lines) <= 10
+    lines, after = (part.splitlines() for part in out.split("\nIf the decoder stopped after:\n"))
+    assert len(lines) <= 11
+    assert len(after) == 7  # six sub-layers, and where the word overtakes its rival
     assert all(text_width(line) <= 80 for line in lines)
     assert "▁un and not ▁el after row 4" in lines[1]
     assert lines[3].split()[:3] == ["▁a", "(source,", "3)"]  # the largest group comes first
@@ -208,6 +267,7 @@ def test_the_rival_is_compared_at_the_first_token_that_differs(capsys: pytest.Ca
         (["coche", CAR, "--not", "coche"], "same tokens"),
         (["coche", CAR, "--not", "日本"], "cannot spell"),
         (["coche", ""], "the text is empty"),
+        (["perro", CAR], "Ayer, compré, un, coche, nuevo"),
         (["hola", "hello world", "--model", "lesson", "--not", "zzz"], "cannot spell"),
     ],
 )
@@ -240,3 +300,13 @@ def test_numbers_that_a_what_if_replaced_are_not_called_rounding(capsys: pytest.
     names = lambda *more: [part["name"] for part in json.loads(why(capsys, *given, *more, "--json")[1])["parts"]]  # noqa: E731
     assert names()[-1] == ROUNDING
     assert names("--heads-off", "dec.5.cross.h0")[-1] == CHANGED
+
+
+def test_deleted_words_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = why(capsys, "coche", CAR, "--delete-words")
+    assert code == 0, err
+    assert "Ayer compré un nuevo." in out.split("without:\n")[1]
+    told = json.loads(why(capsys, "coche", CAR, "--delete-words", "--json")[1])
+    assert max(told["deleted"], key=lambda one: one["loss"])["word"] == "car"
+    assert [layer["after"] for layer in told["layers"]][-1] == "dec.1.ffn"
+    assert why(capsys, "coche", CAR, "--delete-words", "--without", "ffn")[0] == 2

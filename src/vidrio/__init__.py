@@ -5,6 +5,7 @@ translator = vidrio.load()                           # the default model; or a n
 translation = translator.translate("Hello world")
 print(translation)
 vidrio.look_inside(translation)                      # every number on the way
+vidrio.why(translation, "mundo")                     # why this word, as an exact sum
 """
 
 from vidrio._version import __version__ as __version__
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vidrio.look.run import Look
+    from vidrio.look.why_word import Why
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
@@ -31,3 +33,10 @@ def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
     from vidrio.look.translated import look_at
 
     return look_at(open_model(translation.translator.folder), translation, sentence)
+
+
+def why(translation: "Translation", word: str, rival: str | None = None, sentence: int = 0) -> "Why":
+    """Why the translation of a sentence has a word, and not a rival (the runner-up)."""
+    from vidrio.look.why_word import why_word
+
+    return why_word(look_inside(translation, sentence), word, rival)

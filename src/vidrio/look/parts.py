@@ -7,7 +7,7 @@ carried back through the last stack of layers, and every vector that was added t
 product with the d that arrives there. A decoder's parts are those of one step; a classifier's are summed over all rows.
 
 The part `rounding` is the rest: it comes from products of int8 numbers in the engine's arithmetic, and is below 10⁻⁹ in
-float64. All other parts are rounded to multiples of 2⁻⁴⁰, so float64 adds them exactly, in any order.
+float64. All other parts are multiples of one power of two, chosen so that float64 adds them exactly, in any order.
 """
 
 import math
@@ -25,7 +25,6 @@ from vidrio.model.quantised import SUMMED
 SOURCE, TARGET = "source", "target"
 ROUNDING = "rounding"
 CHANGED = "rounding and what-ifs"  # numbers that a what-if replaced do not follow from those before them
-GRAIN = 2.0**-40
 
 
 class Part(NamedTuple):
@@ -215,12 +214,14 @@ def _summed(made: _Summand) -> _Summand:
 def _decision(row: int, pair: tuple[int, int], difference: float, found: Sequence[_Summand], rest: str) -> Decision:
     parts = []
     for made in found:
-        value = np.rint(made.values[row] / GRAIN) * GRAIN
         if made.reads:
-            seen = range(len(value)) if made.reads == SOURCE else range(row + 1)
-            parts += [Part(made.name, float(value[j]), made.reads, j) for j in seen]
+            seen = len(made.values[row]) if made.reads == SOURCE else row + 1
+            parts += [Part(made.name, float(made.values[row][j]), made.reads, j) for j in range(seen)]
         else:
-            parts.append(Part(made.name, float(value)))
+            parts.append(Part(made.name, float(made.values[row])))
+    # No sum of these parts has more than the 53 bits of a float64.
+    grain = math.ldexp(1.0, math.frexp(sum(abs(part.value) for part in parts))[1] - 51)
+    parts = [part._replace(value=round(part.value / grain) * grain) for part in parts]
     over = math.fsum([difference, *(-part.value for part in parts)])
     return Decision(row, *pair, difference, (*parts, Part(rest, over)))
 

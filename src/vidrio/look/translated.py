@@ -33,9 +33,13 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
         return Reading(text)
     if not text.strip():
         return Reading("")
+    return reading(model, translator_of(model).translate(text, options))
+
+
+def translator_of(model: LoadedModel) -> Translator:
+    """The translator of a model that is open."""
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
-    translator = Translator(model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config))
-    return reading(model, translator.translate(text, options))
+    return Translator(model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config))
 
 
 def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Reading:

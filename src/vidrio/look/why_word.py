@@ -4,12 +4,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vidrio.errors import AddressError, nearest
+from vidrio.look.deleted import Deleted
+from vidrio.look.layer_by_layer import After, after_each, overtakes
 from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, Decision, Neuron, Part, decisions, neurons, runner_up
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
@@ -136,6 +139,12 @@ class Why:
     def parts(self) -> tuple[Part, ...]:
         return self.decision.parts
 
+    @cached_property
+    def layers(self) -> list[After]:
+        """What the decoder would write after each sub-layer; nothing for a classifier."""
+        made = self.decision
+        return after_each(self.seen.trace, made.row, made.this, made.that) if self.seen.chosen_ids else []
+
     def __str__(self) -> str:
         return "\n".join(view(self))
 
@@ -171,6 +180,33 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
     if rest := [part for _, parts in groups[SHOWN:] for part in parts]:
         rows.append([f"{len(groups) - SHOWN} others", number(math.fsum(part.value for part in rest), precision)])
     yield table(rows, align="l.l", indent=2)
+    yield from _layers(why)
+
+
+def _layers(why: Why) -> Iterator[str]:
+    """What the decoder would write after each sub-layer, and where the word overtakes its rival."""
+    if not (found := why.layers):
+        return
+    vocabulary = why.seen.trace.vocabulary
+    yield ""
+    yield "If the decoder stopped after:"
+    width = max(len(after.name) for after in found)
+    for after in found:
+        likely = ", ".join(f"{visible(vocabulary[i])} {p:.0%}" for i, p in after.tokens)
+        yield note(f"{after.name:{width}}  {likely}", indent=2, hang=width + 4)
+    if name := overtakes(found):
+        this, that = (visible(vocabulary[token]) for token in (why.decision.this, why.decision.that))
+        yield note(f"{this} stays above {that} from {name} on.")
+
+
+def deleted_view(why: Why, found: Sequence[Deleted], precision: int = PRECISION) -> Iterator[str]:
+    """A line for each source word deleted: how much less likely the word's token became, and the new translation."""
+    yield f"log-probability that {visible(_token(why.seen, why.decision.this))} loses, and the translation, without:"
+    losses = [one.losses[why.decision.row] for one in found]
+    rows = [[visible(one.word), number(loss, precision), ""] for one, loss in zip(found, losses, strict=True)]
+    lines = table(rows, align="l.l", indent=2).splitlines() if rows else []
+    for line, one in zip(lines, found, strict=True):
+        yield note(f"{line}  {one.translation}", hang=4)
 
 
 def _by_origin(seen: Look, made: Decision) -> list[tuple[str, list[Part]]]:
@@ -233,7 +269,28 @@ def data(why: Why) -> dict[str, Any]:
             for part in made.parts
         ],
         "neurons": [_neuron(seen, one) for one in neurons(seen.trace, made, NEURONS)],
+        "layers": [
+            {
+                "after": after.name,
+                "difference": after.difference,
+                "tokens": [{"token": seen.trace.vocabulary[i], "prob": p} for i, p in after.tokens],
+            }
+            for after in why.layers
+        ],
     }
+
+
+def deleted_data(why: Why, found: Sequence[Deleted]) -> list[dict[str, Any]]:
+    """Each source word deleted, for a machine to read."""
+    return [
+        {
+            "word": one.word,
+            "translation": one.translation,
+            "loss": one.losses[why.decision.row],
+            "loss_of_all": math.fsum(one.losses),
+        }
+        for one in found
+    ]
 
 
 def _neuron(seen: Look, one: Neuron) -> dict[str, Any]:

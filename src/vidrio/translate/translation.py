@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options
 from vidrio.text.account import folded
 from vidrio.text.lexicon import NONE, Lexicon
 from vidrio.text.mask import Masked
 from vidrio.text.sentences import CLOSING
+from vidrio.text.words import Place, words
 
 
 class Word(NamedTuple):
@@ -141,6 +143,19 @@ class Translation:
         most = max((len(sentence.alternatives) for sentence in self.sentences), default=1)
         return list(dict.fromkeys(put_back(self.source, [(0, self.sentences)], n)[0] for n in range(most)))
 
+    def without(self, word: str) -> "Translation":
+        """The translation of the source without a word, wherever it stands."""
+        places = words(self.source)
+        deleted = [(start, end) for start, end in places if self.source[start:end].casefold() == word.casefold()]
+        if not deleted:
+            raise InputError(
+                f"there is no {word!r} in the source",
+                found=", ".join(dict.fromkeys(self.source[start:end] for start, end in places)),
+                do="name one of these words",
+            )
+        again: Translation = self.translator.translate(without_places(self.source, deleted))
+        return again
+
     def to_json(self) -> dict[str, Any]:
         """Everything, for a machine to read; places are in bytes of UTF-8."""
         return {
@@ -228,6 +243,16 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
             length += len(translation)
             at = start + len(sentence.source)
     return "".join((*written, text[at:])), tuple(placed)
+
+
+def without_places(text: str, places: Iterable[Place]) -> str:
+    """The text without the words at these places, each with a space beside it."""
+    for start, end in sorted(places, reverse=True):
+        before, after = text[:start], text[end:]
+        if before.endswith(" ") and not after[:1].isalnum():
+            before = before[:-1]
+        text = before + after if before else after.lstrip(" ")
+    return text
 
 
 def fitted(part: str, translation: str, lexicon: Lexicon = NONE) -> str:
