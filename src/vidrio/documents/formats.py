@@ -7,7 +7,7 @@ from pathlib import PurePath
 from vidrio.documents.aligned import Aligned
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
-from vidrio.documents.markup import FilePlan, Plan, joined
+from vidrio.documents.markup import FilePlan, Plan, has_letters, joined
 from vidrio.documents.packed import plan_docx, plan_epub, plan_odt
 from vidrio.documents.po import plan_po
 from vidrio.documents.subtitles import plan_subtitles
@@ -76,10 +76,10 @@ def plan_file(name: str, data: bytes, target: str) -> FilePlan:
     if suffix not in PLANS:
         raise DataError(
             "this kind of file is not supported",
-            found=f"{name[-80:]}",
+            found=name[-80:],
             do=f"convert it to one of {', '.join(SUFFIXES)}; --format text translates its lines",
         )
     plan = PLANS[suffix](data, target)
-    if not any(any(map(str.isalpha, text)) for text in plan.texts):
+    if not any(map(has_letters, plan.texts)):
         return FilePlan([], lambda found: data)
     return plan

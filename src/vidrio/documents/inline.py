@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,6 +37,7 @@ class Piece(NamedTuple):
 
 
 Things = dict[int, list[Piece]]
+Order = Sequence[tuple[int, int]]  # of each word its place in the source, and its number; in order
 
 
 class Inline(NamedTuple):
@@ -54,6 +56,13 @@ class Inline(NamedTuple):
         return len(self.pieces) > 1 or any(piece.raw or piece.path for piece in self.pieces)
 
 
+def unused_name(text: str, *names: str) -> str:
+    """A name for placeholders, {t0} {t1} …, that the text has none of: one of these names if possible."""
+    used = set(re.findall(rf"\{{({names[0]}\d+_)", text))
+    numbered = (f"{names[0]}{number}_" for number in range(len(used) + 1))
+    return next((name for name in names if f"{{{name}" not in text), "") or next(n for n in numbered if n not in used)
+
+
 def carry(source: Inline, found: Aligned) -> list[Piece]:
     """The translation in pieces."""
     if not source.marked:
@@ -69,30 +78,29 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
         return same if same in with_text else otherwise
 
     paths = [*_paths(source, placed, fit)]
-    between, after = _things(source, placed)
-    _complete(paths, between, source, placed)
+    order = sorted((place.source, number) for number, place in enumerate(placed))
+    between, after = _things(source, order)
+    _complete(paths, between, source, order, {place.piece for place in placed})
     pieces: list[Piece] = []
     at, before = 0, source.pieces[0].path
     written_things: set[int] = set()
-
-    def put(piece: Piece) -> None:
-        if piece.text or piece.raw:
-            pieces.append(piece)
-
     for number, (place, path) in enumerate(zip(placed, paths, strict=True)):
-        put(Piece(fit(before, path, path if number == 0 else before), found.text[at : place.start]))
+        pieces += _text(fit(before, path, path if number == 0 else before), found.text[at : place.start])
         pieces += between.get(number, ())
         text, piece = found.text[place.start : place.end], source.pieces[place.piece]
-        is_thing = place.piece >= 0 and bool(piece.raw) and piece.text.casefold() == text.casefold()
-        if not is_thing:
-            put(Piece(path, text))
+        if place.piece < 0 or not piece.raw or piece.text.casefold() != text.casefold():
+            pieces += _text(path, text)
         elif place.piece not in written_things:
             written_things.add(place.piece)
-            put(Piece(path, text, piece.raw))
+            pieces.append(Piece(path, text, piece.raw))
         pieces += after.get(number, ())
         at, before = place.end, path
-    put(Piece(fit(before, source.pieces[-1].path, before), found.text[at:]))
+    pieces += _text(fit(before, source.pieces[-1].path, before), found.text[at:])
     return [*pieces, *between.get(len(placed), ())]
+
+
+def _text(path: Path, text: str) -> list[Piece]:
+    return [Piece(path, text)] if text else []
 
 
 class _Placed(NamedTuple):
@@ -109,40 +117,39 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     """Every word of the translation. A word, or a sign, that is the n-th of its kind in both came from there."""
     whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
-    there: dict[str, list[int]] = defaultdict(list)
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
-    source_ends: dict[int, int] = {}
-    piece_at: dict[int, int] = {}
-    for start, end in _words(whole, placeholders):
-        source_ends[start] = end
+    ends = dict(_words(whole, placeholders))
+    there: dict[str, list[int]] = defaultdict(list)
+    for start, end in ends.items():
         there[whole[start:end].casefold()].append(start)
     places = list(_words(found.text, placeholders))
     often = Counter(found.text[start:end].casefold() for start, end in places)
     passed = Counter[str]()
     links = sorted(found.links)
-    begins = [link.start for link in links]
+
+    @cache  # many words may have come from one
+    def most_of(at: int) -> int:
+        """The piece that has most of the word there."""
+        pieces = piece_of[at : ends.get(at, at + 1)] if at >= 0 else ()
+        return Counter(pieces).most_common(1)[0][0] if pieces else -1
+
     for start, end in places:
         word = found.text[start:end].casefold()
-        same, number = there.get(word, []), passed[word]
+        same, number = there[word], passed[word]
         passed[word] += 1
-        before = bisect_right(begins, start) - 1
+        before = bisect_right(links, start, key=lambda link: link.start) - 1
         link = links[before] if before >= 0 and start < links[before].end else None
-        if (
-            link is not None and link.end > end and not (same and found.text[start:end] in placeholders)
-        ):  # of a term that has several words
-            at = link.source
+        if link is not None and link.end > end and found.text[start:end] not in placeholders:
+            at = link.source  # of a term that has several words
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
             if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
-                for part in _parts(piece_of[at : at + end - start]):
-                    yield _Placed(start + part[0], start + part[1], at + part[0], piece_of[at + part[0]])
+                for first, last in _parts(piece_of[at : at + end - start]):
+                    yield _Placed(start + first, start + last, at + first, piece_of[at + first])
                 continue
         else:
             at = link.source if link is not None and worded(word) else -1
-        if at not in piece_at:  # most of the word; many words may have come from one
-            pieces = piece_of[at : source_ends.get(at, at + 1)] if at >= 0 else []
-            piece_at[at] = Counter(pieces).most_common(1)[0][0] if pieces else -1
-        yield _Placed(start, end, at, piece_at[at])
+        yield _Placed(start, end, at, most_of(at))
 
 
 def _words(text: str, placeholders: Set[str]) -> Iterator[tuple[int, int]]:
@@ -181,17 +188,15 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
         yield before
 
 
-def _complete(paths: list[Path], between: Things, source: Inline, placed: Sequence[_Placed]) -> None:
-    """Changes `paths` and `between` so that every element is somewhere. One whose words all went elsewhere takes the
-    nearest word that is not the only one of its own element; where there is none, the element is empty."""
+def _complete(paths: list[Path], between: Things, source: Inline, order: Order, placed: Set[int]) -> None:
+    """Changes `paths` and `between` so that every element and every thing is somewhere; `placed` are the pieces that
+    have words. An element whose words all went elsewhere takes the nearest word that is not the only one of its own
+    element; where there is none, the element is empty."""
     words = Counter(paths)
     there = Counter(element for path in paths for element in path)
-    order = sorted((place.source, number) for number, place in enumerate(placed))
-    things = {place.piece for place in placed if place.piece >= 0}
     at = 0
     for number, piece in enumerate(source.pieces):
-        missing = any(not there[element] for element in piece.path)
-        is_lost_thing = bool(piece.raw and piece.text) and number not in things
+        missing = not all(there[element] for element in piece.path)
         if missing and piece.text.strip() and not piece.raw:
             word = _nearest_free(order, at, lambda n: words[paths[n]] > 1 or not paths[n])
             if word is not None:
@@ -201,39 +206,42 @@ def _complete(paths: list[Path], between: Things, source: Inline, placed: Sequen
                 words[piece.path] += 1
                 there.update(piece.path)
                 missing = False
-        if (missing and not (piece.raw and not piece.text)) or is_lost_thing:
-            after = bisect_left(order, (at,))
-            kept = Piece(piece.path, "", piece.raw)
-            between[order[after][1] if after < len(order) else len(placed)].append(kept)
+        if (missing and (piece.text or not piece.raw)) or (piece.text and piece.raw and number not in placed):
+            between[_next_word(order, at)].append(Piece(piece.path, "", piece.raw))
             there.update(piece.path)
         at += len(piece.text)
+
+
+def _next_word(order: Order, at: int) -> int:
+    """The number of the first word that came from this place of the source, or one after it."""
+    after = bisect_left(order, (at,))
+    return order[after][1] if after < len(order) else len(order)
 
 
 NEAR = 16  # words before and after a place that are tried
 
 
-def _nearest_free(order: Sequence[tuple[int, int]], at: int, is_free: Callable[[int], bool]) -> int | None:
+def _nearest_free(order: Order, at: int, is_free: Callable[[int], bool]) -> int | None:
     """The number of the word that came from nearest to a place of the source, of those that are free."""
     middle = bisect_left(order, (at,))
     near = [one for one in order[max(0, middle - NEAR) : middle + NEAR] if is_free(one[1])]
     return min(near, key=lambda one: (one[0] < 0, abs(one[0] - at)))[1] if near else None
 
 
-def _things(source: Inline, placed: Sequence[_Placed]) -> tuple[Things, Things]:
+def _things(source: Inline, order: Order) -> tuple[Things, Things]:
     """Things without a placeholder, by the number of the word that they stand before, and of the word that they stand
     after. One that touches only what precedes it, as the mark of a note does, stays with that."""
     before: Things = defaultdict(list)
     after: Things = defaultdict(list)
-    order = sorted((place.source, number) for number, place in enumerate(placed))
     text, start = source.text, 0
     for piece in source.pieces:
         if piece.raw and not piece.text:
-            next_word = bisect_left(order, (start,))
+            last, number = order[bisect_left(order, (start,)) - 1]  # of the words that came from before it
             touches = text[max(0, start - 1) : start].strip() and not text[start : start + 1].strip()
-            if touches and next_word > 0 and order[next_word - 1][0] >= 0:
-                after[order[next_word - 1][1]].append(piece)
+            if touches and 0 <= last < start:
+                after[number].append(piece)
             else:
-                before[order[next_word][1] if next_word < len(order) else len(placed)].append(piece)
+                before[_next_word(order, start)].append(piece)
         start += len(piece.text)
     return before, after
 

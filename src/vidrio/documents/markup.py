@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from vidrio.documents.aligned import Aligned
-from vidrio.documents.inline import Element, Inline, Piece, carry, written
+from vidrio.documents.inline import Element, Inline, Path, Piece, carry, unused_name, written
 from vidrio.errors import DataError
 
 Kind = Literal["text", "start", "end", "thing"]  # a thing: a comment, an image, whatever has no text within
@@ -106,24 +106,28 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
     """What to translate of a document. An inset (a footnote, a text box) and the value of an attribute are planned
     apart from the text around them."""
     insets: list[Plan] = []  # each after those within it
-    opened: list[tuple[Token, int, list[Token]]] = []  # the insets around a token: first token, end, content
+    opened: list[tuple[Token, int, list[Token]]] = []  # the insets around a token: first token, end, content before it
     content: list[Token] = []
     ends, left_to = _ends(tokens), -1
     for at, token in enumerate(tokens):
         if at <= left_to:
-            content.append(token)
-        elif opened and at == opened[-1][1]:
-            inset = joined([opened[-1][0].raw, _blocks(content, dialect), token.raw])
-            content = opened.pop()[2]
-            content.append(Token("thing", _marker(insets, inset)))
+            continue
+        if opened and at == opened[-1][1]:
+            start, _, before = opened.pop()
+            inset = joined([start.raw, _blocks(content, dialect), token.raw])
+            before.append(Token("thing", _marker(insets, inset)))
+            content = before
         elif token.kind == "start" and token.name in dialect.insets:
             if len(opened) == DEEPEST:
                 raise too_deep()
             opened.append((token, ends[at], content))
             content = []
         else:
-            content.append(_with_markers(token, dialect, insets))
-            left_to = ends[at] if token.kind == "start" and dialect.is_left(token) else -1
+            token = _with_markers(token, dialect, insets)
+            if token.kind == "start" and dialect.is_left(token):
+                left_to = ends[at]
+                token = dialect.left(token.raw + _raw(tokens[at + 1 : left_to + 1]), token)
+            content.append(token)
 
     def put(texts: list[str]) -> str:
         filled: list[str] = []
@@ -132,6 +136,10 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
         return filled[-1]
 
     return together([*insets, _blocks(content, dialect)], put)
+
+
+def _raw(tokens: Sequence[Token]) -> str:
+    return "".join(token.raw for token in tokens)
 
 
 def too_deep() -> DataError:
@@ -146,6 +154,7 @@ def _marker(insets: list[Plan], inset: Plan) -> str:
 
 
 def _blocks(tokens: Sequence[Token], dialect: Dialect) -> Plan:
+    """The blocks of a document, each cut into segments, and what stands between them."""
     parts: list[str | Plan] = []
     for run in _runs(tokens, dialect):
         parts += [run] if isinstance(run, str) else _parts(run, dialect)
@@ -170,30 +179,23 @@ def with_values(token: Token, values: Mapping[str, str]) -> Token:
 
 def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
     """The tag with a marker for each attribute that is translated."""
-    if token.kind not in ("start", "thing") or not token.attributes:
-        return token
-    wanted = [name for name in dialect.attributes & token.attributes.keys() if _has_letters(token.attributes[name])]
-    if not wanted or dialect.is_kept(token):
-        return token
 
     def quoted(found: Sequence[Aligned]) -> str:
         return dialect.escape(found[0].text).replace('"', "&quot;")
 
-    order = [name for name in token.attributes if name in wanted]
-    return with_values(token, {name: _marker(insets, Plan([token.attributes[name]], quoted)) for name in order})
+    wanted = {name: value for name, value in token.attributes.items() if name in dialect.attributes}
+    if token.kind == "end" or not any(map(has_letters, wanted.values())) or dialect.is_kept(token):
+        return token
+    plans = {name: Plan([value], quoted) for name, value in wanted.items() if has_letters(value)}
+    return with_values(token, {name: _marker(insets, value) for name, value in plans.items()})
 
 
 def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Token]]:
     """The tokens of each block, and what stands between blocks."""
     run: list[Token] = []
     within: Counter[str] = Counter()  # how many are open of the elements that decide how text is read
-    counted, ends, at = dialect.spaced | dialect.only_in, _ends(tokens), 0
-    while at < len(tokens):
-        token, end = tokens[at], at
-        if token.kind == "start" and dialect.is_left(token):
-            end = ends[at]
-            token = dialect.left("".join(one.raw for one in tokens[at : end + 1]), token)
-        elif token.name in counted:
+    for token in tokens:
+        if token.name in dialect.spaced or token.name in dialect.only_in:
             within[token.name] += {"start": 1, "end": -1}.get(token.kind, 0)
         elif token.kind == "text" and dialect.only_in and not any(within[name] > 0 for name in dialect.only_in):
             token = Token("thing", token.raw, "" if token.text.isspace() else "a text that does not count")
@@ -204,7 +206,6 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
         else:
             yield from (run, token.raw)
             run = []
-        at = end + 1
     yield run
 
 
@@ -222,37 +223,34 @@ def _ends(tokens: Sequence[Token]) -> list[int]:
 
 def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     """The segments of a block, which is cut at every tag whose partner is missing."""
-    lone = _unmatched(run)
-    if lone:
-        at = 0
-        for number in (*sorted(lone), len(run)):
-            yield from _parts(run[at:number], dialect)
-            yield "".join(token.raw for token in run[number : number + 1])
-            at = number + 1
-        return
-    if not any(token.kind == "text" and _has_letters(token.text) for token in run):
-        yield "".join(token.raw for token in run)
-        return
-    yield from _segment(run, dialect)
+    at = 0
+    for number in (*_unmatched(run), len(run)):
+        part = run[at:number]
+        if any(token.kind == "text" and has_letters(token.text) for token in part):
+            yield from _segment(part, dialect)
+        else:
+            yield _raw(part)
+        yield _raw(run[number : number + 1])
+        at = number + 1
 
 
-def _has_letters(text: str) -> bool:
+def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
-def _unmatched(run: Sequence[Token]) -> set[int]:
-    """The numbers of the tags that have no partner in this run, or one in the wrong order."""
-    lone: set[int] = set()
+def _unmatched(run: Sequence[Token]) -> list[int]:
+    """The numbers of the tags that have no partner in this run, or have such a tag between them and their partner."""
+    lone: list[int] = []
     opened: list[int] = []
     for number, token in enumerate(run):
         if token.kind == "start":
             opened.append(number)
+        elif token.kind == "end" and opened and run[opened[-1]].name == token.name:
+            opened.pop()
         elif token.kind == "end":
-            if opened and run[opened[-1]].name == token.name:
-                opened.pop()
-            else:
-                lone.add(number)
-    return lone | set(opened)
+            lone += (*opened, number)
+            opened = []
+    return lone + opened
 
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
@@ -270,22 +268,23 @@ def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
         else:
             break
     core = run[first : last + 1]
-    source, elements = _inline_of(core, dialect)
-    raw = "".join(token.raw for token in core)
+    source, raw = _inline_of(core), _raw(core)
 
     def render(found: Sequence[Aligned]) -> str:
-        return raw if found[0].text == source.text else written(carry(source, found[0]), elements, dialect.escape)
+        return (
+            raw if found[0].text == source.text else written(carry(source, found[0]), source.elements, dialect.escape)
+        )
 
-    yield "".join(token.raw for token in run[:first])
+    yield _raw(run[:first])
     yield Plan([source.text], render)
-    yield "".join(token.raw for token in run[last + 1 :])
+    yield _raw(run[last + 1 :])
 
 
-def _inline_of(run: Sequence[Token], dialect: Dialect) -> tuple[Inline, list[Element]]:
-    name = _unused_name("".join(token.text for token in run))
+def _inline_of(run: Sequence[Token]) -> Inline:
+    name = unused_name("".join(token.text for token in run), "k", "x")
     elements: list[Element] = []
     pieces: list[Piece] = []
-    path: tuple[int, ...] = ()
+    path: Path = ()
     for token in run:
         if token.kind == "start":
             if len(path) == DEEPEST:
@@ -299,20 +298,11 @@ def _inline_of(run: Sequence[Token], dialect: Dialect) -> tuple[Inline, list[Ele
             pieces.append(Piece(path, token.text))
         else:
             pieces.append(Piece(path, f"{{{name}{len(pieces)}}}" if token.text else "", token.raw))
-    return Inline(tuple(pieces), tuple(elements)), elements
-
-
-def _unused_name(text: str) -> str:
-    """A name for placeholders that the text has none of: {k0}, {k1}."""
-    for name in ("k", "x"):
-        if f"{{{name}" not in text:
-            return name
-    used = set(re.findall(r"\{(k\d+_)", text))
-    return next(name for name in (f"k{number}_" for number in range(len(used) + 1)) if name not in used)
+    return Inline(tuple(pieces), tuple(elements))
 
 
 def _is_blank(token: Token) -> bool:
-    return token.kind in ("text", "thing") and not token.text.strip() and not (token.kind == "thing" and token.text)
+    return (token.kind == "text" and not token.text.strip()) or (token.kind == "thing" and not token.text)
 
 
 MARK_TOKENS = 8  # of the mark of a note, at most
@@ -320,18 +310,21 @@ MARK_TOKENS = 8  # of the mark of a note, at most
 
 def _without_marks(run: Sequence[Token], dialect: Dialect) -> list[Token]:
     """Marks of notes as things: night.<a href="#n1"><sup>1</sup></a> The model would read night.1 as one word."""
+    if not any(token.name in dialect.marks for token in run):
+        return list(run)
     found: list[Token] = []
-    ends, at, before = _ends(run) if dialect.marks else (), 0, " "
+    ends, at, before = _ends(run), 0, " "
     while at < len(run):
         token, end = run[at], at
-        if dialect.marks and token.kind == "start" and ends[at] - at < MARK_TOKENS:
-            mark, after = run[at : ends[at] + 1], run[ends[at] + 1 : ends[at] + 2]
-            text = "".join(one.text for one in mark)
-            is_number = (
-                bool(text.strip()) and not _has_letters(text) and not any(one.text[:1].isalnum() for one in after)
+        if token.kind == "start" and ends[at] - at < MARK_TOKENS and not before[-1:].isspace():
+            mark = run[at : ends[at] + 1]
+            text, after = (
+                "".join(one.text for one in mark),
+                "".join(one.text for one in run[ends[at] + 1 : ends[at] + 2]),
             )
-            if is_number and not before[-1:].isspace() and any(one.name in dialect.marks for one in mark):
-                token, end = Token("thing", "".join(one.raw for one in mark)), ends[at]
+            is_number = text.strip() and not has_letters(text) and not after[:1].isalnum()
+            if is_number and any(one.name in dialect.marks for one in mark):
+                token, end = Token("thing", _raw(mark)), ends[at]
         found.append(token)
         before = token.text or before
         at = end + 1

@@ -8,21 +8,20 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.markup import Plan
 from vidrio.errors import DataError
 
-STATEMENT = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,2})\])?\s*)?"((?:[^"\\]++|\\.)*+)"')
+STATEMENT = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*)?"((?:[^"\\]++|\\.)*+)"')
 ESCAPES = {"\\": "\\", '"': '"', "n": "\n", "t": "\t", "r": "\r"}
+ESCAPED = str.maketrans({sign: f"\\{name}" for name, sign in ESCAPES.items()})
 LANGUAGE = re.compile(r"(?<=\"Language:)[^\"\\]*")
 CHARSET = re.compile(r"(?<=charset=)[\w-]+")
 
 
 @dataclass
 class Message:
-    """A message, and where its lines stand; of translations from `first` to before `last`."""
+    """A message; its translations stand in the lines from `first` to before `last`."""
 
     texts: dict[str, str] = field(default_factory=dict)  # by keyword
-    forms: dict[int, str] = field(default_factory=dict)  # its translations; 0 if it has one form only
-    flags: list[int] = field(default_factory=list)
-    previous: list[int] = field(default_factory=list)  # what a fuzzy translation was of
-    is_fuzzy: bool = False
+    fuzzy: list[int] = field(default_factory=list)  # lines with this flag
+    previous: list[int] = field(default_factory=list)  # lines with the former source of a fuzzy translation
     first: int = 0
     last: int = 0
 
@@ -31,9 +30,13 @@ class Message:
         return [text for name in ("msgid", "msgid_plural") if (text := self.texts.get(name))]
 
     @property
+    def forms(self) -> dict[str, str]:
+        """The translations: one, or one for each plural form."""
+        return {keyword: text for keyword, text in self.texts.items() if keyword.startswith("msgstr")}
+
+    @property
     def is_wanted(self) -> bool:
-        has_all = bool(self.forms) and all(self.forms.values())
-        return bool(self.texts.get("msgid")) and self.last > 0 and (self.is_fuzzy or not has_all)
+        return bool(self.texts.get("msgid") and self.last and (self.fuzzy or not all(self.forms.values())))
 
 
 def plan_po(source: str, target: str) -> Plan:
@@ -51,7 +54,7 @@ def plan_po(source: str, target: str) -> Plan:
         for message in wanted:
             texts = [next(translations).text for _ in message.sources]
             new |= {at: [] for at in (*message.previous, *range(message.first, message.last))}
-            new |= {at: _without_fuzzy(lines[at]) for at in message.flags}
+            new |= {at: _without_fuzzy(lines[at]) for at in message.fuzzy}
             new[message.first] = list(_translated(message, texts))
         return "\n".join(line for at, old in enumerate(lines) for line in new.get(at, (old,)))
 
@@ -59,52 +62,42 @@ def plan_po(source: str, target: str) -> Plan:
 
 
 def _messages(lines: Sequence[str]) -> Iterator[Message]:
-    message, keyword, form = Message(), "", 0
-    for at, line in enumerate(lines):
-        line = line.strip()
-        found, is_comment = STATEMENT.fullmatch(line), line.startswith("#")
-        if not line:
-            if keyword in ("", "msgstr"):
-                yield message
-                message, keyword = Message(), ""
-            continue
-        if not found and not is_comment:
-            raise _unreadable(at, line)
-        begins = is_comment or (found and found[1] in ("msgctxt", "msgid"))
-        if begins and keyword == "msgstr":
+    message, keyword = Message(), ""
+    for at, line in enumerate(map(str.strip, lines)):
+        found = STATEMENT.fullmatch(line)
+        may_begin = not found or found[1] in ("msgctxt", "msgid")
+        if (may_begin and keyword.startswith("msgstr")) or not (line or keyword):
             yield message
             message, keyword = Message(), ""
-        if not found:
-            _read_comment(message, at, line)
-            continue
-        if found[1]:
-            keyword, form = found[1], int(found[2] or 0)
-            is_twice = keyword in message.texts or (keyword == "msgstr" and form in message.forms)
-            if is_twice or (found[2] and "msgid_plural" not in message.texts):
-                raise _unreadable(at, line)
-            if keyword == "msgstr":
-                message.first = message.first or at
-        text = _unescaped(found[3])
-        if keyword == "msgstr":
-            message.forms[form] = message.forms.get(form, "") + text
-            message.last = at + 1
-        elif keyword:
-            message.texts[keyword] = message.texts.get(keyword, "") + text
-        else:
+        if found:
+            keyword = _read(message, found, keyword, at)
+        elif line.startswith("#,") and "fuzzy" in _flags(line):
+            message.fuzzy.append(at)
+        elif line.startswith("#|"):
+            message.previous.append(at)
+        elif line and not line.startswith("#"):
             raise _unreadable(at, line)
     yield message
 
 
+def _read(message: Message, found: re.Match[str], keyword: str, at: int) -> str:
+    """Adds a string to its message; without a keyword of its own it continues the last one. Returns the keyword."""
+    if found[1]:
+        keyword = found[1]
+        is_form = keyword.startswith("msgstr")
+        if keyword in message.texts or (is_form and keyword.endswith("]") != ("msgid_plural" in message.texts)):
+            raise _unreadable(at, found[0])
+        message.texts[keyword] = ""
+    if not keyword:
+        raise _unreadable(at, found[0])
+    message.texts[keyword] += re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), found[2])
+    if keyword.startswith("msgstr"):
+        message.first, message.last = message.first or at, at + 1
+    return keyword
+
+
 def _unreadable(at: int, line: str) -> DataError:
     return DataError("this PO file cannot be read", found=f"line {at + 1}: {line[:80]}", do="correct this line")
-
-
-def _read_comment(message: Message, at: int, comment: str) -> None:
-    if comment.startswith("#,") and "fuzzy" in _flags(comment):
-        message.is_fuzzy = True
-        message.flags.append(at)
-    elif comment.startswith("#|"):
-        message.previous.append(at)
 
 
 def _flags(comment: str) -> list[str]:
@@ -117,28 +110,19 @@ def _without_fuzzy(comment: str) -> list[str]:
 
 
 def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
-    if "msgid_plural" not in message.texts:
-        yield from _statement("msgstr", texts[0])
-        return
-    for form in sorted(message.forms) if len(message.forms) > 1 else (0, 1):
-        there = "" if message.is_fuzzy else message.forms.get(form, "")
-        yield from _statement(f"msgstr[{form}]", there or (texts[-1] if form else texts[0]))
+    forms = message.forms
+    if "msgid_plural" in message.texts and len(forms) == 1:
+        forms = {"msgstr[0]": "", "msgstr[1]": ""}
+    for keyword, old in forms.items():
+        new = texts[0] if keyword in ("msgstr", "msgstr[0]") else texts[-1]
+        yield from _statement(keyword, new if message.fuzzy or not old else old)
 
 
 def _statement(keyword: str, text: str) -> list[str]:
     """A string of several lines has a line for each, as gettext writes it."""
-    lines = [f'"{_escaped(line)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
+    lines = [f'"{line.translate(ESCAPED)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
     return [f"{keyword} {lines[0]}"] if len(lines) == 1 else [f'{keyword} ""', *lines]
 
 
 def _in_language(line: str, target: str) -> str:
-    return CHARSET.sub("UTF-8", LANGUAGE.sub(lambda _: f" {_escaped(target)}", line))
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), text)
-
-
-def _escaped(text: str) -> str:
-    codes = {sign: f"\\{name}" for name, sign in ESCAPES.items()}
-    return "".join(codes.get(sign, sign) for sign in text)
+    return CHARSET.sub("UTF-8", LANGUAGE.sub(lambda _: f" {target.translate(ESCAPED)}", line))

@@ -5,40 +5,26 @@ from bisect import bisect_left
 
 from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 
-TIME = re.compile(r"[ \t]*(?:\d+[:.,])+\d+[ \t]*-->[ \t]*(?:\d+[:.,])+\d+(?!\d)")
-NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
+TIME = r"[ \t]*(?:\d+[:.,])+\d+[ \t]*-->[ \t]*(?:\d+[:.,])+\d+(?!\d)"
+NUMBER = r"[ \t]*\d+[^\S\n]*\n"
+# A line of times, and the text below it: up to an empty line, or to the number and times of the next cue.
+CUE = re.compile(
+    rf"^{TIME}[^\n]*(?:\n|\Z)(?P<text>(?:(?!(?:{NUMBER})?{TIME})[^\S\n]*+\S[^\n]*(?:\n|\Z))*)", re.MULTILINE
+)
 NAMES = ("b", "i", "u", "s", "c", "v", "font", "lang", "ruby", "rt")
 TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})\b[^<>\n]*>|<[\d:.]+>|\{{\\[^{{}}\n]*\}}", re.IGNORECASE)
 SUBTITLES = Dialect(inline=frozenset(NAMES), escape=str)
 
 
 def plan_subtitles(source: str, target: str = "") -> Plan:
-    """What to translate of subtitles. A cue's text ends at an empty line, or at the number and time of the next cue."""
+    """The texts of the cues, and the subtitles with their translations."""
     parts: list[str | Plan] = []
-    cue: list[str] | None = None  # the lines of text since the last time
-
-    def end_cue() -> None:
-        text = "".join(cue or ())
-        kept = text.rstrip()
-        parts.extend((_cue(kept), text[len(kept) :]))
-
-    for line in re.findall(r"[^\n]*\n|[^\n]+", source):
-        is_time = bool(TIME.match(line))
-        if cue is not None and (is_time or not line.strip()):
-            number = cue.pop() if is_time and cue and NUMBER.fullmatch(cue[-1].rstrip()) else ""
-            end_cue()
-            parts.append(number)
-            cue = None
-        if is_time:
-            parts.append(line)
-            cue = []
-        elif cue is None:
-            parts.append(line)
-        else:
-            cue.append(line)
-    if cue is not None:
-        end_cue()
-    return joined(parts)
+    at = 0
+    for cue in CUE.finditer(source):
+        text = cue["text"].rstrip()
+        parts += (source[at : cue.start("text")], _cue(text))
+        at = cue.start("text") + len(text)
+    return joined([*parts, source[at:]])
 
 
 def _cue(text: str) -> Plan:

@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned, Link
+from vidrio.documents.inline import unused_name
+from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.protect import spans
-
-if TYPE_CHECKING:
-    from vidrio.documents.markup import Planned, T
 
 Terms = tuple[tuple[str, str], ...]  # each with what stands for it
 
@@ -61,7 +60,7 @@ def hide(text: str, terms: Terms) -> Hidden:
     if not terms:
         return Hidden(text)
     pattern, known = _pattern(terms)
-    name = next(name for name in ("t", "term", *(f"t{n}_" for n in range(len(text) + 1))) if f"{{{name}" not in text)
+    name = unused_name(text, "t", "term")
     kept = (span for span in spans(text) if not pattern.fullmatch(text, span.start, span.end))
     taken = {at for span in kept for at in range(span.start, span.end)}
     places: list[tuple[str, str, str]] = []
@@ -100,11 +99,11 @@ def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Calla
     return text, lambda place: place + sum(longer for end, longer in moves if end <= place)
 
 
-def with_terms(plan: "Planned[T]", terms: Terms) -> "Planned[T]":
+def with_terms(plan: Planned[T], terms: Terms) -> Planned[T]:
     """A document whose texts have placeholders for the terms."""
     hidden = [hide(text, terms) for text in plan.texts]
 
-    def render(found: Sequence[Aligned]) -> "T":
+    def render(found: Sequence[Aligned]) -> T:
         return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
 
     return plan._replace(texts=[one.text for one in hidden], render=render)
