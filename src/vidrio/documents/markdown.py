@@ -1,14 +1,13 @@
 """Markdown as tokens, by markdown-it: what it finds is looked up in the source, and only words are written anew."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 from markdown_it import MarkdownIt
-from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, autolink, backtick, image, link
 from markdown_it.token import Token as Found
 
 from vidrio.documents.aligned import Aligned
@@ -36,6 +35,8 @@ def plan_markdown(source: str, target: str = "") -> Plan:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.disable("text_join")  # escapes and entities stay by themselves, as they are written
     parser.inline.ruler.before("escape", "kept", _kept)
+    for name, inline_rule in LOCATED.items():
+        parser.inline.ruler.at(name, inline_rule)
     for name, rule in (("formula", _formula), ("directive", _directive)):
         parser.block.ruler.before("fence", name, rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     parser.block.ruler.before("paragraph", "definition", _definition, {"alt": ["paragraph"]})
@@ -64,9 +65,7 @@ def plan_markdown(source: str, target: str = "") -> Plan:
 
 def _kept(state: StateInline, silent: bool) -> bool:
     """A rule of the parser: what stays as it is within a paragraph."""
-    if state.src[state.pos] not in "$\\[":
-        return False
-    found = KEPT.match(state.src, state.pos)
+    found = KEPT.match(state.src, state.pos) if state.src[state.pos] in "$\\[" else None
     if not found or not MATHS.search(found["inner"] or found["display"] or "="):
         return False
     if not silent:
@@ -75,18 +74,36 @@ def _kept(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """A rule of the parser whose tokens say where they end in the source."""
+
+    def located(state: StateInline, silent: bool) -> bool:
+        count = len(state.tokens)
+        found = rule(state, silent)
+        for token in state.tokens[count:] if found else ():
+            token.meta.setdefault("end", state.pos)
+        return found
+
+    return located
+
+
+LOCATED = {
+    name: _located(rule)
+    for name, rule in (("link", link), ("image", image), ("backticks", backtick), ("autolink", autolink))
+}
+
+
 def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """A rule of the parser: lines from $$ to $$, which are not read as Markdown."""
-    line = _line(state, first).strip()
-    if not line.startswith("$$"):
+    if not _line(state, first).startswith("$$"):
         return False
-    end = first
-    while not (line.endswith("$$") and (end > first or len(line) > 3)):
-        end += 1
-        if end >= min(last, first + FORMULA_LINES) or state.isEmpty(end):
-            return False
+    for end in range(first, min(last, first + FORMULA_LINES)):
         line = _line(state, end).strip()
-    return _is_block(state, first, end + 1, silent)
+        if not line:
+            return False
+        if line.endswith("$$") and (end > first or len(line) > 3):
+            return _is_block(state, first, end + 1, silent)
+    return False
 
 
 def _directive(state: StateBlock, first: int, last: int, silent: bool) -> bool:
@@ -147,22 +164,22 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
 
 def _tokens(found: Found) -> Iterator[Token]:
     """The inlines of a block, each as it is written."""
-    content, at, auto = found.content, 0, False
+    content, at, in_autolink = found.content, 0, False
 
-    def passed(raw: str) -> str:
-        """What is written next, or soon after."""
+    def passed(begin: str, end: int = 0) -> str:
+        """What begins like this next, or soon after; it ends there unless its end is known."""
         nonlocal at
-        at = content.index(raw, at) + len(raw)
-        return raw
+        start = content.index(begin, at)
+        at = end or start + len(begin)
+        return content[start:at]
 
     for child in found.children or ():
-        kind, markup = child.type, child.markup
-        if kind == "link_open" and markup == "autolink":
-            start = content.index("<", at)
-            yield Token("thing", passed(content[start : content.index(">", start) + 1]), text=" ")
-            auto = True
-        elif auto:
-            auto = kind != "link_close"
+        kind, markup, end = child.type, child.markup, child.meta.get("end", 0)
+        if in_autolink:
+            in_autolink = kind != "link_close"
+        elif kind == "link_open" and markup == "autolink":
+            yield Token("thing", passed("<", end), text=" ")
+            in_autolink = True
         elif kind == "text" and child.content:
             yield Token("text", passed(child.content), text=child.content)
         elif kind == "text_special":
@@ -173,42 +190,16 @@ def _tokens(found: Found) -> Iterator[Token]:
             yield Token("text", passed("\n"), text=" ")
         elif kind == "hardbreak":
             yield Token("thing", passed(content[at : content.index("\n", at) + 1]), "br")
-        elif kind == "code_inline":
-            start = content.index(markup, at)
-            closed = re.compile(rf"(?<!`){markup}(?!`)").search(content, start + len(markup))
-            yield Token("thing", passed(content[start : closed.end() if closed else None]), text=" ")
-        elif kind == "image":
-            start = content.index("![", at)
-            yield Token("thing", passed(content[start : _link_end(content, start + 2 + len(child.content))]), text=" ")
+        elif kind in ("code_inline", "image"):
+            yield Token("thing", passed(markup or "![", end), text=" ")
         elif kind == "link_open":
             yield Token("start", passed("["), "link")
         elif kind == "link_close":
-            start = content.index("]", at)
-            yield Token("end", passed(content[start : _link_end(content, start)]), "link")
+            yield Token("end", passed("]", end), "link")
         elif kind == "html_inline":
             yield _tag(passed(child.content))
         elif markup and kind.endswith(("_open", "_close")):
             yield Token("start" if kind.endswith("_open") else "end", passed(markup), kind.partition("_")[0])
-
-
-def _link_end(content: str, at: int) -> int:
-    """Where a link ends whose text ends at the bracket there: ](address "title"), ][name] or ]."""
-    if content[at + 1 : at + 2] == "[":
-        return content.index("]", at + 2) + 1
-    if content[at + 1 : at + 2] != "(":
-        return at + 1
-    end = len(content)
-    at = _past_space(content, at + 2)
-    destination = parseLinkDestination(content, at, end)
-    at = _past_space(content, destination.pos if destination.ok else at)
-    title = parseLinkTitle(content, at, end)
-    return content.index(")", _past_space(content, title.pos if title.ok else at)) + 1
-
-
-def _past_space(content: str, at: int) -> int:
-    while content[at : at + 1].isspace():
-        at += 1
-    return at
 
 
 def _tag(raw: str) -> Token:
