@@ -81,12 +81,14 @@ def _between(raw: str, raw_text: bool) -> Iterator[Token]:
     """What stands between two tags: text, and what the parser made nothing of."""
     at = 0
     for passed in () if raw_text else PASSED.finditer(raw):
-        if passed.start() > at:
-            yield Token("text", raw[at : passed.start()], text=unescape(raw[at : passed.start()]))
+        yield from _text(raw[at : passed.start()])
         yield Token("thing", passed[0], (passed[1] or "").lower())  # its name says whether a sentence ends here
         at = passed.end()
-    if at < len(raw):
-        yield Token("text", raw[at:], text=unescape(raw[at:]))
+    yield from _text(raw[at:])
+
+
+def _text(raw: str) -> list[Token]:
+    return [Token("text", raw, text=unescape(raw))] if raw else []
 
 
 def _tags(source: str) -> list[tuple[int, int, Token]]:
@@ -98,12 +100,10 @@ def _tags(source: str) -> list[tuple[int, int, Token]]:
         node = waiting.pop()
         waiting += getattr(node, "children", None) or ()
         waiting += [content] if (content := getattr(node, "template_content", None)) else []
-        start, end = getattr(node, "_start_tag_start", None), getattr(node, "_start_tag_end", None)
-        if start is not None and end is not None:
-            attributes = {name: value or "" for name, value in (node.attrs or {}).items()}
-            kind: Kind = "thing" if node.name in HTML.things else "start"
-            found.setdefault(start, (start, end, Token(kind, "", node.name, attributes=attributes)))
-        start, end = getattr(node, "_end_tag_start", None), getattr(node, "_end_tag_end", None)
-        if start is not None and end is not None:
-            found.setdefault(start, (start, end, Token("end", "", node.name)))
+        attributes = {name: value or "" for name, value in (getattr(node, "attrs", None) or {}).items()}
+        kinds: dict[str, Kind] = {"start": "thing" if node.name in HTML.things else "start", "end": "end"}
+        for tag, kind in kinds.items():
+            start, end = getattr(node, f"_{tag}_tag_start", None), getattr(node, f"_{tag}_tag_end", None)
+            if start is not None and end is not None:
+                found.setdefault(start, (start, end, Token(kind, "", node.name, attributes=attributes)))
     return sorted(found.values(), key=lambda place: place[:2])

@@ -13,11 +13,7 @@ def language_of(token: Token, names: Iterable[str]) -> str:
     return next(filter(None, values), "").partition("-")[0].strip().lower()
 
 
-def first_language(tokens: Iterable[Token], elements: Iterable[str], name: str) -> str:
-    return next((language_of(token, (name,)) for token in tokens if token.name in elements and token.attributes), "")
-
-
-def replaced(tokens: Sequence[Token], main: str, values: Mapping[str, str], element: str = "") -> list[Token]:
+def _replaced(tokens: Iterable[Token], main: str, values: Mapping[str, str], element: str = "") -> list[Token]:
     """The tokens with these values for attributes, the first of which names a language, where that is `main`."""
 
     def is_main(token: Token) -> bool:
@@ -26,8 +22,18 @@ def replaced(tokens: Sequence[Token], main: str, values: Mapping[str, str], elem
     return [with_values(token, values) if main and is_main(token) else token for token in tokens]
 
 
+def of_parts(
+    parts: Mapping[str, Sequence[Token]], styles: str, element: str, values: Mapping[str, str]
+) -> dict[str, list[Token]]:
+    """The parts of an office file in the language of `values`. What the styles name first is its own until now."""
+    name, new = next(iter(values.items()))
+    named = (token for token in parts.get(styles, ()) if token.name == element and token.attributes)
+    main = next((language_of(token, (name,)) for token in named), "") if new else ""
+    return {part: _replaced(tokens, main, values, element) for part, tokens in parts.items()}
+
+
 def of_page(tokens: Sequence[Token], target: str) -> list[Token]:
     """A page of HTML or a part of a book in its new language."""
     root = next((token for token in tokens if token.kind == "start" and token.name in ROOTS), None)
     main = language_of(root, ("lang", "xml:lang")) if root and target else ""
-    return replaced(tokens, main, dict.fromkeys(("lang", "xml:lang"), escape(target)))
+    return _replaced(tokens, main, dict.fromkeys(("lang", "xml:lang"), escape(target)))

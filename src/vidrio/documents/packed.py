@@ -34,7 +34,6 @@ LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # of the parts with text, all toget
 STYLES = "word/styles.xml"
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
-
 DOCX = Dialect(
     inline=names("w:r w:t w:hyperlink w:smartTag w:ins"),
     things=names(
@@ -48,7 +47,6 @@ DOCX = Dialect(
     spaced=names("w:t"),
     only_in=names("w:t"),
 )
-TEXT = "style:text-properties"
 ODT = Dialect(
     inline=names("text:span text:a text:meta"),
     things=names(
@@ -70,8 +68,7 @@ def plan_docx(data: bytes, target: str) -> FilePlan:
     _part(parts, "word/document.xml")
     named = [name for name in parts if DOCX_PARTS.fullmatch(name)]
     read = _read(parts, [name for name in parts if name in (STYLES, *named)])
-    main = language.first_language(read.get(STYLES, ()), ("w:lang",), "w:val") if target else ""
-    new = {name: language.replaced(found, main, {"w:val": escape(target)}, "w:lang") for name, found in read.items()}
+    new = language.of_parts(read, STYLES, "w:lang", {"w:val": escape(target)})
     plans = {name: plan([*_runs(new[name])], DOCX) for name in named}
     if STYLES in new:  # says in which language spelling is checked
         plans[STYLES] = joined(["".join(token.raw for token in new[STYLES])])
@@ -97,26 +94,24 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
     parts = unpacked(data)
     if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
         raise DataError("this file is encrypted", do="save it without a password")
-
     _part(parts, "content.xml")
     read = _read(parts, [name for name in ("content.xml", "styles.xml") if name in parts])
     values = {"fo:language": escape(target.partition("-")[0]), "fo:country": "none"}
-    main = language.first_language(read.get("styles.xml", ()), (TEXT,), "fo:language") if target else ""
 
     def spaces(token: Token) -> Token:
         return Token("text", token.raw, text=" ") if token.name == "text:s" and token.kind == "thing" else token
 
-    new = {name: language.replaced(found, main, values, TEXT) for name, found in read.items()}
+    new = language.of_parts(read, "styles.xml", "style:text-properties", values)
     return packed(data, {name: plan([*map(spaces, found)], ODT) for name, found in new.items()})
 
 
 def plan_epub(data: bytes, target: str) -> FilePlan:
     """What to translate of a book: its pages, its table of contents, its title."""
     parts = unpacked(data)
-    if "META-INF/encryption.xml" in parts and b"EncryptedData" in parts["META-INF/encryption.xml"]:
+    if b"EncryptedData" in parts.get("META-INF/encryption.xml", b""):
         raise DataError("this book is encrypted", do="use one without copy protection")
     container = tokens(_part(parts, "META-INF/container.xml"), "container.xml")
-    roots = [token.attributes.get("full-path", "") for token in container if token.name == "rootfile"]
+    roots = (token.attributes.get("full-path") for token in container if token.name == "rootfile")
     packages = _read(parts, list(dict.fromkeys(filter(None, roots))))
     pages: dict[str, Dialect] = {}
     for root, package in packages.items():
@@ -170,11 +165,8 @@ def unpacked(data: bytes) -> dict[str, bytes]:
             infos = archive.infolist()
             size = sum(info.file_size for info in infos)
             if len(infos) > MOST_PARTS or size > min(LARGEST, MOST_TIMES * len(data) + (1 << 20)):
-                raise DataError(
-                    "this archive is too large when unpacked",
-                    found=f"{len(infos)} parts, {size:,} bytes",
-                    do="split it",
-                )
+                parts = f"{len(infos)} parts, {size:,} bytes"
+                raise DataError("this archive is too large when unpacked", found=parts, do="split it")
             for info in infos:
                 name = info.filename
                 if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
@@ -214,9 +206,8 @@ def tokens(data: bytes, what: str) -> list[Token]:
 
     def doctype(name: str, system: str | None, public: str | None, has_declarations: int) -> None:
         if has_declarations:
-            raise DataError(
-                f"{what} declares entities or attributes", found=f"<!DOCTYPE {name[:60]} […]>", do="remove it"
-            )
+            declared = f"<!DOCTYPE {name[:60]} […]>"
+            raise DataError(f"{what} declares entities or attributes", found=declared, do="remove it")
 
     def declaration(version: str, encoding: str | None, standalone: int) -> None:
         if encoding and encoding.lower() not in ("utf-8", "utf8"):
@@ -232,9 +223,7 @@ def tokens(data: bytes, what: str) -> list[Token]:
     known: dict[str, Token] = {}
     found, depth = [], 0
     for match in TOKEN.finditer(source):
-        token = known.get(match[0])
-        if token is None:
-            token = known[match[0]] = _token(match)
+        token = known.get(match[0]) or known.setdefault(match[0], _token(match))
         depth += {"start": 1, "end": -1}.get(token.kind, 0)
         if depth > DEEPEST:
             raise too_deep()
