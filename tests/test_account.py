@@ -198,6 +198,7 @@ def test_what_a_translation_has_too_much_of(source: str, translation: str, wante
     [
         ("in the 12th century", "XII"),
         ("in the twelfth century", "XII"),
+        ("in the 40th century", "40.º"),  # and no word of a million letters for the ten millionth
         ("the 3rd", "3.º"),
         ("the twelfth", "12.º"),
         ("Henry VIII", "VIII"),

@@ -4,7 +4,6 @@ Everything large has its checksum in its name, so that a browser may keep it for
 listed in `service.js`, which lets it open without a network. See docs/site.md.
 """
 
-import _pydecimal
 import gzip
 import shutil
 from collections.abc import Callable, Iterable, Mapping
@@ -178,7 +177,6 @@ def _app() -> dict[str, bytes]:
     ours += [path for folder in find.LESSONS.values() for path in _all(PACKAGE / "lessons" / folder, "*")]
     files = {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in ours}
     files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in _all(SHIMS, "*.py")}
-    files["decimal.py"] = Path(_pydecimal.__file__).read_bytes()  # Pyodide's Python comes without
     files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
     files["classes.json"] = json_text(classes()).encode()
     return files

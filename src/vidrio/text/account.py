@@ -8,25 +8,15 @@ sure, or it may be something else (a second, "May I?"): it then excuses its like
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
-from functools import lru_cache
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 from vidrio.text.lexicon import NONE, Lexicon
 from vidrio.text.protect import MONEY, UNITS, Protected, is_free, number_key
 
-ALWAYS = (
-    "thing",
-    "name",
-    "number",
-    "calendar",
-    "measure",
-    "sign",
-    "list",
-    "obligation",
-    "words",
-)  # what is worth another search
+# Kinds that are worth another search.
+ALWAYS = ("thing", "name", "number", "calendar", "measure", "sign", "list", "obligation", "words")
 _TOKEN = (
     r"(?P<ordinal>\d+\.?(?:[ºª]|(?:st|nd|rd|th|er|[rdtmvn][oa])\b))|(?P<percent>(?i:por cien(?:to)?|per ?cent)\b)"
     r"|(?<!_)(?P<word>[^\W\d_]++(?:['’][^\W\d_]++)*+)(?![\d_])"
@@ -35,14 +25,14 @@ ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _MEASURE = rf"(?<=\d)\s?(?:{UNITS})(?!\w)|(?<=\d)\s?[%‰]|[{MONEY}°]"
 _SIGN = rf"[^\w\s.,:;!?¡¿'‘’‚‛´`‹›{{}}…–—―/{MONEY}°%‰ºª&-]"
-_ODD = r"[^\w\s.,:;!?¡¿'’-]|\d|(?<!\w)['’]|['’](?!\w)"
 _SINGLE_QUOTE = r"(?<!\w)['‘’]|['‘’](?!\w)"
 _QUOTES = '“”„«»"'
-OF_ALL = ("list", "words")  # facts of a sentence, and not of one of its places; they can be lost only
-LONG_LIST, LONG_ITEM = 4, 2  # items that make a list; words that make an item
+_OF_ALL = ("list", "words")  # facts of a sentence, and not of one of its places; they can be lost only
+_LONG_LIST, _LONG_ITEM = 4, 2  # items that make a list; words that make an item
 _ROUND_YEAR = r"(?:1[5-9]|20)\d0"
 _ACCENTS = str.maketrans("áéíóúü’", "aeiouu'")
 _BY_DIGITS = ("number", "date", "time")
+_LONG_NUMBER = 32  # characters; a longer one is a number by itself
 
 
 class Fact(NamedTuple):
@@ -80,7 +70,7 @@ class _Token(NamedTuple):
 def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
     """What a translation with these facts has lost of its source, and what it has invented."""
     invented = _without(written, source)
-    return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in OF_ALL))
+    return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in _OF_ALL))
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -98,21 +88,19 @@ def facts(text: Protected, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
     found = [Fact("thing", written[a:b], a, b) for a, b, kind in text.spans if kind not in _BY_DIGITS]
     tokens = list(_tokens(text))
     found += _numbers(tokens, lexicon, shouted=written.isupper())
-    for token in tokens:
-        if token.word in lexicon.calendar:
-            capital = token.text[0].isupper() and token.start > 0
-            sure = token.word not in (lexicon.names if capital else lexicon.unsure)
-            found.append(Fact("calendar", lexicon.calendar[token.word], token.start, token.end, sure))
-        elif token.word in lexicon.measures:
-            found.append(
-                Fact("measure", lexicon.measures[token.word], token.start, token.end, sure=token.kind == "percent")
-            )
+    for _, word, start, end, _, kind in tokens:
+        if word in lexicon.calendar:
+            capital = start > 0 and written[start].isupper()
+            sure = word not in (lexicon.names if capital else lexicon.unsure)
+            found.append(Fact("calendar", lexicon.calendar[word], start, end, sure))
+        elif word in lexicon.measures:
+            found.append(Fact("measure", lexicon.measures[word], start, end, sure=kind == "percent"))
     found += _signs(text)
     if lexicon.negative:
         found += (*_items(written, lexicon), *_polarity(tokens, written, lexicon))
-    if not any(map(str.isalpha, outside(text))):
-        return tuple(found)
-    return (*found, Fact("words", "", 0, len(written)))
+    if any(sign.isalpha() and is_free(n, n + 1, text.spans) for n, sign in enumerate(written)):
+        found.append(Fact("words", "", 0, len(written)))
+    return tuple(found)
 
 
 def folded(word: str) -> str:
@@ -120,22 +108,11 @@ def folded(word: str) -> str:
     return word.lower().translate(_ACCENTS)
 
 
-def outside(text: Protected) -> str:
-    """What stands around the spans."""
-    ends, starts = [0, *(span.end for span in text.spans)], [*(span.start for span in text.spans), len(text.text)]
-    return " ".join(text.text[end:start] for end, start in zip(ends, starts, strict=True))
-
-
-@lru_cache(1)
-def _token_pattern() -> re.Pattern[str]:
-    return re.compile(_TOKEN)
-
-
 def _tokens(text: Protected) -> Iterator[_Token]:
     """Words and numbers, without what stands in addresses, tags and code."""
     at = end = 0
     for span in (*text.spans, None):
-        for match in _token_pattern().finditer(text.text, at, span.start if span else len(text.text)):
+        for match in re.compile(_TOKEN).finditer(text.text, at, span.start if span else len(text.text)):
             joined = text.text[end : match.start()] in ("", " ", "-", "\xa0")
             yield _Token(match[0], folded(match[0]), *match.span(), joined, str(match.lastgroup))
             end = match.end()
@@ -152,26 +129,22 @@ def _tokens(text: Protected) -> Iterator[_Token]:
 def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> Iterator[Fact]:
     at = 0
     while at < len(tokens):
-        token = tokens[at]
-        read = _read_number(tokens, at, lexicon)
-        if read:
+        token, after, key, sure = tokens[at], at + 1, "", lexicon is not NONE
+        if read := _read_number(tokens, at, lexicon):
             key, after, sure = read
-            yield Fact("number", key, token.start, tokens[after - 1].end, sure, _is_century(tokens, at, lexicon))
-            if re.fullmatch(_ROUND_YEAR, number_key(token.text)):  # the 1980s may be 1980 elsewhere, or the 80s
-                other = number_key(token.text) if len(key) == 2 else key[2:]
-                yield Fact("number", other, token.start, token.end, sure=False)
-            at = after
-            continue
-        if token.kind == "ordinal":
-            is_century = _is_century(tokens, at, lexicon)
-            yield Fact("number", re.sub(r"\D", "", token.text), token.start, token.end, lexicon is not NONE, is_century)
+        elif token.kind == "ordinal":
+            key = re.sub(r"\D", "", token.text)
         elif token.word in lexicon.about:
-            yield Fact("number", str(lexicon.about[token.word]), token.start, token.end, sure=False)
+            key, sure = lexicon.about[token.word], False
         elif token.text.isupper() and re.fullmatch(ROMAN, token.text) and not _is_pronoun(tokens, at, lexicon):
-            sure = lexicon is not NONE and not shouted and _is_numeral(tokens, at, lexicon)
-            is_century = _is_century(tokens, at, lexicon)
-            yield Fact("number", str(_of_roman(token.text)), token.start, token.end, sure, is_century)
-        at += 1
+            key = str(_of_roman(token.text))
+            sure = sure and not shouted and _is_numeral(tokens, at, lexicon)
+        if key:
+            yield Fact("number", key, token.start, tokens[after - 1].end, sure, _is_century(tokens, at, lexicon))
+        year = number_key(token.text) if token.kind == "number" else ""
+        if after == at + 1 and re.fullmatch(_ROUND_YEAR, year):  # the 1980s may be 1980 elsewhere, or the 80s
+            yield Fact("number", year[2:] if key == year else year, token.start, token.end, sure=False)
+        at = after
 
 
 def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
@@ -180,11 +153,8 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
     for token in near:
         if token.word in lexicon.centuries:
             return True
-        if (
-            token.kind != "ordinal"
-            and token.word not in lexicon.values
-            and not re.fullmatch(f"{ROMAN}|.{{,3}}", token.text)
-        ):
+        between = token.kind == "ordinal" or token.word in lexicon.values
+        if not between and not re.fullmatch(f"{ROMAN}|.{{,3}}", token.text):
             return False
     return False
 
@@ -212,35 +182,45 @@ def _of_roman(word: str) -> int:
 
 def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
     """The number that begins at a token: its key, the token after it, and whether it is nothing but a number."""
-    total, group, room, sure, begin, end = Decimal(0), Decimal(0), Decimal("Infinity"), False, at, at
     if tokens[at].kind in _BY_DIGITS:
-        if tokens[at].kind != "number" or not _power_follows(tokens, at, lexicon):
-            return _of_digits(tokens, at, lexicon), at + 1, True
-        group, room, sure, at = _decimal(tokens[at].text, lexicon), Decimal(0), True, at + 1
-    elif tokens[at].word in lexicon.halves:
+        in_powers = _read_words(tokens, at, lexicon) if _takes_power(tokens[at]) else None
+        return in_powers or (_of_digits(tokens, at, lexicon), at + 1, True)
+    if tokens[at].word in lexicon.halves:
         power = at + 1 + (at + 1 < len(tokens) and tokens[at + 1].word in lexicon.articles)
         if power < len(tokens) and tokens[power].joined and tokens[power].word in lexicon.powers:
-            return _key(Decimal(lexicon.powers[tokens[power].word]) / 2), power + 1, True
+            return str(lexicon.powers[tokens[power].word] // 2), power + 1, True
+    return _read_words(tokens, at, lexicon)
+
+
+def _takes_power(token: _Token) -> bool:
+    """Whether it is a number in digits that may stand before "million": 2.5, and not 5 km nor 10:30."""
+    return token.kind == "number" and token.text[-1:].isdigit() and len(token.text) < _LONG_NUMBER
+
+
+def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
+    """A number in words, or in digits and powers: 2.5 million. Parts are added to `group` that are smaller than `room`;
+    a power multiplies the group. Everything counts in units of the last decimal place."""
+    begin = end = at
+    total, group, unit, room, sure = 0, 0, 1, inf, False
+    if tokens[at].kind == "number":
+        group, unit = _in_units(tokens[at].text, lexicon.point)
+        at, room, sure = at + 1, 0, True
     while at < len(tokens) and (at == begin or tokens[at].joined):
         word = tokens[at].word
         value, power = lexicon.values.get(word), lexicon.powers.get(word, 0)
-        touching = at > begin and tokens[at].start == tokens[at - 1].end
-        if touching:
+        if at > begin and tokens[at].start == tokens[at - 1].end:
             power = lexicon.short.get(word, power)
+        if not room and not power:
+            break
         if value is not None and value < room:
-            group, room = group + value, Decimal(10 if value in range(20, 91, 10) else 100 if value >= 100 else 1)
-        elif value is not None and lexicon.hundreds and at == end and 10 <= group <= 20 and value >= 10 and at > begin:
-            group, room = group * 100 + value, Decimal(10 if value in range(20, 91, 10) else 1)  # nineteen eighty-four
+            group, room = group + value * unit, _room_after(value)
+        elif value is not None and lexicon.hundreds and at == end > begin and 10 <= group <= 20 and value >= 10:
+            group, room = group * 100 + value, _room_after(value)  # nineteen eighty-four
         elif word in lexicon.hundreds and room != 100:
-            group, room = (group or Decimal(1)) * 100, Decimal(100)
-        elif power and room:
-            group, room = total % power + group, Decimal(power)
-            if not group:
-                group = Decimal(1)
-            total, group = total - total % power + group * power, Decimal(0)
-        elif power and tokens[begin].kind == "number":
-            group, room = total % power + group, Decimal(power)
-            total, group = total - total % power + group * power, Decimal(0)
+            group, room = (group or unit) * 100, 100
+        elif power:
+            small = total % (power * unit)
+            total, group, room = total - small + (small + group or unit * (room > 0)) * power, 0, power
         elif word in lexicon.joints and at > begin:
             at += 1
             continue
@@ -250,14 +230,22 @@ def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[s
         bare = multiplies and at == begin and not (begin and tokens[begin - 1].word in lexicon.articles)
         sure = sure or (word not in lexicon.unsure and not bare)
         at = end = at + 1
-    return (_key(total + group), end, sure) if end > begin else None
+    whole, rest = divmod(total + group, unit)
+    key = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").rstrip(".") if rest else str(whole)
+    return (key, end, sure) if end > begin else None
 
 
-def _power_follows(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
-    if at + 1 == len(tokens) or not tokens[at + 1].joined or not tokens[at].text[-1:].isdigit():
-        return False
-    word, touching = tokens[at + 1].word, tokens[at].end == tokens[at + 1].start
-    return word in lexicon.powers or (touching and word in lexicon.short)
+def _room_after(value: int) -> int:
+    """What is added to a number after this value is smaller: twenty-one, ciento veinte."""
+    return 10 if value in range(20, 91, 10) else 100 if value >= 100 else 1
+
+
+def _in_units(text: str, point: str) -> tuple[int, int]:
+    """A number in a language's notation, in units of its last decimal place, and how many of them are one. Where the
+    notation makes no sense, all digits are one whole number."""
+    digits = re.sub(rf"[^\d{point}]", "", text).strip(point)
+    fraction = digits.partition(point)[2] if digits.count(point) == 1 else ""
+    return int(digits.replace(point, "")), 10 ** len(fraction)
 
 
 def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
@@ -270,29 +258,17 @@ def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
     return key[2:] if after or before & lexicon.decades else key
 
 
-def _decimal(text: str, lexicon: Lexicon) -> Decimal:
-    """A number in a language's notation; where that makes no sense, a point is a point."""
-    digits = re.sub(rf"[^\d{lexicon.point}]", "", text).strip(lexicon.point)
-    return Decimal(digits.replace(lexicon.point, ".") if digits.count(lexicon.point) < 2 else re.sub(r"\D", "", digits))
-
-
-def _key(number: Decimal) -> str:
-    return f"{number.normalize():f}"
-
-
 # --- signs and negations ----------------------------------------------------------------------------------------------
 
 
 def _signs(text: Protected) -> Iterator[Fact]:
-    written, taken = text.text, text.spans
-    if not re.search(_ODD, written):
-        return
+    written = text.text
     for found in re.finditer(_MEASURE, written):
         yield Fact("measure", found[0].strip(), *found.span(), found[0] != "°")
     for found in re.finditer(_SINGLE_QUOTE, written):
         yield Fact("quotation", '"', *found.span(), sure=False)
     for found in re.finditer(_SIGN, written):
-        if is_free(*found.span(), taken):
+        if is_free(*found.span(), text.spans):
             sort = "bracket" if found[0] in "()[]" else "quotation" if found[0] in _QUOTES else "sign"
             yield Fact(sort, '"' if sort == "quotation" else found[0], *found.span())
 
@@ -300,7 +276,7 @@ def _signs(text: Protected) -> Iterator[Fact]:
 def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
     """How many items a list has, if the sentence is one; what is no list may be translated by one."""
     items = re.split(lexicon.between, text) if "," in text else []
-    is_list = len(items) >= LONG_LIST and all(len(item.split()) <= LONG_ITEM for item in items[1:-1])
+    is_list = len(items) >= _LONG_LIST and all(len(item.split()) <= _LONG_ITEM for item in items[1:-1])
     if items:
         yield Fact("list", f"{len(items)} items", 0, len(text), is_list)
 
@@ -308,7 +284,7 @@ def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
 def _polarity(tokens: Sequence[_Token], text: str, lexicon: Lexicon) -> Iterator[Fact]:
     """Whether a text negates; and whether it forbids or leaves free, or neither, which contradicts nothing."""
     negative = [token for token in tokens if token.word in lexicon.negative or token.word.endswith("n't")]
-    almost = negative or [token for token in tokens if token.word.startswith(lexicon.almost_negative)]
+    almost = negative or [token for token in tokens if token.word.startswith(tuple(lexicon.almost_negative))]
     yield from (Fact("negation", "", token.start, token.end, bool(negative)) for token in almost[:1])
     patterns = {"forbidden": lexicon.forbidden, "needless": lexicon.needless} if negative else {}
     said = [

@@ -16,9 +16,7 @@ class Lexicon:
     powers: dict[str, int] = field(default_factory=dict)  # multiply what stands before them: thousand, million
     short: dict[str, int] = field(default_factory=dict)  # the same, directly after digits: 3bn
     unsure: frozenset[str] = frozenset()  # numbers that are often something else: second, one
-    about: dict[str, int] = field(
-        default_factory=dict
-    )  # words that another language may say by a number: dozen, twice, both
+    about: dict[str, str] = field(default_factory=dict)  # words that another language may say by a number: dozen, both
     joints: frozenset[str] = frozenset()  # between the parts of a number
     articles: frozenset[str] = frozenset()  # before a power or after a half: a million, half a million
     halves: frozenset[str] = frozenset()
@@ -31,7 +29,7 @@ class Lexicon:
     names: frozenset[str] = frozenset()  # months and days that with a capital letter may be something else
     measures: dict[str, str] = field(default_factory=dict)  # words for what a sign may stand for
     negative: frozenset[str] = frozenset()
-    almost_negative: tuple[str, ...] = ("_",)  # beginnings of words that another language may say by a negation
+    almost_negative: frozenset[str] = frozenset()  # beginnings of words that another language may say by a negation
     between: str = ","  # a pattern of what stands between the items of a list
     forbidden: str = ""  # a pattern of "must not"
     needless: str = ""  # a pattern of "need not"
@@ -49,81 +47,65 @@ def _numbered(words: str, first: int = 0, step: int = 1) -> dict[str, int]:
     return {word: first + step * n for n, group in groups for word in group.split("|")}
 
 
+def _of_each(groups: str) -> dict[str, str]:
+    """Words and what they stand for, which is the first of each group; _ is a space."""
+    return {
+        word.replace("_", " "): key for group in groups.split(",") for key, *words in [group.split()] for word in words
+    }
+
+
 def _inflected(values: dict[str, int]) -> dict[str, int]:
     """Spanish numbers that end in o or os, of both genders and numbers."""
-    forms = {word: [word] for word in values}
-    for word in values:
+    forms = dict(values)
+    for word, value in values.items():
         if word.endswith("os"):
-            forms[word].append(f"{word[:-2]}as")
+            forms[f"{word[:-2]}as"] = value
         elif word.endswith("o"):
-            forms[word] += [f"{word[:-1]}{ending}" for ending in ("a", "os", "as")]
-    return {form: values[word] for word, all_ in forms.items() for form in all_}
+            forms |= dict.fromkeys((f"{word[:-1]}{ending}" for ending in ("a", "os", "as")), value)
+    return forms
 
 
 def _calendar(months: str, days: str) -> dict[str, str]:
-    found = {name: f"month {n}" for n, group in enumerate(months.split(), 1) for name in group.split("|")}
-    return found | {name: f"day {n}" for n, group in enumerate(days.split(), 1) for name in group.split("|")}
+    kinds = {"month": _numbered(months, 1), "day": _numbered(days, 1)}
+    return {name: f"{kind} {n}" for kind, names in kinds.items() for name, n in names.items()}
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _beginnings(words: str) -> tuple[str, ...]:
-    return tuple(words.split())
-
-
 _EN_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ES_TENS = "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa"
-_EN_ORDINALS = {
-    **_numbered(
-        "first second third|thirds fourth fifth|fifths sixth|sixths seventh|sevenths eighth|eighths ninth|ninths "
-        "tenth|tenths eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth",
-        1,
-    ),
-    **_numbered(_EN_TENS.replace("y", "ieth"), 20, 10),
-}
+_EN_ORDINALS = _numbered(_EN_TENS.replace("y", "ieth"), 20, 10) | _numbered(
+    "first second third|thirds fourth fifth|fifths sixth|sixths seventh|sevenths eighth|eighths ninth|ninths "
+    "tenth|tenths eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth",
+    1,
+)
 _ES_ORDINALS = _inflected(
-    {
-        **_numbered(
-            "_ _ tercero _ _ _ septimo|setimo _ noveno _ undecimo|decimoprimero duodecimo|decimosegundo decimotercero "
-            "decimocuarto decimoquinto decimosexto decimoseptimo decimoctavo decimonoveno",
-            1,
-        ),
-        **_numbered("vigesimo trigesimo cuadragesimo quincuagesimo sexagesimo septuagesimo octogesimo", 20, 10),
-        **{"tercer": 3, "decimotercer": 13},
-    }
+    _numbered("vigesimo trigesimo cuadragesimo quincuagesimo sexagesimo septuagesimo octogesimo", 20, 10)
+    | _numbered(
+        "_ _ tercer|tercero _ _ _ septimo|setimo _ noveno _ undecimo|decimoprimero duodecimo|decimosegundo "
+        "decimotercer|decimotercero decimocuarto decimoquinto decimosexto decimoseptimo decimoctavo decimonoveno",
+        1,
+    )
 )
 
 ENGLISH = Lexicon(
-    values={
-        **_numbered(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-            "seventeen eighteen nineteen"
-        ),
-        **_numbered(_EN_TENS, 20, 10),
-        **_EN_ORDINALS,
-    },
+    values=_numbered(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen"
+    )
+    | _numbered(_EN_TENS, 20, 10)
+    | _EN_ORDINALS,
     hundreds=_set("hundred hundredth"),
     powers={"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
     short={"k": 10**3, "m": 10**6, "bn": 10**9, "tn": 10**12},
     unsure=_set("zero one first second may march jan feb mar apr jun jul aug sep sept oct nov dec"),
-    about={
-        **{
-            "half": 2,
-            "quarter": 4,
-            "quarters": 4,
-            "once": 1,
-            "twice": 2,
-            "both": 2,
-            "couple": 2,
-            "pair": 2,
-            "double": 2,
-        },
-        **{"twin": 2, "twins": 2, "triple": 3, "dozen": 12, "dozens": 12, "fortnight": 15, "decade": 10, "decades": 10},
-        **{"noon": 12, "single": 1, "seconds": 2, "either": 2, "neither": 2, "teens": 10},
-        **_numbered(_EN_TENS.replace("y", "ies"), 20, 10),
-    },
+    about=_of_each(
+        "1 once single, 2 half twice both couple pair double twin twins seconds either neither, 3 triple, "
+        "4 quarter quarters, 10 decade decades teens, 12 dozen dozens noon, 15 fortnight, 20 twenties, 30 thirties, "
+        "40 forties, 50 fifties, 60 sixties, 70 seventies, 80 eighties, 90 nineties"
+    ),
     names=_set("jan mar jun dec sep"),
     joints=_set("and"),
     articles=_set("a an"),
@@ -139,24 +121,13 @@ ENGLISH = Lexicon(
         "monday|mondays tuesday|tuesdays wednesday|wednesdays thursday|thursdays friday|fridays saturday|saturdays "
         "sunday|sundays",
     ),
-    measures={
-        **{
-            "percent": "%",
-            "per cent": "%",
-            "percentage": "%",
-            "degree": "°",
-            "degrees": "°",
-            "euro": "€",
-            "euros": "€",
-            "dollar": "$",
-        },
-        **{"dollars": "$", "bucks": "$", "pound": "£", "pounds": "£", "sterling": "£", "yen": "¥", "yuan": "¥"},
-        **{"rupees": "₹", "rubles": "₽", "won": "₩", "cents": "¢", "cent": "¢"},
-        **{"kilometres": "km", "kilometers": "km", "kilos": "kg", "kilograms": "kg", "centimetres": "cm"},
-        **{"centimeters": "cm", "millimetres": "mm", "millimeters": "mm", "grams": "g", "millilitres": "ml"},
-    },
+    measures=_of_each(
+        "% percent per_cent percentage, ° degree degrees, € euro euros, $ dollar dollars bucks, "
+        "£ pound pounds sterling, ¥ yen yuan, ₹ rupees, ₽ rubles, ₩ won, ¢ cent cents, km kilometres kilometers, "
+        "kg kilos kilograms, cm centimetres centimeters, mm millimetres millimeters, g grams, ml millilitres"
+    ),
     negative=_set("no not never nobody nothing none nor neither nowhere without cannot cant dont"),
-    almost_negative=_beginnings(
+    almost_negative=_set(
         "hardly scarcely barely rarely seldom unless un in im dis fail lack refus deny deni avoid until doubt rather "
         "few only too any but prevent help less little either wrong"
     ),
@@ -170,54 +141,30 @@ ENGLISH = Lexicon(
 )
 
 SPANISH = Lexicon(
-    values={
-        **_inflected(_numbered("un|uno", 1)),
-        **_numbered(
-            "cero _ dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis "
-            "diecisiete dieciocho diecinueve _ veintiun|veintiuno|veintiuna veintidos veintitres veinticuatro "
-            "veinticinco veintiseis veintisiete veintiocho veintinueve"
-        ),
-        **_numbered(_ES_TENS, 20, 10),
-        **_inflected(
-            _numbered(
-                "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
-                200,
-                100,
-            )
-        ),
-        **_ES_ORDINALS,
-        **{"cien": 100, "ciento": 100},
-    },
+    values=_inflected(_numbered("un|uno", 1))
+    | _numbered(
+        "cero _ dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis diecisiete "
+        "dieciocho diecinueve _ veintiun|veintiuno|veintiuna veintidos veintitres veinticuatro veinticinco veintiseis "
+        "veintisiete veintiocho veintinueve"
+    )
+    | _numbered(_ES_TENS, 20, 10)
+    | _numbered("cien|ciento", 100)
+    | _inflected(
+        _numbered(
+            "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos", 200, 100
+        )
+    )
+    | _ES_ORDINALS,
     powers={"mil": 10**3, "millon": 10**6, "millones": 10**6, "billon": 10**12, "billones": 10**12},
     unsure=_set("cero un uno una unos unas mil cien ene feb mar abr jun jul ago sep sept oct nov dic"),
-    about={
-        **_inflected(_numbered("primero segundo _ cuarto quinto sexto _ octavo _ decimo", 1)),
-        **{
-            "primer": 1,
-            "tercio": 3,
-            "tercios": 3,
-            "medio": 2,
-            "media": 2,
-            "ambos": 2,
-            "ambas": 2,
-            "par": 2,
-            "pares": 2,
-            "doble": 2,
-            "pareja": 2,
-            "triple": 3,
-        },
-        **{"docena": 12, "docenas": 12, "decena": 10, "decenas": 10, "quincena": 15, "decada": 10, "decadas": 10},
-        **{
-            "mediodia": 12,
-            "mitad": 2,
-            "mitades": 2,
-            "millar": 1000,
-            "veintena": 20,
-            "centenar": 100,
-            "centenares": 100,
-        },
-        **{"gemelos": 2, "gemelas": 2, "trimestre": 3, "semestre": 6, "solo": 1, "sola": 1, "unico": 1, "unica": 1},
-    },
+    about=_of_each(
+        "1 solo sola unico unica primer primero primera primeros primeras, "
+        "2 medio media mitad mitades ambos ambas par pares doble pareja gemelos gemelas segundo segunda segundos "
+        "segundas, 3 tercio tercios triple trimestre, 4 cuarto cuarta cuartos cuartas, 5 quinto quinta quintos "
+        "quintas, 6 sexto sexta sextos sextas semestre, 8 octavo octava octavos octavas, 10 decimo decima decimos "
+        "decimas decena decenas decada decadas, 12 docena docenas mediodia, 15 quincena, 20 veintena, 100 centenar "
+        "centenares, 1000 millar"
+    ),
     names=_set("domingo julio abril mayo marzo mar ago sep dic feb"),
     joints=_set("y"),
     halves=_set("medio media"),
@@ -228,26 +175,13 @@ SPANISH = Lexicon(
         "octubre|oct noviembre|nov diciembre|dic",
         "lunes martes miercoles jueves viernes sabado|sabados domingo|domingos",
     ),
-    measures={
-        **{
-            "por ciento": "%",
-            "por cien": "%",
-            "porcentaje": "%",
-            "grado": "°",
-            "grados": "°",
-            "euro": "€",
-            "euros": "€",
-            "dolar": "$",
-            "dolares": "$",
-            "libra": "£",
-        },
-        **{"libras": "£", "yen": "¥", "yenes": "¥", "yuanes": "¥", "rupias": "₹", "rublos": "₽", "wones": "₩"},
-        **{"centavos": "¢", "centimos": "¢", "centavo": "¢", "pesos": "$", "peso": "$"},
-        **{"kilometros": "km", "kilos": "kg", "kilogramos": "kg", "centimetros": "cm", "milimetros": "mm"},
-        **{"gramos": "g", "mililitros": "ml"},
-    },
+    measures=_of_each(
+        "% por_ciento por_cien porcentaje, ° grado grados, € euro euros, $ dolar dolares peso pesos, £ libra libras, "
+        "¥ yen yenes yuanes, ₹ rupias, ₽ rublos, ₩ wones, ¢ centavo centavos centimos, km kilometros, "
+        "kg kilos kilogramos, cm centimetros, mm milimetros, g gramos, ml mililitros"
+    ),
     negative=_set("no nunca jamas nadie nada ni tampoco ningun ninguno ninguna ningunos ningunas"),
-    almost_negative=_beginnings(
+    almost_negative=_set(
         "apenas casi salvo excepto menos im in des poc solo solamente falta rech neg nieg evit hasta dud dej demasiad "
         "carec sin impid raramente alg mal dificil"
     ),

@@ -18,7 +18,7 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
     if not re.fullmatch(r"\d+", fact.key) or re.search(r"[:/]", said):
         return in_notation(said, source, target)
     number = int(fact.key)
-    if fact.of_century:
+    if fact.of_century and number <= MOST_CENTURIES:
         return target.century.format(number, suffix=_suffix(number), roman=roman(number))
     if re.fullmatch(ROMAN, said):
         return said
@@ -51,7 +51,7 @@ def grouped(number: int, language: Lexicon) -> str:
 
 
 def roman(number: int) -> str:
-    """For centuries: up to 39."""
+    """A number up to 39 in Roman numerals."""
     return "X" * (number // 10) + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[number % 10]
 
 

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options
-from vidrio.text.account import ALWAYS, OF_ALL, Fact, Faults, compare, facts
+from vidrio.text.account import ALWAYS, Fact, Faults, compare, facts
 from vidrio.text.lexicon import Lexicon
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.protect import MONEY, Protected, Span, is_free, protected
@@ -148,35 +148,20 @@ def without_inventions(text: str, source: str, account: Faults) -> str:
 
 
 def doubts_of(masked: Masked, best: Judged) -> Iterator[Doubt]:
-    """What is to be looked at."""
+    """What is to be looked at: what was lost with what stands in its place, then every other fault."""
     things = str.maketrans(masked.things)
-
-    def said(fact: Fact, text: str) -> str:
-        return text[fact.start : fact.end].strip().translate(things)
-
     pairs = paired(best.account)
-    for lost, wrong in pairs:
-        yield Doubt(lost.kind, said(lost, masked.given), said(wrong, best.written))
-    for fact in best.account.lost:
-        if fact not in [lost for lost, _ in pairs] and fact.kind != "words":
-            yield Doubt(fact.kind, said(fact, masked.given), "")
-    for fact in best.account.invented:
-        if fact not in [wrong for _, wrong in pairs] and fact.kind != "words":
-            yield Doubt(fact.kind, "", said(fact, best.written))
+    lost = {fact: said(fact, masked.given).strip().translate(things) for fact in best.account.lost}
+    invented = {fact: said(fact, best.written).strip().translate(things) for fact in best.account.invented}
+    yield from (Doubt(fact.kind, lost.pop(fact), invented.pop(wrong)) for fact, wrong in pairs)
+    yield from (Doubt(fact.kind, text, "") for fact, text in lost.items() if fact.kind != "words")
+    yield from (Doubt(fact.kind, "", text) for fact, text in invented.items())
 
 
 def paired(account: Faults) -> list[tuple[Fact, Fact]]:
     """What was lost, with what was invented in its place: the first of a kind with the first of the same kind."""
-    return [
-        pair
-        for kind in ALWAYS
-        if kind not in OF_ALL
-        for pair in zip(
-            [fact for fact in account.lost if fact.kind == kind],
-            [fact for fact in account.invented if fact.kind == kind],
-            strict=False,
-        )
-    ]
+    groups = (([fact for fact in facts if fact.kind == kind] for facts in account) for kind in ALWAYS)
+    return [pair for lost, invented in groups for pair in zip(lost, invented, strict=False)]
 
 
 def next_search(tried: Tried, judge: Judge) -> Asked | None:
@@ -204,7 +189,7 @@ def next_search(tried: Tried, judge: Judge) -> Asked | None:
         place: rendered(fact, source.text[place.start : place.end], *lexicons) for fact, place in lost(tried)
     }:
         masked = masker.mask(source, also=hidden)
-    wrong = {said(fact, best.written) for fact in account.invented if fact.kind not in OF_ALL}
+    wrong = {said(fact, best.written) for fact in account.invented}
     forbidden = {i for text in wrong for i in tokenizer.encode(text) if tokenizer.token(i).strip("▁⇧⇪")}
     options = replace(options, suppressed=(*options.suppressed, *sorted(forbidden)))
     return Asked(masked, options) if (masked, options) != tried.asked else None
