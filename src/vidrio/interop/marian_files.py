@@ -15,10 +15,9 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
-from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,31 +26,24 @@ from vidrio.model.json_record import shown
 CONFIG = "special:model.yml"
 WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the integers
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
-FOREIGN = {0x0802: "packed16", 0x1801: "packed8avx2", 0x2801: "packed8avx512"}  # each for one kind of processor
 MOST_ITEMS, LONGEST_NAME, MOST_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
 SHORTLIST = struct.Struct("<6Q")  # magic, checksum, first words, words of each, offsets, words
 SHORTLIST_MAGIC, LARGEST_SHORTLIST = 0xF11A48D5013417F5, 1 << 28  # bytes
-LARGEST_ARCHIVE = 1 << 32  # bytes of an .npz when unpacked
+LARGEST_FILE = 1 << 32  # bytes; of an .npz when unpacked
 MOST_SQUEEZED = 100  # times that its arrays may be larger than the file
-
-
-Settings = dict[str, str | list[str]]
-
-
-class Item(NamedTuple):
-    """An array of a file; `type` names a form that is not read."""
-
-    shape: tuple[int, ...]
-    type: str
-    read: Callable[[], np.ndarray]  # flat
-    quantisation: Callable[[], np.float32] | None = None  # the integers are the numbers times this
-
-
 # What reading a damaged file may raise.
 BROKEN = (
     *(ValueError, OSError, EOFError, OverflowError, NotImplementedError, RuntimeError),
     *(struct.error, zlib.error, zipfile.BadZipFile),
 )
+
+
+class Item(NamedTuple):
+    """An array of a file."""
+
+    shape: tuple[int, ...]
+    flat: np.ndarray
+    quantisation: np.float32 | None = None  # the integers are the numbers times this
 
 
 def kind_of(path: Path) -> str:
@@ -66,84 +58,58 @@ def kind_of(path: Path) -> str:
 
 
 def read_bin(path: Path) -> dict[str, Item]:
-    """The arrays of a .bin file by name; ValueError if it is not one."""
-    with path.open("rb") as file:
-        size, (_, n) = path.stat().st_size, struct.unpack("<2Q", _exactly(file, 16))
-        if n > min(MOST_ITEMS, size // 32):
-            raise ValueError(f"{n:,} items in {size:,} bytes")
-        heads = list(struct.iter_unpack("<4Q", _exactly(file, 32 * n)))
-        for name_length, _, axes, length in heads:
-            if not 0 < name_length <= LONGEST_NAME or axes > MOST_AXES or length > size:
-                raise ValueError(f"an item with a name of {name_length:,} bytes, {axes:,} axes, {length:,} bytes")
-        names = [_exactly(file, head[0]).rstrip(b"\0").decode() for head in heads]
-        shapes = [struct.unpack(f"<{head[2]}i", _exactly(file, 4 * head[2])) for head in heads]
-        [gap] = struct.unpack("<Q", _exactly(file, 8))
-        at = file.tell() + gap
-    if at + sum(head[3] for head in heads) != size:
-        raise ValueError(f"{size:,} bytes where its header has {at + sum(head[3] for head in heads):,}")
-    items: dict[str, Item] = {}
-    for name, shape, (_, kind, _, length) in zip(names, shapes, heads, strict=True):
-        items[name] = _item(path, name, kind, shape, (at, length))
-        at += length
-    return items
+    """The arrays of a .bin file by name; one of BROKEN if it is not such a file."""
+    size, at = path.stat().st_size, 16
+    if size > LARGEST_FILE:
+        raise ValueError(f"{size:,} bytes")
+    data = path.read_bytes()
+    _, n = struct.unpack_from("<2Q", data)
+    if n > min(MOST_ITEMS, size // 32):
+        raise ValueError(f"{n:,} items in {size:,} bytes")
+
+    def take(layout: str) -> tuple[Any, ...]:
+        nonlocal at
+        found = struct.unpack_from(layout, data, at)
+        at += struct.calcsize(layout)
+        return found
+
+    heads = [take("<4Q") for _ in range(n)]
+    for name_length, _, axes, length in heads:
+        if not 0 < name_length <= LONGEST_NAME or axes > MOST_AXES or length > size:
+            raise ValueError(f"an item with a name of {name_length:,} bytes, {axes:,} axes, {length:,} bytes")
+    names = [take(f"{head[0]}s")[0].rstrip(b"\0").decode() for head in heads]
+    shapes = [take(f"<{head[2]}i") for head in heads]
+    [gap] = take("<Q")
+    begins = list(accumulate((head[3] for head in heads), initial=at + gap))
+    if begins[-1] != size:
+        raise ValueError(f"{size:,} bytes where its header has {begins[-1]:,}")
+    blocks = [memoryview(data)[begin:end] for begin, end in pairwise(begins)]
+    items = zip(names, heads, shapes, blocks, strict=True)
+    return {name: _item(name, head[1], shape, block) for name, head, shape, block in items}
 
 
-def _item(path: Path, name: str, kind: int, shape: tuple[int, ...], place: tuple[int, int]) -> Item:
-    at, length = place
-    if kind in FOREIGN:
-        return Item(shape, FOREIGN[kind], partial(np.empty, 0))
+def _item(name: str, kind: int, shape: tuple[int, ...], block: memoryview) -> Item:
     if kind not in TYPES:
-        raise ValueError(f"{shown(name)} is of the unknown type {kind:#x}")
+        raise ValueError(f"{shown(name)} is of the type {kind:#x}, which is not supported")
     dtype, count = np.dtype(TYPES[kind]), math.prod(shape)
     need = count * dtype.itemsize
-    if min(shape, default=1) < 1 or need + 4 * (kind in WITH_SCALE) > length:
-        raise ValueError(f"{shown(name)} has the shape {shape} and {length:,} bytes")
-    read = partial(np.fromfile, path, dtype, count, offset=at)
-    scale = partial(_scalar, path, at + need) if kind in WITH_SCALE else None
-    return Item(shape, dtype.name, read, scale)
-
-
-def _scalar(path: Path, at: int) -> np.float32:
-    scale: np.float32 = np.fromfile(path, "<f4", 1, offset=at)[0]
-    return scale
+    if min(shape, default=1) < 1 or need + 4 * (kind in WITH_SCALE) > len(block):
+        raise ValueError(f"{shown(name)} has the shape {shape} and {len(block):,} bytes")
+    scale = np.frombuffer(block, "<f4", 1, need)[0] if kind in WITH_SCALE else None
+    return Item(shape, np.frombuffer(block, dtype, count), scale)
 
 
 def read_npz(path: Path) -> dict[str, Item]:
-    """The arrays of an .npz file by name, as NumPy writes them, without pickle."""
+    """The arrays of an .npz file by name, without pickle."""
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        total = sum(member.file_size for member in members)
-        if len(members) > MOST_ITEMS or total > min(LARGEST_ARCHIVE, MOST_SQUEEZED * path.stat().st_size):
-            raise ValueError(f"{len(members):,} arrays, {total:,} bytes when unpacked")
-        return {member.filename.removesuffix(".npy"): _member(path, archive, member) for member in members}
-
-
-def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Item:
-    with archive.open(member) as file:
-        shape, dtype = _npy_header(file)
-        if dtype.kind not in "fi" or file.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
-            raise ValueError(f"{shown(member.filename)} is {dtype} of the shape {shape}, {member.file_size:,} bytes")
-
-    def read() -> np.ndarray:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            _npy_header(file)
-            return np.frombuffer(file.read(), dtype)
-
-    return Item(shape, dtype.name, read)
-
-
-def _npy_header(file: Any) -> tuple[tuple[int, ...], np.dtype]:
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"an array of NumPy's format {version}")
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        sizes = [member.file_size for member in archive.infolist()]
+    if len(sizes) > MOST_ITEMS or sum(sizes) > min(LARGEST_FILE, MOST_SQUEEZED * path.stat().st_size):
+        raise ValueError(f"{len(sizes):,} arrays, {sum(sizes):,} bytes when unpacked")
     try:
-        shape, by_columns, dtype = read(file)
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: Item(arrays[name].shape, arrays[name].ravel()) for name in arrays}
     except Exception as error:  # NumPy's reader raises whatever damaged bytes lead to
-        raise ValueError(f"the header of an array: {error!s:.100}") from None
-    if by_columns and len(shape) > 1:
-        raise ValueError("an array that is stored column by column")
-    return shape, dtype
+        raise ValueError(f"an array: {error!s:.100}") from None
 
 
 def check_shortlist(path: Path, source: int, target: int) -> None:
@@ -161,19 +127,18 @@ def check_shortlist(path: Path, source: int, target: int) -> None:
         raise ValueError("words that are not in the vocabulary, or lists that overlap")
 
 
-def settings_of(text: str) -> Settings:
-    """The flat part of YAML that Marian writes: `key: value` lines, and lists of one value a line."""
-    settings: Settings = {}
+def settings_of(text: str) -> dict[str, str]:
+    """The flat part of YAML that Marian writes: `key: value` lines, and lists, whose values are joined by spaces."""
+    settings: dict[str, str] = {}
     last = ""
     for line in text.rstrip("\0").splitlines():
         key, colon, value = line.partition(":")
         if line.strip().startswith("- ") and last:
-            found = settings[last]
-            settings[last] = [*(found if isinstance(found, list) else []), _plain(line.strip()[2:])]
+            settings[last] = f"{settings[last]} {_plain(line.strip()[2:])}".strip()
         elif colon and not line.startswith((" ", "#")):
             last, value = key.strip(), value.strip()
             flow = value.startswith("[") and value.endswith("]")
-            settings[last] = [_plain(one) for one in value[1:-1].split(",") if one.strip()] if flow else _plain(value)
+            settings[last] = " ".join(map(_plain, value[1:-1].split(","))) if flow else _plain(value)
         elif line.strip() and not line.startswith((" ", "#", "---")):
             raise ValueError(f"the line {shown(line)} is neither `key: value` nor `- value`")
     return settings
@@ -181,10 +146,3 @@ def settings_of(text: str) -> Settings:
 
 def _plain(value: str) -> str:
     return value.strip().strip("\"'")
-
-
-def _exactly(file: BinaryIO, count: int) -> bytes:
-    data = file.read(count)
-    if len(data) < count:
-        raise ValueError(f"it ends {count - len(data):,} bytes too early")
-    return data

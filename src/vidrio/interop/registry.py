@@ -4,14 +4,15 @@ MIRROR/db/models.json   {"models": {"en-es": [{"architecture", "releaseStatus", 
 MIRROR/PATH             one file, compressed by gzip
 """
 
+import gzip
 import hashlib
 import http.client
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
@@ -29,8 +30,15 @@ PATH = r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*"
 LARGEST_FILE = 1 << 30  # bytes, unpacked
 AT_ONCE = 1 << 18  # bytes
 PATIENCE = 30.0  # seconds without an answer
-TRIES = 2
-NOT_FETCHED = (URLError, http.client.HTTPException, TimeoutError, ConnectionError, zlib.error, EOFError)
+NOT_FETCHED = (
+    URLError,
+    http.client.HTTPException,
+    TimeoutError,
+    ConnectionError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+)
 
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
@@ -86,11 +94,8 @@ def _offer(name: str, entry: dict[str, Any]) -> Offer:
     files = {kind: dict(file) for kind, file in fitted(dict[str, Any], entry["files"]).items()}
     for file in files.values():
         size, checksum = file.get("uncompressedSize"), file.get("uncompressedHash")
-        if (
-            not re.fullmatch(PATH, file["path"])
-            or not isinstance(size, int | None)
-            or not isinstance(checksum, str | None)
-        ):
+        typed = isinstance(size, int | None) and isinstance(checksum, str | None)
+        if not typed or not re.fullmatch(PATH, file["path"]):
             raise ValueError(f"a file {shown(file)}")
     if not re.fullmatch(PAIR, name) or "model" not in files:
         raise ValueError(f"an entry {shown(name)} with {', '.join(files)}")
@@ -117,24 +122,32 @@ def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
     for file in offer.files.values():
         path = to / Path(file["path"]).name.removesuffix(".gz")
         url = f"{checked(mirror.address)}/{quote(file['path'])}"
-        for attempt in range(1, TRIES + 1):
+        try:
             try:
                 _fetch_file(url, path, file, mirror.bar)
-                break
             except (*NOT_FETCHED, ModelError) as error:
-                refused = isinstance(error, HTTPError) and error.code < 500
-                if attempt == TRIES or refused:
-                    raise (error if isinstance(error, ModelError) else _unreachable(url, error)) from None
+                if isinstance(error, HTTPError) and error.code < 500:
+                    raise
+                _fetch_file(url, path, file, mirror.bar)  # once more
+        except NOT_FETCHED as error:
+            raise _unreachable(url, error) from None
+    write_atomically(to / CARD, _card(offer, f"{checked(mirror.address)}/{offer.files['model']['path']}").encode())
+
+
+def _card(offer: Offer, origin: str) -> str:
+    version = offer.files["model"]["path"].rpartition("/exported/")[0].rpartition("/")[2] or "no version"
     scores = "".join(f"| {metric} | {value:g} |\n" for metric, value in offer.scores.items())
-    version = offer.files["model"]["path"].rpartition("/exported/")[0].rpartition("/")[2]
-    card = (
-        f"---\nlicense: {LICENCE}\n---\n\n# {offer.name}\n\nA translation model of Firefox, by Mozilla: "
-        f"{offer.architecture}, {version or 'no version'}, {offer.status}. Its repository names the Mozilla Public "
-        f"License 2.0.\n\n"
-        f"From {checked(mirror.address)}/{offer.files['model']['path']}\n"
-    )
-    card += f"\n| FLORES-200+ | Mozilla's figure |\n|---|---|\n{scores}" if scores else ""
-    write_atomically(to / CARD, card.encode())
+    return f"""---
+license: {LICENCE}
+---
+
+# {offer.name}
+
+A translation model of Firefox, by Mozilla: {offer.architecture}, {version}, {offer.status}. Its repository names the
+Mozilla Public License 2.0.
+
+From {origin}
+""" + (f"\n| FLORES-200+ | Mozilla's figure |\n|---|---|\n{scores}" if scores else "")
 
 
 def _fetch_file(url: str, path: Path, told: dict[str, Any], bar: Bar) -> None:
@@ -144,58 +157,40 @@ def _fetch_file(url: str, path: Path, told: dict[str, Any], bar: Bar) -> None:
     part = path.with_name(f"{path.name}.gz.part")
     done = part.stat().st_size if part.is_file() else 0
     try:
-        answer = _opened(url, {"Range": f"bytes={done}-"} if done else {})
-    except HTTPError as error:
-        if error.code != 416:  # all of it is there
-            raise
-    else:
-        with answer, part.open("ab" if answer.status == 206 else "wb") as file:
-            done = file.tell()
-            total = done + int(answer.headers.get("Content-Length") or 0)
+        with _opened(url, done) as answer, part.open("ab" if answer.status == 206 else "wb") as file:
+            total = file.tell() + int(answer.headers.get("Content-Length") or 0)
             with bar(path.name, total) as show:
                 while data := answer.read(AT_ONCE):
                     file.write(data)
                     show(file.tell())
                     if file.tell() > LARGEST_FILE:
                         raise http.client.HTTPException(f"more than {LARGEST_FILE:,} bytes")
-                if file.tell() < total:
-                    raise http.client.IncompleteRead(b"", total - file.tell())
+            if file.tell() < total:
+                raise http.client.IncompleteRead(b"", total - file.tell())
+    except HTTPError as error:
+        if error.code != 416:  # all of it is there
+            raise
     try:
-        with part.open("rb") as packed:
-            _unpack(packed, path, told)
-    except (zlib.error, EOFError, ModelError):
+        _unpack(part, path, told)
+    finally:
         part.unlink()
-        raise
-    part.unlink()
 
 
-def _unpack(packed: BinaryIO, path: Path, told: dict[str, Any]) -> None:
+def _unpack(packed: Path, path: Path, told: dict[str, Any]) -> None:
     """Write what a gzip file holds, if it has the size and the checksum that the registry gives."""
-    unpacker, checksum, size = zlib.decompressobj(wbits=31), hashlib.sha256(), 0
+    checksum, size = hashlib.sha256(), 0
     most = min(LARGEST_FILE, told.get("uncompressedSize") or LARGEST_FILE)
     temporary = path.with_name(f"{path.name}.unpacked")
-    with temporary.open("wb") as file:
-        for data in _chunks(packed, unpacker):
-            file.write(data)
+    with gzip.open(packed) as unpacked, temporary.open("wb") as file:
+        while size <= most and (data := unpacked.read(AT_ONCE)):
+            size += file.write(data)
             checksum.update(data)
-            size += len(data)
-            if size > most:
-                break
-    found, expected = checksum.hexdigest(), told.get("uncompressedHash")
-    if size > most or (expected and found != expected):
+    found = checksum.hexdigest()
+    if size > most or found != told.get("uncompressedHash", found):
         temporary.unlink()
         do = "try again; if it stays so, the file has been changed"
         raise ModelError(f"{path.name} is not the file of the registry", found=f"{size:,} bytes, sha256 {found}", do=do)
     temporary.replace(path)
-
-
-def _chunks(packed: BinaryIO, unpacker: Any) -> Iterator[bytes]:
-    while data := packed.read(AT_ONCE):
-        while data and not unpacker.eof:
-            yield unpacker.decompress(data, AT_ONCE)
-            data = unpacker.unconsumed_tail
-    if not unpacker.eof:
-        raise EOFError("it ends too early")
 
 
 def checked(mirror: str) -> str:
@@ -205,9 +200,10 @@ def checked(mirror: str) -> str:
     return mirror.rstrip("/")
 
 
-def _opened(url: str, headers: dict[str, str] | None = None) -> Any:
+def _opened(url: str, begin: int = 0) -> Any:
+    headers = {"User-Agent": "vidrio", **({"Range": f"bytes={begin}-"} if begin else {})}
     try:
-        return urlopen(Request(url, headers={"User-Agent": "vidrio", **(headers or {})}), timeout=PATIENCE)
+        return urlopen(Request(url, headers=headers), timeout=PATIENCE)
     except HTTPError as error:
         error.close()
         raise

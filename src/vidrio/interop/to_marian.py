@@ -40,10 +40,8 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
     config, about = translator.config, translator.about
     pair = about.source_language + about.target_language
     tokenizers = dict.fromkeys((translator.source, translator.target))
-    problems = [
-        *obstacles(config, about, tuple(tokenizers)),
-        *([] if any(lines) else ["there is no line to calibrate on"]),
-    ]
+    problems = list(obstacles(config, about, tuple(tokenizers)))
+    problems += [] if any(lines) else ["there is no line to calibrate on"]
     if problems:
         do = "export for another program: --to hf or --to ctranslate2"
         raise ModelError(f"{folder} cannot be exported for Marian", found="; ".join(problems), do=do)
@@ -132,52 +130,51 @@ def container(arrays: Iterator[Item], settings: str) -> bytes:
     text = settings.encode() + b"\0"
     padded = [(name, kind, shape, data + bytes(-len(data) % BLOCK)) for name, kind, shape, data in sorted(arrays)]
     padded.append((CONFIG, INT8, (len(text),), text))
-    head = struct.pack("<2Q", 1, len(padded))
-    head += b"".join(
-        struct.pack("<4Q", len(name) + 1, kind, len(shape), len(data)) for name, kind, shape, data in padded
-    )
-    head += b"".join(name.encode() + b"\0" for name, *_ in padded)
-    head += b"".join(struct.pack(f"<{len(shape)}i", *shape) for _, _, shape, _ in padded)
+    heads = (struct.pack("<4Q", len(name) + 1, kind, len(shape), len(data)) for name, kind, shape, data in padded)
+    names = (name.encode() + b"\0" for name, *_ in padded)
+    shapes = (struct.pack(f"<{len(shape)}i", *shape) for _, _, shape, _ in padded)
+    head = b"".join((struct.pack("<2Q", 1, len(padded)), *heads, *names, *shapes))
     gap = -(len(head) + 8) % BLOCK
     return b"".join((head, struct.pack("<Q", gap), bytes(gap), *(data for *_, data in padded)))
 
 
 def settings_text(config: ModelConfig) -> str:
-    """The configuration in Marian's words."""
-    recurrent, tied = config.decoder_cell == "ssru", config.tying
-    values = {
-        **{"type": "transformer", "dim-emb": config.d_model, "dec-cell": "ssru" if recurrent else "gru"},
-        "dim-vocabs": f"[{config.source_vocabulary}, {config.target_vocabulary}]",
-        **{"enc-depth": config.n_encoder_layers, "dec-depth": config.n_decoder_layers, "dec-cell-base-depth": 2},
-        **{
-            "enc-cell": "gru",
-            "enc-cell-depth": 1,
-            "enc-type": "bidirectional",
-            "dec-cell-high-depth": 1,
-            "dim-rnn": 1024,
-        },
-        **{"transformer-heads": config.n_heads, "transformer-dim-ffn": config.d_ff, "transformer-ffn-depth": 2},
-        **{"transformer-ffn-activation": config.activation, "transformer-preprocess": '""'},
-        **{"transformer-postprocess": "dan", "transformer-postprocess-emb": "d", "transformer-postprocess-top": '""'},
-        "transformer-decoder-autoreg": "rnn" if recurrent else "self-attention",
-        **{"transformer-tied-layers": "[]", "input-types": "[]", "transformer-guided-alignment-layer": "last"},
-        **{"tied-embeddings": tied == "output", "tied-embeddings-all": tied == "all", "tied-embeddings-src": False},
-        **dict.fromkeys(("transformer-no-projection", "transformer-train-position-embeddings"), False),
-        **{"transformer-aan-activation": "swish", "transformer-aan-depth": 2, "transformer-aan-nogate": False},
-        **{"transformer-dim-aan": 2048, "ulr-dim-emb": 0, "ulr-trainable-transformation": False, "lemma-dim-emb": 0},
-        **{"bert-train-type-embeddings": True, "bert-type-vocab-size": 2, "transformer-pool": False},
-        **dict.fromkeys(("output-omit-bias", "layer-normalization", "right-left", "skip", "ulr"), False),
-        "version": "vidrio",
-    }
-    words = {True: "true", False: "false"}
-    return "".join(f"{key}: {words[value] if isinstance(value, bool) else value}\n" for key, value in values.items())
+    """The configuration in Marian's words; it has defaults for the rest."""
+    recurrent = config.decoder_cell == "ssru"
+    return f"""\
+type: transformer
+dim-emb: {config.d_model}
+dim-vocabs: [{config.source_vocabulary}, {config.target_vocabulary}]
+enc-depth: {config.n_encoder_layers}
+dec-depth: {config.n_decoder_layers}
+dec-cell: {"ssru" if recurrent else "gru"}
+transformer-decoder-autoreg: {"rnn" if recurrent else "self-attention"}
+transformer-heads: {config.n_heads}
+transformer-dim-ffn: {config.d_ff}
+transformer-ffn-depth: 2
+transformer-ffn-activation: {config.activation}
+transformer-preprocess: ""
+transformer-postprocess: dan
+transformer-postprocess-emb: d
+tied-embeddings: {str(config.tying == "output").lower()}
+tied-embeddings-all: {str(config.tying == "all").lower()}
+version: vidrio
+"""
 
 
 def search_text(model: str, vocabularies: Sequence[str]) -> str:
     """How bergamot and translateLocally are to translate."""
-    return (
-        f"relative-paths: true\nmodels:\n  - {model}\nvocabs:\n" + "".join(f"  - {name}\n" for name in vocabularies)
-    ) + (
-        "beam-size: 1\nnormalize: 1.0\nword-penalty: 0\nmax-length-break: 128\nmini-batch-words: 1024\nworkspace: 128\n"
-        "max-length-factor: 2.0\nskip-cost: true\ngemm-precision: int8shiftAlphaAll\n"
-    )
+    return f"""\
+relative-paths: true
+models: [{model}]
+vocabs: [{", ".join(vocabularies)}]
+beam-size: 1
+normalize: 1.0
+word-penalty: 0
+max-length-break: 128
+mini-batch-words: 1024
+workspace: 128
+max-length-factor: 2.0
+skip-cost: true
+gemm-precision: int8shiftAlphaAll
+"""
