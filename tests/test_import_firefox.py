@@ -256,7 +256,10 @@ def test_many_damaged_files(tmp_path: Path) -> None:
     assert try_damage(tmp_path, 5_000, 2) > 2_500
 
 
-@pytest.mark.parametrize("header", [b"{'descr': '<f4', 'shape': (2,", b"{'descr': 1}", b"\xff", b"print(1)"])
+HUGE = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}"
+
+
+@pytest.mark.parametrize("header", [b"{'descr': '<f4', 'shape': (2,", b"{'descr': 1}", b"\xff", b"print(1)", HUGE])
 def test_a_damaged_header_of_an_array_is_refused(tmp_path: Path, header: bytes) -> None:
     folder = tmp_path / "npz"
     write_folder(folder)

@@ -27,7 +27,9 @@ def models(available: bool, mirror: str | None, as_json: bool) -> None:
 
         rows += [
             {
-                **dict(zip(("name", "from", "to"), (offer.name, *offer.languages), strict=True)),
+                "name": offer.name,
+                "from": offer.languages[0],
+                "to": offer.languages[1],
                 "megabytes": round(offer.files["model"].get("uncompressedSize", 0) / 1e6, 1),
                 "scores": {f"{metric} FLORES-200+": value for metric, value in offer.scores.items()},
                 "licence": LICENCE,

@@ -40,7 +40,8 @@ def import_model(
     engine multiplies in float32."""
     path, origin = Path(source), source
     with new_folder(to) as (made, beside):
-        offer = registry.choose(source, mirror.address) if is_pair(source) else None
+        is_pair = re.fullmatch(registry.PAIR, source) and not path.exists()  # en-fr
+        offer = registry.choose(source, mirror.address) if is_pair else None
         if offer:  # what was fetched stays for another try
             path, origin = to.parent / f".{to.name}.fetched", f"{mirror.address}/{offer.files['model']['path']}"
             registry.fetch(offer, path, mirror)
@@ -57,11 +58,6 @@ def import_model(
     if offer:
         shutil.rmtree(path, ignore_errors=True)
     return about
-
-
-def is_pair(source: str) -> bool:
-    """Whether this names a pair of languages, en-fr, and no file or folder."""
-    return re.fullmatch(registry.PAIR, source) is not None and not Path(source).exists()
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:

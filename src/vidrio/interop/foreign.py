@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 UNKNOWN = "<unk>"
 CARD, SHORTLIST = "README.md", "shortlist.bin"
+NO_LANGUAGES = "no source_language or target_language; add them to its config.json, under about"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Foreign:
     config: ModelConfig
     source: Side
     target: Side
-    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one, turned as ours stand
+    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one, in our layout
     files: Sequence[Path]  # that it was read from
     languages: tuple[str, str] = ("", "")  # as it calls them
     scores: Sequence[dict[str, Any]] = ()  # that its makers give
@@ -60,6 +61,18 @@ def damaged(what: object, found: object) -> ModelError:
 
 def unsupported(what: object, problems: Sequence[str]) -> ModelError:
     return ModelError(f"{what} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
+
+
+def not_exported(folder: Path, program: str, problems: Sequence[str]) -> ModelError:
+    do = "export for another program; docs/interop.md lists what each one can load"
+    return ModelError(f"{folder} cannot be exported for {program}", found="; ".join(problems), do=do)
+
+
+def fitting(value: Any, shape: tuple[int, ...], what: str, name: str) -> Any:
+    """The value, if it has this shape; axes of length 1 do not count. `what` is what the error says."""
+    if value is not None and [n for n in value.shape if n != 1] == [n for n in shape if n != 1]:
+        return value
+    raise damaged(what, f"{name} is missing" if value is None else f"{name} has the shape {value.shape}, not {shape}")
 
 
 def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:

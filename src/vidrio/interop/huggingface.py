@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vidrio.glass.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, damaged, need, read_pieces, read_tensors, unsupported
+from vidrio.interop.foreign import Foreign, Side, damaged, fitting, need, read_pieces, read_tensors, unsupported
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_json
@@ -123,17 +123,13 @@ def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: P
     return "learned"
 
 
-def parameter(tensors: Mapping[str, np.ndarray], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
-    """One parameter, out of the file and turned as ours stand; axes of length 1 do not count. `misfit` is the message
-    if there is none of this shape."""
+def parameter(tensors: Mapping[str, np.ndarray], where: str, name: str, spec: ParameterSpec) -> np.ndarray:
+    """One parameter of the file, in our layout. `where` is what an error says if it does not fit."""
     names = [hf_name(name), *(EMBEDDINGS if name.endswith("embed") else ())]
     value = next((tensors[other] for other in names if other in tensors), None)
     if name == "out.b" and value is None:
         return np.zeros(spec.shape, np.float32)
     turned = is_turned(spec.axes)
     shape = flat_shape(spec)[::-1] if turned else flat_shape(spec)
-    if value is None or [n for n in value.shape if n != 1] != [n for n in shape if n != 1]:
-        found = "it is missing" if value is None else f"it has the shape {value.shape}, not {shape}"
-        raise damaged(misfit, f"{names[0]}: {found}")
-    value = value.reshape(shape)
+    value = fitting(value, shape, where, names[0]).reshape(shape)
     return by_heads(value.T if turned else value, spec).astype(np.float32)

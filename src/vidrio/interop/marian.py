@@ -7,7 +7,6 @@ lex*.bin       the shortlist, if any
 A file is known by its content, except for the two languages, which stand in names such as model.enpt.bin.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from vidrio.interop import marian_files
-from vidrio.interop.foreign import UNKNOWN, Foreign, Scaled, Side, damaged, read_spm, unsupported
+from vidrio.interop.foreign import UNKNOWN, Foreign, Scaled, Side, damaged, fitting, read_spm, unsupported
 from vidrio.interop.marian_files import Item
 from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
@@ -27,6 +26,7 @@ from vidrio.text.tokens.unigram import DAMAGED, Unigram
 
 END = "</s>"
 MAX_POSITIONS = 512
+SIZE, SIZES = r"[1-9][0-9]{0,7}", ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn")
 OFF = ("", "false", "0", "none", "[]")
 # The values that are computed. An absent key has the first one.
 COMPUTED = {
@@ -100,41 +100,35 @@ def pieces_of(spm: Path) -> dict[str, int]:
 
 def configuration(items: Mapping[str, Item], path: Path) -> str:
     """The YAML text in the file, or in a file beside it."""
-    beside = path.with_name(f"{path.name}.yml")
-    if marian_files.CONFIG not in items and beside.is_file():
-        return read_text(beside, marian_files.LARGEST_CONFIG)
-    if marian_files.CONFIG not in items or math.prod(items[marian_files.CONFIG].shape) > marian_files.LARGEST_CONFIG:
+    config, beside = items.get(marian_files.CONFIG), path.with_name(f"{path.name}.yml")
+    if config and config.flat.nbytes <= marian_files.LARGEST_CONFIG:
+        return config.flat.tobytes().rstrip(b"\0").decode()
+    if config or not beside.is_file():
         raise ValueError(f"it has no {marian_files.CONFIG}, or a long one")
-    return items[marian_files.CONFIG].flat.tobytes().rstrip(b"\0").decode()
+    return read_text(beside, marian_files.LARGEST_CONFIG)
 
 
 def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> ModelConfig:
     """Sizes and choices in our words; every value that is not computed is refused by its name."""
     value = {key: text.get(key, known[0]) for key, known in COMPUTED.items()}
-    problems = [f"{key}: {value[key]!r:.40}" for key, known in COMPUTED.items() if value[key] not in known]
-    problems += [
-        f"{key}: {told!r:.40}"
-        for key, told in text.items()
-        if key.startswith("transformer-")
-        and key not in COMPUTED
-        and told not in OFF
-        and not re.match(WITHOUT_MEANING, key)
+    wrong = [key for key, known in COMPUTED.items() if value[key] not in known]
+    wrong += [
+        key
+        for key, given in text.items()
+        if key.startswith("transformer-") and not (key in COMPUTED or given in OFF or re.match(WITHOUT_MEANING, key))
     ]
     recurrent = value["transformer-decoder-autoreg"] == "rnn"
-    if recurrent and text.get("dec-cell") != "ssru":
-        problems.append(f"dec-cell: {text.get('dec-cell')!r:.40}")
-    sizes, rows = {}, text.get("dim-vocabs", "").split()
-    for key in ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn"):
-        sizes[key] = int(number) if (number := text.get(key, "")).isdecimal() and len(number) < 9 else 0
-        if not sizes[key]:
-            problems.append(f"{key}: {text.get(key)!r:.40}")
-    width, heads = sizes["dim-emb"], sizes["transformer-heads"]
-    if heads and width % heads:
-        problems.append(f"{heads} heads in a width of {width}")
+    wrong += ["dec-cell"] if recurrent and text.get("dec-cell") != "ssru" else []
+    sizes = {key: int(text[key]) for key in SIZES if re.fullmatch(SIZE, text.get(key, ""))}
+    wrong += [key for key in SIZES if key not in sizes]
     if text.get("transformer-decoder-dim-ffn", "0") not in ("0", text.get("transformer-dim-ffn")):
-        problems.append(f"transformer-decoder-dim-ffn: {text['transformer-decoder-dim-ffn']!r:.40}")
-    if len(rows) != 2 or not all(row.isdecimal() and len(row) < 9 for row in rows):
-        problems.append(f"dim-vocabs: {text.get('dim-vocabs')!r:.40}")
+        wrong.append("transformer-decoder-dim-ffn")
+    rows = [int(row) for row in text.get("dim-vocabs", "").split() if re.fullmatch(SIZE, row)]
+    wrong += ["dim-vocabs"] if len(rows) != 2 else []
+    problems = [f"{key}: {text.get(key)!r:.40}" for key in wrong]
+    width, heads = sizes.get("dim-emb", 0), sizes.get("transformer-heads", 1)
+    if width % heads:
+        problems.append(f"{heads} heads in a width of {width}")
     problems += [
         f"{side.spm.name} without {END} and {UNKNOWN}" for side in sides if not {END, UNKNOWN} <= {*side.pieces}
     ]
@@ -143,8 +137,8 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
     tied_all, tied = (text.get(key, "false") == "true" for key in ("tied-embeddings-all", "tied-embeddings"))
     unknown, end = (sides[0].pieces[piece] for piece in (UNKNOWN, END))
     return ModelConfig(
-        source_vocabulary=int(rows[0]),
-        target_vocabulary=int(rows[1]),
+        source_vocabulary=rows[0],
+        target_vocabulary=rows[1],
         d_model=width,
         n_heads=heads,
         d_head=width // heads,
@@ -168,12 +162,10 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
 
 
 def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterSpec) -> np.ndarray | Scaled:
-    """One parameter, out of the file and turned as ours stand; axes of length 1 do not count."""
+    """One parameter of the file, in our layout."""
     theirs = marian_name(name)
-    item, shape = items.get(theirs), flat_shape(spec)
-    if item is None or [n for n in item.shape if n != 1] != [n for n in shape if n != 1]:
-        found = "it is missing" if item is None else f"it has the shape {item.shape}, not {shape}"
-        raise damaged(f"{path} does not fit its configuration", f"{theirs}: {found}")
+    shape = flat_shape(spec)
+    item: Item = fitting(items.get(theirs), shape, f"{path} does not fit its configuration", theirs)
     # Integers of all matrices but the embeddings stand transposed, whatever their shape says.
     turned = item.quantisation is not None and "Wemb" not in theirs
     value = by_heads(item.flat.reshape(shape[::-1]).T if turned else item.flat.reshape(shape), spec)

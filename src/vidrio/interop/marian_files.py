@@ -1,6 +1,6 @@
 """Marian's files: `.bin` and `.npz` (arrays by name, and the configuration), and the shortlist.
 
-The size of an array and its place in the file are checked before it is read.
+Sizes are checked before memory is allocated for them.
 
 A .bin file, little-endian:
 

@@ -150,7 +150,7 @@ From {origin}
 """ + (f"\n| FLORES-200+ | Mozilla's figure |\n|---|---|\n{scores}" if scores else "")
 
 
-def _fetch_file(url: str, path: Path, told: dict[str, Any], bar: Bar) -> None:
+def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
     """One file, unpacked and checked; continued where an earlier attempt ended."""
     if path.is_file():
         return
@@ -171,22 +171,22 @@ def _fetch_file(url: str, path: Path, told: dict[str, Any], bar: Bar) -> None:
         if error.code != 416:  # all of it is there
             raise
     try:
-        _unpack(part, path, told)
+        _unpack(part, path, entry)
     finally:
         part.unlink()
 
 
-def _unpack(packed: Path, path: Path, told: dict[str, Any]) -> None:
+def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
     """Write what a gzip file holds, if it has the size and the checksum that the registry gives."""
     checksum, size = hashlib.sha256(), 0
-    most = min(LARGEST_FILE, told.get("uncompressedSize") or LARGEST_FILE)
+    most = min(LARGEST_FILE, entry.get("uncompressedSize") or LARGEST_FILE)
     temporary = path.with_name(f"{path.name}.unpacked")
     with gzip.open(packed) as unpacked, temporary.open("wb") as file:
         while size <= most and (data := unpacked.read(AT_ONCE)):
             size += file.write(data)
             checksum.update(data)
     found = checksum.hexdigest()
-    if size > most or found != told.get("uncompressedHash", found):
+    if not 0 < size <= most or found != (entry.get("uncompressedHash") or found):
         temporary.unlink()
         do = "try again; if it stays so, the file has been changed"
         raise ModelError(f"{path.name} is not the file of the registry", found=f"{size:,} bytes, sha256 {found}", do=do)

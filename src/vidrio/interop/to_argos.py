@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 from vidrio._version import __version__
-from vidrio.errors import ModelError
+from vidrio.interop.foreign import NO_LANGUAGES, not_exported
 from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model.files import write_output
 from vidrio.model.folder import read_config
@@ -27,17 +27,14 @@ def export_argos(folder: Path, to: Path) -> None:
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     obstacles = {
-        "no source_language or target_language; add them to its config.json, under about": (
-            not (about.source_language and about.target_language)
-        ),
+        NO_LANGUAGES: not (about.source_language and about.target_language),
         "a token that stands before every source (>>spa<<)": source.opening,
         "two tokenizers; Argos has one for both languages": source is not target and source.sentence_pieces is None,
         f"a tokenizer of the kind {source.kind}, not BPE": source.sentence_pieces is None and source.kind != "bpe",
         "capital letters as tokens (⇧ and ⇪), which SentencePiece cannot produce": source.has_case_tokens,
     }
-    if found := "; ".join(name for name, is_there in obstacles.items() if is_there):
-        do = "export for another program: --to hf or --to ctranslate2"
-        raise ModelError(f"{folder} cannot be exported for Argos", found=found, do=do)
+    if found := [name for name, is_there in obstacles.items() if is_there]:
+        raise not_exported(folder, "Argos", found)
     proto = source.sentence_pieces.proto if source.sentence_pieces else sentence_piece_model(source)
     name = f"translate-{about.source_language}_{about.target_language}"
     metadata = {

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import ModelError, about_file
+from vidrio.errors import about_file
 from vidrio.glass.positions import TABLES
+from vidrio.interop.foreign import not_exported
 from vidrio.interop.to_huggingface import marian_tokenizer
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import TOKENIZERS, read_config, read_parameters
@@ -40,8 +41,7 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     problems += ["its decoder is recurrent (ssru)"] if config.decoder_cell != "attention" else []
     problems += [f"it has no {name} token" for name in ("start", "end") if getattr(special, name) < 0]
     if problems:
-        do = "export a model that translates"
-        raise ModelError(f"{folder} cannot be exported for CTranslate2", found="; ".join(problems), do=do)
+        raise not_exported(folder, "CTranslate2", problems)
     parameters = read_parameters(folder)
     check_parameters(parameters, config, where=str(folder))
     source, target = read_tokenizers(folder, config)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import ModelError
 from vidrio.hypothesis import default_options
+from vidrio.interop.foreign import not_exported
 from vidrio.interop.names import hf_name, is_turned, side_by_side
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
@@ -36,9 +36,7 @@ def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
     if source is not target and source.sentence_pieces is None:
         problems.append("each language has a tokenizer of its own, but AutoTokenizer supports only one")
     if problems:
-        raise ModelError(
-            f"{folder} cannot be exported for transformers", found="; ".join(problems), do="see docs/interop.md"
-        )
+        raise not_exported(folder, "transformers", problems)
     from safetensors.numpy import save
 
     tensors = dict(foreign_parameters(config, read_parameters(folder)))

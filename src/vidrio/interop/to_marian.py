@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.errors import ModelError
 from vidrio.glass.declaration import stages_of
 from vidrio.glass.machine import build
 from vidrio.glass.words import without_head
-from vidrio.interop.foreign import SHORTLIST
+from vidrio.interop.foreign import NO_LANGUAGES, SHORTLIST, not_exported
 from vidrio.interop.marian import END
 from vidrio.interop.marian_files import CONFIG
 from vidrio.interop.names import MARIAN_TABLES, marian_name, side_by_side
@@ -43,8 +42,7 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
     problems = list(obstacles(config, about, tuple(tokenizers)))
     problems += [] if any(lines) else ["there is no line to calibrate on"]
     if problems:
-        do = "export for another program: --to hf or --to ctranslate2"
-        raise ModelError(f"{folder} cannot be exported for Marian", found="; ".join(problems), do=do)
+        raise not_exported(folder, "Marian", problems)
     names = [f"vocab.{pair}.spm"] if len(tokenizers) == 1 else [f"srcvocab.{pair}.spm", f"trgvocab.{pair}.spm"]
     model = f"model.{pair}.intgemm.alphas.bin"
     files = {name: of.sentence_pieces.proto for name, of in zip(names, tokenizers, strict=True) if of.sentence_pieces}
@@ -75,7 +73,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
     if config.source_vocabulary % 8 or config.target_vocabulary % 8:
         yield f"vocabularies of {config.source_vocabulary} and {config.target_vocabulary}, not multiples of 8"
     if not (about.source_language and about.target_language):
-        yield "no source_language or target_language; add them to its config.json, under about"
+        yield NO_LANGUAGES
     for tokenizer in tokenizers:
         pieces = tokenizer.sentence_pieces
         if pieces is None or Unigram(pieces.proto).names != tokenizer.vocabulary() or tokenizer.id(END) is None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from vidrio.text.tokens.charsmap import SPACE, Normaliser
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # types of pieces
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)  # types of pieces
 TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # of models
 UNKNOWN_PENALTY = 10.0  # an unknown character's score is the lowest one less this
 LONGEST_PIECE = 256  # characters
