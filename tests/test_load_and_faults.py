@@ -20,7 +20,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
 from vidrio.serve import connections, guards  # noqa: E402
-from vidrio.serve.app import OnceAMinute, configured, create_app, listening  # noqa: E402
+from vidrio.serve.app import configured, create_app, listening, once_a_minute  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
 
 
@@ -162,7 +162,7 @@ def test_few_open_files_are_enough_and_the_log_stays_short(tmp_path: Path) -> No
 
 def test_the_same_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
-    report = OnceAMinute(lambda: now)
+    report = once_a_minute(lambda: now)
     loop = asyncio.new_event_loop()
     for second in range(120):
         now = float(second)

@@ -95,7 +95,7 @@ def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], A
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_exception_handler(OnceAMinute())
+        asyncio.get_running_loop().set_exception_handler(once_a_minute())
         tidying = asyncio.create_task(tidy())
         yield
         tidying.cancel()
@@ -109,17 +109,17 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class OnceAMinute:
-    """Reports what goes wrong in the event loop, such as too many open files: the same thing once a minute at most."""
+def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any, dict[str, Any]], None]:
+    """Logs an error of the event loop, such as too many open files, once a minute at most."""
+    logged = dict[str, float]()
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._reported = clock, dict[str, float]()
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        what, now = f"{context['message']}: {context.get('exception')}"[:200], self._clock()
-        if now - self._reported.get(what, -60) >= 60 and len(self._reported) < 1000:
-            self._reported[what] = now
+    def report(loop: Any, context: dict[str, Any]) -> None:
+        what, now = f"{context['message']}: {context.get('exception')}"[:200], clock()
+        if now - logged.get(what, -60) >= 60 and len(logged) < 1000:
+            logged[what] = now
             log.error("%s", what)
+
+    return report
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -139,8 +139,8 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def mistyped(request: Request, error: RequestValidationError) -> Response:
-        where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))
-        return as_json({"what": "this request cannot be read", "found": where, "do": ""}, 422)
+        where = ", ".join(sorted({".".join(map(str, one["loc"])) or one["msg"] for one in error.errors()}))
+        return as_json({"what": "this request cannot be read", "found": where[:300], "do": ""}, 422)
 
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:

@@ -21,6 +21,7 @@ class Connection(H11Protocol):
     def __init__(self, *, most: int, **given: Any) -> None:
         super().__init__(**given)
         self._most = most
+        self._all: set[Connection] = self.connections  # type: ignore[assignment]
         self.idle_since = self.loop.time()
         self.send_until: float | None = None  # while the client does not take its answer
         self._checking: asyncio.TimerHandle | None = None
@@ -46,12 +47,9 @@ class Connection(H11Protocol):
             transport.abort()
             return
         self._check()
-        if len(self._open()) > self._most:
-            idle = [one for one in self._open() if not one.is_busy]
-            min(idle, key=lambda one: one.idle_since).transport.abort()
-
-    def _open(self) -> list["Connection"]:
-        return [one for one in self.connections if isinstance(one, Connection) and not one.transport.is_closing()]
+        there = [one for one in self._all if not one.transport.is_closing()]
+        if len(there) > self._most:
+            min((one for one in there if not one.is_busy), key=lambda one: one.idle_since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._checking:
@@ -75,7 +73,7 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self.send_until = self.loop.time() + SEND_SECONDS + self.unsent / SLOWEST
-        slow = [one for one in self.connections if isinstance(one, Connection) and one.send_until is not None]
+        slow = [one for one in self._all if one.send_until is not None]
         if sum(one.unsent for one in slow) > MOST_UNSENT:
             min(slow, key=lambda one: one.send_until or 0).transport.abort()
 

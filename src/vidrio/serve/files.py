@@ -4,8 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path, PurePath
 from secrets import token_hex
 from typing import Any
@@ -36,7 +35,8 @@ SAMPLE = 50  # texts of a file by which its language is detected
 
 def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
     """The routes; without a folder for files they refuse."""
-    router, at_work = APIRouter(), AtWork()
+    router = APIRouter()
+    at_work, turn = asyncio.Semaphore(AT_ONCE + MOST_WAITING), asyncio.Semaphore(AT_ONCE)
 
     def folder() -> Path:
         if settings.files is None:
@@ -56,19 +56,21 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
                 raise bad("missing file parameter")
             if not upload.filename:
                 raise bad("empty file")
-            asked = of_form(TranslateFile, {name: value for name, value in form.items() if isinstance(value, str)})
+            asked = of_form(TranslateFile, form)
             key, name = access.admit(request, asked.api_key), clean_name(upload.filename)
             if suffix_of(name) not in SUFFIXES:
                 raise bad("file format not supported")
             most = access.characters(key, settings.file_char_limit)
-            with at_work.one():
+            if at_work.locked():
+                raise busy(503, "The server is busy, try again later", RETRY_AFTER)
+            async with at_work:
                 data = await while_connected(request, translated(upload, name, asked, most))
         written = place / token_hex(16)
         await asyncio.to_thread(write_private, written, data)
         return {"translatedFileUrl": f"{request.base_url}download_file/{written.name}.{quote(name)}"}
 
     async def translated(upload: UploadFile, name: str, asked: TranslateFile, most: int) -> bytes:
-        async with at_work.turn:
+        async with turn:
             data = await upload.read()
             return await service.queue.long.run(lambda stopped: steps(name, data, asked, most, stopped))
 
@@ -102,23 +104,6 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
     return router
 
 
-class AtWork:
-    """How many files are being translated, or wait with their upload on disk."""
-
-    def __init__(self) -> None:
-        self.turn, self._count = asyncio.Semaphore(AT_ONCE), 0
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        if self._count >= AT_ONCE + MOST_WAITING:
-            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
-        self._count += 1
-        try:
-            yield
-        finally:
-            self._count -= 1
-
-
 def checked(folder: Path) -> None:
     """Refuse a folder in which no file can be kept, before anybody asks."""
     probe = folder / token_hex(16)
@@ -143,11 +128,9 @@ def is_old(path: Path, seconds: float) -> bool:
 def forget_old(folder: Path, seconds: float) -> None:
     """Delete what was translated long ago."""
     for path in folder.iterdir():
-        try:
+        with suppress(FileNotFoundError):
             if OURS.fullmatch(path.name) and is_old(path, seconds):
                 path.unlink()
-        except FileNotFoundError:
-            continue
 
 
 def clean_name(name: str) -> str:

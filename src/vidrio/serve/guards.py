@@ -69,11 +69,6 @@ def is_foreign(origin: str, host: str) -> bool:
     return origin == "null" or (scheme in ("http", "https") and site != host)
 
 
-def may_ask(origin: str, path: str, settings: Settings) -> bool:
-    """Whether --cors allows a website's pages to ask for this path."""
-    return path.startswith(OPEN) and settings.cors in ("*", origin)
-
-
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
     """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), and to no other
     website's pages unless they are allowed; adds the headers."""
@@ -84,22 +79,23 @@ def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
             await app(scope, receive, send)
             return
         path = scope["path"]
+        opened = open_to(path, settings)
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 kept = "max-age=31536000, immutable" if path.startswith("/assets/") else "no-store"
-                MutableHeaders(scope=message).update({**HEADERS, "Cache-Control": kept, **open_to(path, settings)})
+                MutableHeaders(scope=message).update({**HEADERS, "Cache-Control": kept, **opened})
             await send(message)
 
         headers = Headers(scope=scope)
-        host = headers.get("host", "").lower()
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         inner = app
         if not {name, "*"} & ours:
             inner = problem(path, 421, "this server does not answer to that name")
-        elif is_foreign(headers.get("origin", ""), host) and not may_ask(headers["origin"], path, settings):
+        elif is_foreign(origin, host) and not (opened and settings.cors in ("*", origin)):
             inner = problem(path, 403, "this server answers no other website; vidrio serve --cors allows one")
-        elif scope["method"] == "OPTIONS" and open_to(path, settings):
+        elif scope["method"] == "OPTIONS" and opened:
             inner = Response(status_code=204)
         await inner(scope, receive, sending)
 

@@ -18,7 +18,7 @@ from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.access import Access
 from vidrio.serve.guards import as_json, while_connected
-from vidrio.serve.languages import Detected
+from vidrio.serve.languages import NAMES, Detected
 from vidrio.serve.queue import Steps, Stopped, in_one_step
 from vidrio.serve.requests import Detect, Refusal, Suggest, Translate, described, hold, read
 from vidrio.serve.service import Reply, Service
@@ -68,18 +68,16 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
         ask = await read(Suggest, request)
         key = access.admit(request, ask.api_key)
         hold("request", len(ask.q) + len(ask.s), "text limit", access.characters(key))
-        suggestion = ask.model_dump(exclude={"api_key"})
         path = settings.suggestions
         if path.exists() and (not is_plain_file(path) or path.stat().st_size > LARGEST_SUGGESTIONS):
             raise Refusal(503, "The server takes no more suggestions")
         with open(path, "a", encoding="utf-8", errors="replace", opener=private) as file:
-            file.write(f"{json_text(suggestion)}\n")
+            file.write(f"{json_text(ask.model_dump(exclude={'api_key'}))}\n")
         return {"success": True}
 
     @router.get("/frontend/settings", summary="What a page around this server has to know")
     def frontend_settings() -> Any:
         source, target = next(iter(service.pairs), ("", ""))
-        known = service.languages
         return {
             "charLimit": settings.char_limit,
             "frontendTimeout": 500,
@@ -89,8 +87,8 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
             "filesTranslation": settings.files is not None,
             "supportedFilesFormat": list(SUFFIXES) if settings.files is not None else [],
             "language": {
-                "source": {"code": source, "name": known[source].name if source in known else source},
-                "target": {"code": target, "name": known[target].name if target in known else target},
+                "source": {"code": source, "name": NAMES.get(source, source)},
+                "target": {"code": target, "name": NAMES.get(target, target)},
             },
         }
 

@@ -5,6 +5,7 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 """
 
 import time
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from vidrio.model import find as models
 from vidrio.search import Tree
 from vidrio.serve.memo import Memo
 from vidrio.serve.translating import Asked, Translating
-from vidrio.translate.translation import Sentence
+from vidrio.translate.translation import Translation
 
 KEPT = 32 << 20  # bytes of runs; the longest sentence of a packaged model has 60 MB, a short one 5
 LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as many are computed from them
@@ -33,10 +34,13 @@ NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": n
 class Run:
     """One sentence of a text, looked into."""
 
-    translation: str  # of the whole text
-    sentences: tuple[Sentence, ...]
+    whole: Translation | None  # of the text; None where the model does not translate
     tried: BeforeAfter  # as the model is, and as it ran: changed, if changes were asked for
     milliseconds: dict[str, float]
+
+    @property
+    def translation(self) -> str:
+        return self.whole.text if self.whole else self.look.translation
 
     @property
     def look(self) -> Look:
@@ -48,17 +52,13 @@ class Run:
 
     def size(self) -> int:
         """Bytes."""
-        return sum(size_of(trace) for trace in {id(one): one for one in (self.tried.before.trace, self.trace)}.values())
+        before = self.tried.before.trace
+        return size_of(self.trace.values) + (0 if before is self.trace else size_of(before.values))
 
 
-def size_of(trace: Trace) -> int:
-    """The bytes of all quantities."""
-    return sum(array.nbytes for array in trace.values.values())
-
-
-def parameters_of(model: LoadedModel) -> int:
-    """The bytes of its parameters."""
-    return sum(array.nbytes for array in model.machine.parameters.values())
+def size_of(arrays: Mapping[str, np.ndarray]) -> int:
+    """The bytes of all arrays."""
+    return sum(array.nbytes for array in arrays.values())
 
 
 def folders_of(default: str | None) -> dict[str, Path]:
@@ -76,8 +76,8 @@ class Looking:
         self.translating = translating = translating or Translating(folders_of(default))
         self.default, self.models = translating.default, translating.models
         self.stopped = cast(Stopped, None)
-        self._load = Memo(self._loaded, most=LOADED, size=parameters_of)
-        self._search = Memo(self._searched, most=kept, size=lambda found: size_of(found.trace))
+        self._load = Memo(self._loaded, most=LOADED, size=lambda model: size_of(model.machine.parameters))
+        self._search = Memo(self._searched, most=kept, size=lambda found: size_of(found.trace.values))
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
@@ -117,38 +117,31 @@ class Looking:
         return self._search(replace(asked, changes=()), self.stopped)
 
     def _searched(self, asked: Asked, stopped: Stopped) -> Look:
-        glass, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked, stopped)
-        return look(glass, given, options=options, tree=Tree(), stopped=stopped)
+        given, options, _ = self._given(asked, self.translating.translated(asked, stopped))
+        return look(self.loaded(asked.model, asked.numbers), given, options=options, tree=Tree(), stopped=stopped)
 
-    def _given(self, asked: Asked, stopped: Stopped) -> tuple[str, Options, Sentence | None]:
-        """What the model reads of the text, and how it searches: one sentence, as the translator gave and searched it;
-        as is asked, where nothing was translated."""
-        translation = self.translating.translated(asked, stopped)
-        sentences = translation.sentences if translation else ()
-        if not sentences:
+    def _given(self, asked: Asked, translation: Translation | None) -> tuple[str, Options, Printed | None]:
+        """What the model reads, how it searches and what it printed: one sentence, as the translator translated it.
+        Where nothing was translated, the model reads the text, and searches as is asked."""
+        if not (translation and translation.sentences):
             options = default_options(self.loaded(asked.model, asked.numbers).config)
             return asked.text, replace(options, beam=asked.beam or options.beam), None
-        if asked.sentence >= len(sentences):
-            raise InputError(f"the text has no sentence {asked.sentence}", found=f"{len(sentences)} sentences")
-        sentence = sentences[asked.sentence]
-        return sentence.given, sentence.options, sentence
+        if asked.sentence >= len(translation.sentences):
+            found = f"{len(translation.sentences)} sentences"
+            raise InputError(f"the text has no sentence {asked.sentence}", found=found)
+        sentence = translation.sentences[asked.sentence]
+        printed = Printed(sentence.best, sentence.options, translation.translator.engine)
+        return sentence.given, sentence.options, printed
 
     def _run(self, asked: Asked, stopped: Stopped) -> Run:
         glass, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
         translation = self.translating.translated(asked, stopped)
-        given, options, sentence = self._given(asked, stopped)
+        given, options, printed = self._given(asked, translation)
         between = time.perf_counter()
         if asked.changes:
             before = self._runs(replace(asked, changes=()), stopped).look
             tried = with_changes(before, glass, asked.changes, tree=Tree(), stopped=stopped)
         else:
-            translator = self.translating.translator(asked.model)
-            printed = Printed(sentence.best, sentence.options, translator.engine) if translator and sentence else None
             tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed, stopped=stopped))
         done = time.perf_counter()
-        return Run(
-            translation.text if translation else tried.after.translation,
-            translation.sentences if translation else (),
-            tried,
-            {"translate": 1000 * (between - start), "glass": 1000 * (done - between)},
-        )
+        return Run(translation, tried, {"translate": 1000 * (between - start), "glass": 1000 * (done - between)})

@@ -36,7 +36,8 @@ def translate(looking: Looking, q: Question) -> Any:
 def run(looking: Looking, q: Question) -> Any:
     """One sentence: tokens, steps with the likeliest next words, what changes did."""
     seen = looking.run(q.asked(looking.default))
-    sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in seen.sentences]
+    of = seen.whole.sentences if seen.whole else ()
+    sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
     told = run_data.answer(seen.tried, q.text, sentences, q.sentence, seen.translation)
     return {**told, "milliseconds": seen.milliseconds}
 

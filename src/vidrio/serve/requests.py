@@ -112,7 +112,7 @@ async def read(model: type[M], request: Request) -> M:
         return of_form(model, fields_of(await body_of(request)))
     if kind_of(request) == FORMS[1]:
         async with form_of(request) as form:
-            return of_form(model, {name: value for name, value in form.items() if isinstance(value, str)})
+            return of_form(model, form)
     return of_fields(model, await json_of(request))
 
 
@@ -147,9 +147,10 @@ def kind_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def of_form(model: type[M], fields: Mapping[str, str]) -> M:
-    """Browsers send forms with \\r\\n."""
-    return of_fields(model, {name: value.replace("\r\n", "\n") for name, value in fields.items()})
+def of_form(model: type[M], fields: Mapping[str, Any]) -> M:
+    """The texts of a form, in which browsers send \\r\\n."""
+    texts = {name: value.replace("\r\n", "\n") for name, value in fields.items() if isinstance(value, str)}
+    return of_fields(model, texts)
 
 
 def of_fields(model: type[M], fields: Mapping[str, Any]) -> M:

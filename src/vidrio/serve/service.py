@@ -99,20 +99,16 @@ class Service:
         terms: Terms,
         stopped: Stopped,
     ) -> Steps[T]:
-        """A document through all models of the way. `plan` is the one for the first, `planned` makes those for the
-        others; terms are put in by the last one."""
-        *first, last = way
-        for pair in first:
-            document = yield from self._rendered(pair, plan, (), stopped)
-            plan = planned(document, way[way.index(pair) + 1][1])
-        return (yield from self._rendered(last, plan, terms, stopped))
-
-    def _rendered(self, pair: Pair, plan: Planned[T], terms: Terms, stopped: Stopped) -> Steps[T]:
-        """A document through one model."""
+        """A document through all models of the way. `plan` is for the first, `planned` makes those for the others, and
+        the last one puts in the terms."""
+        pair, *others = way
         yield parsing(plan.texts)
-        plan = with_terms(plan, terms)
+        plan = with_terms(plan, () if others else terms)
         found = yield from self._translations(pair, plan.texts, 0, stopped)
-        return plan.render(list(map(aligned, plan.texts, found)))
+        document = plan.render(list(map(aligned, plan.texts, found)))
+        if not others:
+            return document
+        return (yield from self.document(others, planned(document, others[0][1]), planned, terms, stopped))
 
     def _translations(
         self, pair: Pair, texts: Sequence[str], alternatives: int, stopped: Stopped

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,7 +16,7 @@ from vidrio.serve.guards import as_json, while_connected
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
 from vidrio.serve.queue import Queue, Steps, Stopped, in_one_step
-from vidrio.serve.requests import Refusal, hold, json_of
+from vidrio.serve.requests import hold, json_of
 from vidrio.serve.translating import Question
 
 QUESTION = TypeAdapter(Question)
@@ -75,8 +76,7 @@ async def question_of(request: Request) -> Question:
     try:
         return QUESTION.validate_python(data)
     except ValidationError as error:
-        where = ", ".join(sorted({".".join(map(str, problem["loc"])) or problem["msg"] for problem in error.errors()}))
-        raise Refusal(422, f"this request cannot be read: {where:.300}") from None
+        raise RequestValidationError(error.errors()) from None
 
 
 def as_response(answer: Any) -> Response:
