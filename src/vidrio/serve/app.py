@@ -1,7 +1,6 @@
-"""The server, put together and run: the page and what it asks for (`views.py`), and LibreTranslate's interface
-(`libre.py`).
+"""The server: the page with its questions (`views.py`) and LibreTranslate's interface (`libre.py`).
 
-It has no state but API keys and translated files; every request holds all that its answer depends on.
+Its only state is API keys and translated files; an answer depends on its request alone.
 """
 
 import asyncio
@@ -47,8 +46,8 @@ BACKLOG = 2048  # connections that wait to be accepted
 ACCEPTED = 32  # at a time, before those that are there are read
 TURN = 0.0005  # seconds for which a thread may compute in Python before another has its turn
 GRACE = 30  # seconds in which requests at work may end
-RUN_SECONDS = 60  # for which a run is kept that nobody asks about
-TIDY_SECONDS = 2  # between two looks at what is old
+RUN_SECONDS = 60  # for which a run is kept after the last question about it
+TIDY_SECONDS = 2  # between two removals of old files and runs
 
 log = logging.getLogger("vidrio.serve")
 
@@ -82,7 +81,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
 
 def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """While the server runs, old files and old runs are dropped, and the log stays short."""
+    """The server's lifespan, in which old files and runs are dropped and the log stays short."""
 
     async def tidy() -> None:
         while True:
@@ -104,7 +103,7 @@ def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], A
 
 
 def give_back() -> None:
-    """Give the system the memory that is free: glibc keeps most of it."""
+    """Return free memory to the system; glibc keeps most of it."""
     with suppress(AttributeError, OSError, TypeError):  # another libc
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -1,7 +1,8 @@
-"""Connections that hold nobody up: uvicorn's protocol with a bound on their number, time-outs and no pipelining."""
+"""uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
 
 import asyncio
 import socket
+from math import inf
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -15,8 +16,8 @@ RESERVED = 64  # open files that are not connections
 
 
 class Connection(H11Protocol):
-    """One of at most `most`. One more closes the one that has been idle for longest: a client that sends its request
-    at once finds room, however many send half of one."""
+    """One of at most `most`. One more closes the one that has been idle for longest, so a client that sends its request
+    at once finds room however many others send half of one."""
 
     def __init__(self, *, most: int, **given: Any) -> None:
         super().__init__(**given)
@@ -82,15 +83,12 @@ class Connection(H11Protocol):
         self.send_until = None
 
     def _check(self) -> None:
-        """Close a connection that has waited too long: for the head of a request, or for a client to take an answer."""
-        end = self.send_until
-        if end is None:
-            end = self.idle_since + HEAD_SECONDS if self.is_answered else None
-        now = self.loop.time()
-        if end is not None and now >= end:
+        """Each second: close the connection if a request's head is late, or if the client does not take its answer."""
+        end = self.idle_since + HEAD_SECONDS if self.is_answered else inf
+        if self.loop.time() >= (self.send_until or end):
             self.transport.abort()
         else:
-            self._checking = self.loop.call_later(1 + max(0.0, (end or now) - now), self._check)
+            self._checking = self.loop.call_later(1, self._check)
 
 
 def has_left(transport: asyncio.Transport) -> bool:

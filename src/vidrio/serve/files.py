@@ -5,6 +5,7 @@ import os
 import re
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePath
 from secrets import token_hex
 from typing import Any
@@ -15,7 +16,6 @@ from fastapi.responses import FileResponse
 from starlette.datastructures import UploadFile
 
 from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
-from vidrio.documents.markup import FilePlan
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.model.files import write_atomically
 from vidrio.serve.access import Access
@@ -75,12 +75,7 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
             return await service.queue.long.run(lambda stopped: steps(name, data, asked, most, stopped))
 
     def steps(name: str, data: bytes, asked: TranslateFile, most: int, stopped: Stopped) -> Steps[bytes]:
-        def planned(data: bytes, target: str) -> FilePlan:
-            try:
-                return plan_file(name, data, target)
-            except VidrioError as error:
-                raise bad(f"{error.what}, {error.found}".rstrip(", ")) from None
-
+        planned = partial(plan_file, name)
         plan = planned(data, asked.target)
         characters = sum(map(len, plan.texts))
         hold("request", characters, "text limit", most)

@@ -1,4 +1,4 @@
-"""What stands before every route: which names the server answers to, how much it reads, what its answers carry.
+"""Middleware for every route: the host names and origins that are answered, limits on bodies, and headers.
 
 Plain ASGI: each is a function around an app, and `guarded` is the outermost.
 """
@@ -49,7 +49,7 @@ def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 
 def open_to(path: str, settings: Settings) -> dict[str, str]:
-    """What lets other sites' scripts ask; never on the page's own routes."""
+    """The headers with which other sites' scripts may ask; none on the page's own routes."""
     if not settings.cors or not path.startswith(OPEN):
         return {}
     return {
@@ -70,8 +70,8 @@ def is_foreign(origin: str, host: str) -> bool:
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), and to no other
-    website's pages unless they are allowed; adds the headers."""
+    """Answers only to this server's names (another site's name may have been rebound to 127.0.0.1), and to other
+    websites' pages only if they are allowed; adds the headers."""
     ours = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,8 +117,8 @@ class Arriving:
 
 
 def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Reads at most so many bytes of a request, in so many seconds. When all bodies that are arriving take too much
-    memory, the one that began first is given up."""
+    """Limits the size of each body and the time in which it arrives. When the bodies that are arriving take too much
+    memory together, the oldest is refused."""
     arriving = dict[Arriving, None]()
 
     def limit_of(path: str) -> int:
@@ -164,7 +164,7 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """What comes of the work, which is given up when the client leaves. The request must have been read."""
+    """The result of the work, which is cancelled when the client disconnects. The request must have been read."""
     task = asyncio.ensure_future(work)
 
     async def watch() -> None:

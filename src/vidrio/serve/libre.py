@@ -1,6 +1,6 @@
-"""LibreTranslate's interface, so that the clients that people have work unchanged.
+"""LibreTranslate's interface, written from its description: its clients work unchanged.
 
-Written from its description; what a field means, how it is refused and in which words is what its clients rely on.
+They rely on the meaning of each field, and on the words in which it is refused.
 """
 
 import os

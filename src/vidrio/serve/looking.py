@@ -4,7 +4,6 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 `look`'s, a number the trace's, a term a part of the receipt's own expression.
 """
 
-import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -36,7 +35,6 @@ class Run:
 
     whole: Translation | None  # of the text; None where the model does not translate
     tried: BeforeAfter  # as the model is, and as it ran: changed, if changes were asked for
-    milliseconds: dict[str, float]
 
     @property
     def translation(self) -> str:
@@ -90,7 +88,7 @@ class Looking:
         return asked in self._runs
 
     def forget(self, seconds: float) -> None:
-        """Drop what nobody has asked for in so many seconds; the translators stay."""
+        """Drop models and results that were last requested at least `seconds` ago; the translators stay."""
         for memo in (self._load, self._search, self._runs, self.translating.latest):
             memo.forget(seconds)
 
@@ -134,14 +132,12 @@ class Looking:
         return sentence.given, sentence.options, printed
 
     def _run(self, asked: Asked, stopped: Stopped) -> Run:
-        glass, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
+        glass = self.loaded(asked.model, asked.numbers)
         translation = self.translating.translated(asked, stopped)
         given, options, printed = self._given(asked, translation)
-        between = time.perf_counter()
         if asked.changes:
             before = self._runs(replace(asked, changes=()), stopped).look
             tried = with_changes(before, glass, asked.changes, tree=Tree(), stopped=stopped)
         else:
             tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed, stopped=stopped))
-        done = time.perf_counter()
-        return Run(translation, tried, {"translate": 1000 * (between - start), "glass": 1000 * (done - between)})
+        return Run(translation, tried)

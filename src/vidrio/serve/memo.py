@@ -10,13 +10,13 @@ from vidrio.engine.engine import Stopped
 
 K = TypeVar("K")
 V = TypeVar("V")
-POLL = 0.02  # seconds between two looks at whether a waiting caller has gone
+POLL = 0.02  # seconds between checks whether a waiting caller has left
 
 
 class Memo(Generic[K, V]):
-    """`make`, whose latest results are kept, as many as fit into `most` by their sizes; the very last one always is.
+    """`make`, whose latest results are kept while their sizes add up to `most` at most; the last one is always kept.
 
-    Callers that ask for one key at the same time share one computation; different keys do not wait for each other.
+    Simultaneous calls with one key share one computation; different keys do not wait for each other.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Memo(Generic[K, V]):
                 del self._kept[next(iter(self._kept))]
 
     def forget(self, seconds: float) -> None:
-        """Drop what nobody has asked for in so many seconds."""
+        """Drop results that were last requested at least `seconds` ago."""
         with self._lock:
             now = self._clock()
             for key in [key for key, (_, _, asked) in self._kept.items() if now - asked >= seconds]:

@@ -38,8 +38,7 @@ def run(looking: Looking, q: Question) -> Any:
     seen = looking.run(q.asked(looking.default))
     of = seen.whole.sentences if seen.whole else ()
     sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
-    told = run_data.answer(seen.tried, q.text, sentences, q.sentence, seen.translation)
-    return {**told, "milliseconds": seen.milliseconds}
+    return run_data.answer(seen.tried, q.text, sentences, q.sentence, seen.translation)
 
 
 def search(looking: Looking, q: Question) -> Any:

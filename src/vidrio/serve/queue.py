@@ -110,8 +110,7 @@ class Queue:
 
     @contextmanager
     def admitted(self, characters: int) -> Iterator[Lane]:
-        """Room for a request, and who does its work. Refused if too much has been admitted; with nothing else to do, it
-        may be as long as it likes."""
+        """Admit a request and choose its lane. A full queue refuses it; an empty one admits any length."""
         if self.requests >= MOST_REQUESTS or (self.requests and self.waiting + characters > self._most):
             raise busy(503, "The server is busy, try again later", RETRY_AFTER)
         self.requests += 1

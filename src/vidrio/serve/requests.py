@@ -1,7 +1,6 @@
-"""What requests hold, described once: for the API's description, and for reading them, from JSON or from a form. And
-how they are refused.
+"""The fields of requests, described once for OpenAPI and for reading JSON and forms; and refusals.
 
-A field that is missing or wrong is refused in LibreTranslate's words, which its clients know by heart.
+A missing or wrong field is refused in LibreTranslate's words, which its clients rely on.
 """
 
 import json
@@ -32,7 +31,7 @@ class Refusal(HTTPException):
 
 
 def busy(status: int, error: str, seconds: float) -> Refusal:
-    """Come again after so many seconds."""
+    """A refusal after which the client may retry in `seconds`."""
     return Refusal(status, error, {"Retry-After": str(max(1, round(seconds)))})
 
 
@@ -41,10 +40,9 @@ def bad(error: str) -> Refusal:
 
 
 def refusal_of(error: VidrioError) -> Refusal:
-    """What a client reads: why a text cannot be translated; of the operator's own faults little, since the rest, with
-    its paths, is for the log."""
+    """Why a text cannot be translated. The operator's own mistakes, with their paths, are only logged."""
     if not isinstance(error, ModelError | ConfigError):
-        return bad(error.what)
+        return bad(f"{error.what}, {error.found}".rstrip(", "))
     log.error("%s", error)
     of_model = isinstance(error, ModelError)
     return Refusal(500, "The model cannot be loaded" if of_model else "The server is not set up as it should be")

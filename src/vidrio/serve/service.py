@@ -1,7 +1,6 @@
-"""What the routes ask for: texts in another language, through one model or several.
+"""Translates texts and documents for the routes, through one model or several.
 
-A text is cut between its sentences into slices that are translated one after the other, a few sentences at a time, so
-that other clients have their turn between them.
+A text is cut between its sentences into slices of a few sentences, and other clients have their turn between them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -166,7 +165,7 @@ def groups(slices: Sequence[Slice]) -> Iterator[list[Slice]]:
 
 
 def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int) -> Reply:
-    """What is answered: it looks as its source does."""
+    """The reply to a text, with its capitals and spaces."""
     texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
     best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
     return Reply(best, tuple(others), tuple(reveal(str(doubt), hidden) for doubt in translation.doubts))

@@ -1,8 +1,9 @@
-"""What the page asks first: the translation. It needs the engine alone; NumPy and the glass are for whoever looks into
-it (looking.py), and a browser starts without them."""
+"""The page's first question: the translation. It needs only the engine, so a browser starts without NumPy and the glass
+(looking.py)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,6 @@ MOST_TENSORS = 512  # in one question
 MOST_CHANGES = 64
 SHORT = 300  # characters of an address or a change
 TRANSLATIONS = 64  # kept
-MODELS = 1_000  # kept: all that a server has
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Question:
 
 def opened() -> Memo[Path, Translator]:
     """Translators by their folders, each loaded once."""
-    return Memo(lambda folder, stopped: Translator.load(folder), most=MODELS)
+    return Memo(lambda folder, stopped: Translator.load(folder), most=inf)
 
 
 class Translating:
@@ -113,7 +113,7 @@ class Translating:
         return translator.translate(text, options, stopped)
 
     def answer(self, q: Question, stopped: Stopped = None) -> Any:
-        """Only the translation, at once, and what in it should be looked at."""
+        """Only the translation, at once, and its doubts."""
         translation = self.translated(q.asked(self.default), stopped)
         doubts = [{"reason": str(doubt), **doubt._asdict()} for doubt in (translation.doubts if translation else ())]
         return {"translation": translation.text if translation else None, "doubts": doubts}
