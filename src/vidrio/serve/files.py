@@ -1,4 +1,4 @@
-"""Files that clients have translated: they lie in a folder until they are old, as FILES/<job>."""
+"""Translating files. The results are kept in a folder for a while, as FILES/<job>."""
 
 import asyncio
 import os
@@ -21,8 +21,8 @@ from vidrio.model.files import write_atomically
 from vidrio.serve.access import Access
 from vidrio.serve.guards import while_connected
 from vidrio.serve.libre import LARGEST_SEARCH
-from vidrio.serve.queue import RETRY_AFTER, Steps, Stopped
-from vidrio.serve.requests import Refusal, TranslateFile, bad, busy, described, form_of, hold, kind_of, of_form
+from vidrio.serve.queue import Steps, Stopped, overloaded
+from vidrio.serve.requests import MULTIPART, Refusal, TranslateFile, bad, described, form_of, hold, kind_of, of_form
 from vidrio.serve.service import Service
 from vidrio.serve.settings import Settings
 
@@ -43,12 +43,10 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
             raise Refusal(403, "Files translation are disabled on this server.")
         return settings.files
 
-    @router.post(
-        "/translate_file", summary="Translate a file", openapi_extra=described(TranslateFile, "multipart/form-data")
-    )
+    @router.post("/translate_file", summary="Translate a file", openapi_extra=described(TranslateFile, MULTIPART))
     async def translate_file(request: Request) -> Any:
         place = folder()
-        if kind_of(request) != "multipart/form-data":
+        if kind_of(request) != MULTIPART:
             raise bad("missing file parameter")
         async with form_of(request) as form:
             upload = form.get("file")
@@ -62,7 +60,7 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
                 raise bad("file format not supported")
             most = access.characters(key, settings.file_char_limit)
             if at_work.locked():
-                raise busy(503, "The server is busy, try again later", RETRY_AFTER)
+                raise overloaded()
             async with at_work:
                 data = await while_connected(request, translated(upload, name, asked, most))
         written = place / token_hex(16)
@@ -100,7 +98,7 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
 
 
 def checked(folder: Path) -> None:
-    """Refuse a folder in which no file can be kept, before anybody asks."""
+    """Refuse a folder in which no file can be kept."""
     probe = folder / token_hex(16)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,7 +109,7 @@ def checked(folder: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """A file that nobody else on this machine can read."""
+    """Write a file that other users of this machine cannot read."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     write_atomically(path, data)
 
@@ -121,7 +119,7 @@ def is_old(path: Path, seconds: float) -> bool:
 
 
 def forget_old(folder: Path, seconds: float) -> None:
-    """Delete what was translated long ago."""
+    """Delete files that were translated more than `seconds` ago."""
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
             if OURS.fullmatch(path.name) and is_old(path, seconds):

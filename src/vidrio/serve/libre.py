@@ -127,7 +127,7 @@ def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dic
 def _replies(
     service: Service, ask: Translate, texts: list[str], source: str, stopped: Stopped
 ) -> Steps[Sequence[Reply]]:
-    """What becomes of texts in one language."""
+    """Replies to texts in one language."""
     way = service.way(source, ask.target)
     if not way:
         return [Reply(text) for text in texts]
@@ -143,5 +143,5 @@ def _replies(
 
 
 def private(path: str, flags: int) -> int:
-    """Opens a file that nobody else on this machine can read, if it is a new one."""
+    """Open a file, which other users of this machine cannot read if it is new."""
     return os.open(path, flags, 0o600)

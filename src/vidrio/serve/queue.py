@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from vidrio.serve.requests import busy
+from vidrio.serve.requests import Refusal, busy
 from vidrio.translate.translator import cores
 
 MOST_REQUESTS = 256
@@ -22,6 +22,10 @@ RETRY_AFTER = 5  # seconds
 Result = TypeVar("Result")
 Stopped = Callable[[], bool]  # whether nobody wants the result any more
 Steps = Generator[int, None, Result]  # after each step, how many characters are translated in the time that it took
+
+
+def overloaded() -> Refusal:
+    return busy(503, "The server is busy, try again later", RETRY_AFTER)
 
 
 def in_one_step(result: Callable[[], Result]) -> Steps[Result]:
@@ -112,7 +116,7 @@ class Queue:
     def admitted(self, characters: int) -> Iterator[Lane]:
         """Admit a request and choose its lane. A full queue refuses it; an empty one admits any length."""
         if self.requests >= MOST_REQUESTS or (self.requests and self.waiting + characters > self._most):
-            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
+            raise overloaded()
         self.requests += 1
         self.waiting += characters
         try:

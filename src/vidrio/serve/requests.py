@@ -20,8 +20,7 @@ from vidrio.errors import ConfigError, ModelError, VidrioError
 
 MOST_FIELDS, MOST_TERMS = 100, 1_000
 LARGEST_PART = 1 << 30  # bytes: whole requests are limited before they are read (guards.py)
-FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-KINDS = ("application/json", *FORMS)
+JSON, URLENCODED, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 log = logging.getLogger("vidrio.serve")
 
@@ -106,9 +105,9 @@ M = TypeVar("M", bound=Asked)
 
 async def read(model: type[M], request: Request) -> M:
     """A request's body, as JSON or as a form."""
-    if kind_of(request) == FORMS[0]:
+    if kind_of(request) == URLENCODED:
         return of_form(model, fields_of(await body_of(request)))
-    if kind_of(request) == FORMS[1]:
+    if kind_of(request) == MULTIPART:
         async with form_of(request) as form:
             return of_form(model, form)
     return of_fields(model, await json_of(request))
@@ -122,9 +121,8 @@ async def body_of(request: Request) -> bytes:
 def fields_of(body: bytes) -> dict[str, str]:
     """The fields of a form that is not multipart."""
     try:
-        return dict(
-            parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
-        )
+        text = body.decode("ascii")
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
     except ValueError as error:
         raise bad(f"the form cannot be read: {error!s:.200}") from None
 
@@ -132,8 +130,8 @@ def fields_of(body: bytes) -> dict[str, str]:
 async def json_of(request: Request) -> dict[str, Any]:
     """A body that is a JSON object and says so: without asking the server first, a page of another site can send no
     body of that type."""
-    if kind_of(request) != "application/json":
-        raise Refusal(415, "Send JSON, with Content-Type: application/json")
+    if kind_of(request) != JSON:
+        raise Refusal(415, f"Send JSON, with Content-Type: {JSON}")
     data = _from_json(await body_of(request) or b"{}")
     if not isinstance(data, dict):
         raise Refusal(400, "Invalid JSON format")
@@ -198,5 +196,5 @@ def hold(what: str, number: int, name: str, limit: int) -> None:
 
 def described(model: type[BaseModel], *kinds: str) -> dict[str, Any]:
     """A request's body, for OpenAPI."""
-    content = {kind: {"schema": model.model_json_schema()} for kind in kinds or KINDS}
+    content = {kind: {"schema": model.model_json_schema()} for kind in kinds or (JSON, URLENCODED, MULTIPART)}
     return {"requestBody": {"required": True, "content": content}}
