@@ -59,7 +59,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     translators = opened()
     queue = Queue(threads=settings.threads, most=settings.queue)
     service = Service(folders_of((model, *settings.models) if model else settings.models), queue, translators)
-    for pair in service.pairs[:1]:  # so that nobody waits for it
+    for pair in service.pairs[:1]:  # before the first request
         service.translator(pair)
     access = Access(settings)
     looking = Looking(translating=Translating(looking_folders(model), translators)) if settings.page else None

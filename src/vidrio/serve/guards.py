@@ -17,7 +17,7 @@ from vidrio.model.json_text import json_text
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 
-LEFT = "the client has left"  # which nobody reads
+LEFT = "the client has left"  # in a refusal that cannot arrive
 LARGEST_BODY = 64 * 1024  # bytes of a request of the page
 LARGEST_BODIES = 64 << 20  # bytes of all requests that are arriving
 Result = TypeVar("Result")
@@ -39,7 +39,7 @@ OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/downl
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A refusal in the words of whoever asked: the page's {"what"}, or LibreTranslate's {"error"}."""
+    """A refusal: {"what"} for the page, {"error"} for clients of LibreTranslate."""
     return as_json({"what" if path.startswith("/api/") else "error": error}, status, headers)
 
 

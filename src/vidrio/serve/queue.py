@@ -2,7 +2,7 @@
 
 A request's work is a generator, which is run in short pieces. The next piece is taken from the request of which the
 least has been done, so a sentence does not wait for a book. What is admitted is bounded in requests and in characters.
-When a client leaves, its waiting piece is dropped and its running one is told to stop.
+When a client leaves, its waiting piece is dropped and its running one is stopped.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ PIECE = 400  # characters that are translated in a turn: four to eight sentences
 SHORT = 1_000  # characters: a request up to this length is short
 RETRY_AFTER = 5  # seconds
 Result = TypeVar("Result")
-Stopped = Callable[[], bool]  # whether nobody wants the result any more
+Stopped = Callable[[], bool]  # whether the result is no longer wanted
 Steps = Generator[int, None, Result]  # after each step, how many characters are translated in the time that it took
 
 

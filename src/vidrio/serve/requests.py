@@ -93,7 +93,7 @@ class TranslateFile(Languages):
 class Translate(Languages):
     q: Annotated[str | list[str], Field(description="A text, or several", examples=["Hello world"])]
     format: Annotated[Literal["text", "html", "markdown"], Field(description="What q is")] = "text"
-    alternatives: Annotated[int, Field(ge=0, description="Other translations, so many at most")] = 0
+    alternatives: Annotated[int, Field(ge=0, description="The most other translations of a text")] = 0
 
     @property
     def texts(self) -> list[str]:
