@@ -34,9 +34,8 @@ SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
 DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
 _SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/%&+=*#@°ºª•€$£¥-]"  # what may be rare
 _WORDS = r"[^\W\d_]{3}"  # a chunk that has some is not copied
-USUAL = (
-    "äàãçčèôöšü"  # letters that stand in more than a hundred pairs of the packaged models' data, but in no long token
-)
+# Letters in more than a hundred pairs of the packaged models' training data, but in no long token.
+USUAL = "äàãçčèôöšü"
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
 
@@ -161,10 +160,9 @@ class Masker:
         if re.search(DRAWN_OUT, word):
             return True
         shown = plain(word)
-        rare = word[:1].isupper() and any(
-            letter not in self._common for letter in shown.lower() if letter.isalpha() and not letter.isascii()
-        )
-        return not shown.isascii() and (rare or self._tokens(word) >= UNSPELLABLE)
+        letters = {letter for letter in shown.lower() if letter.isalpha() and not letter.isascii()}
+        is_rare = word[:1].isupper() and not letters <= self._common
+        return not shown.isascii() and (is_rare or self._tokens(word) >= UNSPELLABLE)
 
     @cached_property
     def _common(self) -> frozenset[str]:

@@ -96,18 +96,18 @@ class Judge(NamedTuple):
     ) -> Iterator[tuple[Fact, Fact]]:
         """Names with something like them in their place, of which the model was unsure: Núñez and Areñez. Of Londres
         for London it was sure."""
-        new = [word for word in words_in(written) if word.key not in given]
+        new = [word for word in re.finditer(r"[^\W\d_]{3,}", written) if word[0] not in given]
         places = token_places(hypothesis.ids, self.target.decode) if new else []
         for name in names:
             for other in new:
                 log_probs = [
                     log_prob
                     for (start, end), log_prob in zip(places, hypothesis.token_log_probs, strict=False)
-                    if start < other.end and end > other.start and start < end
+                    if start < other.end() and end > other.start() and start < end
                 ]
-                alike = SequenceMatcher(None, name.key.lower(), other.key.lower()).ratio()
-                if min(log_probs, default=0) < UNSURE and alike > (ALIKE if other.key[0].isupper() else ALMOST):
-                    yield name, other
+                alike = SequenceMatcher(None, name.key.lower(), other[0].lower()).ratio()
+                if min(log_probs, default=0) < UNSURE and alike > (ALIKE if other[0][0].isupper() else ALMOST):
+                    yield name, Fact("name", other[0], *other.span())
                     break
 
 
@@ -115,10 +115,6 @@ def names_in(text: Protected) -> list[Fact]:
     """Words with a capital letter; the first one of a sentence, if it is a ruler's."""
     found = re.finditer(rf"(?:(?<=[\w,;] )|(?={_RULER}))[^\W\d_a-zß-öø-ÿ][^\W\d_]{{3,}}", text.text)
     return [Fact("name", name[0], *name.span()) for name in found]
-
-
-def words_in(text: str) -> list[Fact]:
-    return [Fact("name", word[0], *word.span()) for word in re.finditer(r"[^\W\d_]{3,}", text)]
 
 
 def chosen(asked: Asked, found: Sequence[Judged]) -> Tried:
@@ -184,11 +180,8 @@ def next_search(tried: Tried, judge: Judge) -> Asked | None:
         ]
         prefix = tuple(tokenizer.encode(corrected(best.written, right)))
         return Asked(masked, replace(options, prefix=prefix)) if len(prefix) < options.max_length else None
-    source = masked.source
-    if hidden := {
-        place: rendered(fact, source.text[place.start : place.end], *lexicons) for fact, place in lost(tried)
-    }:
-        masked = masker.mask(source, also=hidden)
+    if hidden := lost(tried, lexicons):
+        masked = masker.mask(masked.source, also=hidden)
     wrong = {said(fact, best.written) for fact in account.invented}
     forbidden = {i for text in wrong for i in tokenizer.encode(text) if tokenizer.token(i).strip("▁⇧⇪")}
     options = replace(options, suppressed=(*options.suppressed, *sorted(forbidden)))
@@ -207,18 +200,17 @@ def corrected(written: str, right: Sequence[tuple[Fact, str]]) -> str:
     return text + (following[0] if following else "")
 
 
-def lost(tried: Tried) -> list[tuple[Fact, Span]]:
-    """What was lost and can be hidden or copied, with its place in the sentence. Numbers in words are translated with
-    what they count."""
+def lost(tried: Tried, lexicons: Lexicons) -> dict[Span, str]:
+    """The places of lost facts that can be hidden or copied, each with how the target language writes it. A number in
+    words can't: it is translated with what it counts."""
     masked, source = tried.asked.masked, tried.asked.masked.source
-    places = list[tuple[Fact, Span]]()
+    places = dict[Span, str]()
     for fact in tried.best.account.lost:
         text = said(fact, masked.given)
         can_be = fact.kind in HIDEABLE and (fact.kind != "number" or fact.of_century or not text.islower())
         at = source.text.find(text) if can_be else -1
-        place = Span(at, at + fact.end - fact.start, fact.kind)
-        if at >= 0 and is_free(place.start, place.end, [other for _, other in places]):
-            places.append((fact, place))
+        if at >= 0 and is_free(at, at + len(text), [*places]):
+            places[Span(at, at + len(text), fact.kind)] = rendered(fact, text, *lexicons)
     return places
 
 
@@ -227,14 +219,14 @@ def said(fact: Fact, text: str) -> str:
 
 
 def cut_at(tried: Tried, judge: Judge) -> tuple[list[Span], list[tuple[int, Pieces]]]:
-    """What a sentence is cut around: all that must come through whole, and what was lost; and of this, what is written
-    otherwise in the other language."""
+    """The places that a sentence is cut around: all that must come through whole, what was lost, and the commas of a
+    list that lost items; and those of them that the target language writes in another way, as pieces."""
     masked, options = tried.asked
     source, taken, written = masked.source, list(masked.source.spans), list[tuple[int, Pieces]]()
-    wanted = {
-        place: rendered(fact, source.text[place.start : place.end], *judge.lexicons) for fact, place in lost(tried)
-    }
-    for place in (*judge.masker.unspellable(source), *masked.places, *wanted, *commas(tried)):
+    wanted = lost(tried, judge.lexicons)
+    is_list = any(fact.kind == "list" for fact in tried.best.account.lost)
+    commas = [Span(*comma.span(), "list") for comma in re.finditer(",", source.text) if is_list]
+    for place in (*judge.masker.unspellable(source), *masked.places, *wanted, *commas):
         if is_free(place.start, place.end, taken) and not re.match("['’]s\\b", source.text[place.end :]):
             taken.append(place)
             part = source.part(place.start, place.end)
@@ -245,20 +237,13 @@ def cut_at(tried: Tried, judge: Judge) -> tuple[list[Span], list[tuple[int, Piec
     return sorted(taken), written
 
 
-def commas(tried: Tried) -> Iterator[Span]:
-    """Those of a list that has lost items."""
-    if any(fact.kind == "list" for fact in tried.best.account.lost):
-        for comma in re.finditer(",", tried.asked.masked.source.text):
-            yield Span(*comma.span(), "list")
-
-
 def most_found(options: Options) -> int:
-    """How many hypotheses a search may give without looking for longer."""
+    """The most hypotheses that a search can return at no extra cost."""
     return options.n_best if options.sampling or options.length_penalty == 0 else options.beam
 
 
 def repeats(source: Ids, target: Ids) -> bool:
-    """Whether the target says something again and again that the source does not. A model that meets what it has hardly
-    learned (a single word, a line in capital letters, another language) may do so."""
+    """Whether the target repeats a few tokens four times in a row and the source does not. Models do so with input that
+    they hardly saw in training: a single word, a line of capitals, another language."""
     found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
     return bool(found and not there)
