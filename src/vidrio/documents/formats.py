@@ -1,4 +1,4 @@
-"""Which files can be translated, by the end of their names; here those of plain text."""
+"""The formats that can be translated, by file extension, and plain text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def suffix_of(name: str) -> str:
 
 
 def plan_file(name: str, data: bytes, target: str) -> FilePlan:
-    """What to translate of a file. A file without text comes back unchanged."""
+    """The plan of a file. A file without text comes back unchanged."""
     suffix = suffix_of(name)
     if suffix not in PLANS:
         raise DataError(

@@ -12,7 +12,7 @@ from vidrio.errors import DataError
 
 
 def _is_kept(token: Token) -> bool:
-    """What its author does not want translated."""
+    """Whether the author has excluded the element from translation."""
     attributes = token.attributes
     return attributes.get("translate", "").lower() == "no" or "notranslate" in attributes.get("class", "").split()
 
@@ -34,22 +34,22 @@ HTML = Dialect(
 )
 RAW_TEXT = ("script", "style", "textarea", "title")  # nothing in them is a tag
 DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-# What a parser ignores: comments, declarations, tags that make no sense where they stand.
+# What the parser ignores: comments, declarations, tags that are not allowed at their place.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
 MOST_TAGS = 100_000  # each takes about 100 µs and 1 kB
-# What a parser opens again in each block until it is closed: its tree may be far larger than the page.
+# Formatting that the parser reopens in each block until it is closed: the tree may be far larger than the page.
 REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
 
 def plan_html(source: str, target: str = "") -> Plan:
-    """What to translate of a page, or a part of one."""
+    """The plan of a page or a fragment of one."""
     source = source.replace("\x00", "\ufffd")
-    hold_tags(source)
+    check_tags(source)
     return plan(language.of_page(list(tokens(source)), target), HTML)
 
 
-def hold_tags(source: str) -> None:
-    """An error for a page on which a parser would spend too much time or memory."""
+def check_tags(source: str) -> None:
+    """Raises an error if parsing the page would take too much time or memory."""
     tags = source.count("<")
     if tags > MOST_TAGS:
         raise DataError("this page has too many tags", found=f"{tags:,}; at most {MOST_TAGS:,}", do="split it")
@@ -65,7 +65,7 @@ def hold_tags(source: str) -> None:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """The page in tokens that make it up again."""
+    """The page as tokens; joined, they are the page."""
     at, raw_text = 0, False
     for start, end, token in _tags(source):
         if start < at:
@@ -78,7 +78,7 @@ def tokens(source: str) -> Iterator[Token]:
 
 
 def _between(raw: str, raw_text: bool) -> Iterator[Token]:
-    """What stands between two tags: text, and what the parser made nothing of."""
+    """The tokens between two tags: text, and what the parser ignored."""
     at = 0
     for passed in () if raw_text else PASSED.finditer(raw):
         yield from _text(raw[at : passed.start()])
@@ -92,7 +92,7 @@ def _text(raw: str) -> list[Token]:
 
 
 def _tags(source: str) -> list[tuple[int, int, Token]]:
-    """Every tag that the parser took for one, with its place, in order."""
+    """Every tag that the parser recognized, with its start and end, in order."""
     document = JustHTML(source, fragment=not DOCUMENT.match(source), track_node_locations=True, sanitize=False)
     found: dict[int, tuple[int, int, Token]] = {}
     waiting = [document.root]

@@ -9,13 +9,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
-from itertools import pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned
 from vidrio.text.words import worded, words
 
-PLACEHOLDER = re.compile(r"\{\w+\}")
+PLACEHOLDER = re.compile(r"(\{\w+\})")
 ID = re.compile(r"""\s(?:xml:)?id\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 
 Path = tuple[int, ...]  # the elements around something, from outside in
@@ -29,7 +29,7 @@ class Element(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some text, or a thing between words: kept as it is, with a placeholder in the text or without."""
+    """Text, or a thing, which is kept as it is; a placeholder may stand for a thing in the text."""
 
     path: Path
     text: str  # of a thing: its placeholder, or nothing
@@ -41,7 +41,7 @@ Order = Sequence[tuple[int, int]]  # of each word its place in the source, and i
 
 
 class Inline(NamedTuple):
-    """What is translated as a whole."""
+    """Text with inline elements, translated as one."""
 
     pieces: tuple[Piece, ...]
     elements: tuple[Element, ...]
@@ -52,7 +52,7 @@ class Inline(NamedTuple):
 
     @property
     def marked(self) -> bool:
-        """Whether there is anything but text."""
+        """Whether it has elements or things."""
         return len(self.pieces) > 1 or any(piece.raw or piece.path for piece in self.pieces)
 
 
@@ -104,8 +104,7 @@ def _text(path: Path, text: str) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A word of the translation, or a part of one, and the place in the source and the piece that it came from; −1:
-    unknown."""
+    """A word of the translation, or a part of one, with the place and the piece of its source; −1 if unknown."""
 
     start: int
     end: int
@@ -114,15 +113,16 @@ class _Placed(NamedTuple):
 
 
 def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
-    """Every word of the translation. A word, or a sign, that is the n-th of its kind in both came from there."""
+    """Every word of the translation. The n-th occurrence of a word or sign comes from its n-th occurrence in the
+    source, if there is one; other words are aligned by the model."""
     whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
-    ends = dict(_words(whole, placeholders))
+    ends = dict(_words(whole))
     there: dict[str, list[int]] = defaultdict(list)
     for start, end in ends.items():
         there[whole[start:end].casefold()].append(start)
-    places = list(_words(found.text, placeholders))
+    places = list(_words(found.text))
     often = Counter(found.text[start:end].casefold() for start, end in places)
     passed = Counter[str]()
     links = sorted(found.links)
@@ -144,54 +144,39 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
             if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
-                for first, last in _parts(piece_of[at : at + end - start]):
-                    yield _Placed(start + first, start + last, at + first, piece_of[at + first])
+                for piece, part in groupby(range(at, at + end - start), piece_of.__getitem__):
+                    first, *others = part
+                    begin = start + first - at
+                    yield _Placed(begin, begin + 1 + len(others), first, piece)
                 continue
         else:
             at = link.source if link is not None and worded(word) else -1
         yield _Placed(start, end, at, most_of(at))
 
 
-def _words(text: str, placeholders: Set[str]) -> Iterator[tuple[int, int]]:
+def _words(text: str) -> Iterator[tuple[int, int]]:
     """The words of a text. A placeholder is one by itself, even within an address: http://localhost:<code>…</code>."""
-    places = (match.span() for match in PLACEHOLDER.finditer(text) if match[0] in placeholders)
-    begin, end = next(places, (len(text), len(text)))
-    after = 0
-    for first, last in words(text):
-        while begin < last:
-            if max(first, after) < begin:
-                yield max(first, after), begin
-            yield begin, end
-            after = end
-            begin, end = next(places, (len(text), len(text)))
-        if max(first, after) < last:
-            yield max(first, after), last
-
-
-def _parts(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where equal numbers follow each other: first place, and the one after the last."""
-    edges = [0, *(n for n in range(1, len(numbers)) if numbers[n] != numbers[n - 1]), len(numbers)]
-    return pairwise(edges)
+    at = 0
+    for number, part in enumerate(PLACEHOLDER.split(text)):
+        places = [(0, len(part))] if number % 2 else words(part)
+        yield from ((at + start, at + end) for start, end in places)
+        at += len(part)
 
 
 def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path, Path], Path]) -> Iterator[Path]:
-    """The elements around each word; those of a word that came from nowhere are what its neighbours have in common."""
+    """The elements around each word. A word without a source has the elements that its neighbours share."""
     known = [source.pieces[place.piece].path if place.piece >= 0 else None for place in placed]
-    following: list[Path] = []
     after = source.pieces[-1].path
-    for path in reversed(known):
-        following.append(after)
-        after = after if path is None else path
-    before = after if known[0] is None else known[0]
+    following = [after := after if path is None else path for path in reversed(known)]
+    before = after
     for path, after in zip(known, reversed(following), strict=True):
         before = fit(before, after, before) if path is None else path
         yield before
 
 
 def _complete(paths: list[Path], between: Things, source: Inline, order: Order, placed: Set[int]) -> None:
-    """Changes `paths` and `between` so that every element and every thing is somewhere; `placed` are the pieces that
-    have words. An element whose words all went elsewhere takes the nearest word that is not the only one of its own
-    element; where there is none, the element is empty."""
+    """Changes `paths` and `between` so that no element and no thing is lost; `placed` are the pieces that have words.
+    An element without words takes the nearest word that is not the only one of its element, or stays empty."""
     words = Counter(paths)
     there = Counter(element for path in paths for element in path)
     at = 0
@@ -247,10 +232,8 @@ def _things(source: Inline, order: Order) -> tuple[Things, Things]:
 
 
 def _common(one: Path, other: Path) -> Path:
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    return one[:same]
+    """The elements of both: an element has the same ones around it everywhere."""
+    return tuple(a for a, b in zip(one, other, strict=False) if a == b)
 
 
 def written(pieces: Sequence[Piece], elements: Sequence[Element], escape: Callable[[str], str]) -> str:

@@ -31,12 +31,12 @@ MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline))
 
 
 def plan_markdown(source: str, target: str = "") -> Plan:
-    """What to translate of a Markdown text."""
+    """The plan of a Markdown text."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.disable("text_join")  # escapes and entities stay by themselves, as they are written
     parser.inline.ruler.before("escape", "kept", _kept)
-    for name, inline_rule in LOCATED.items():
-        parser.inline.ruler.at(name, inline_rule)
+    for name, inline in (("link", link), ("image", image), ("backticks", backtick), ("autolink", autolink)):
+        parser.inline.ruler.at(name, _located(inline))
     for name, rule in (("formula", _formula), ("directive", _directive)):
         parser.block.ruler.before("fence", name, rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     parser.block.ruler.before("paragraph", "definition", _definition, {"alt": ["paragraph"]})
@@ -64,7 +64,7 @@ def plan_markdown(source: str, target: str = "") -> Plan:
 
 
 def _kept(state: StateInline, silent: bool) -> bool:
-    """A rule of the parser: what stays as it is within a paragraph."""
+    """A rule of the parser: a formula, a footnote mark or an alert marker."""
     found = KEPT.match(state.src, state.pos) if state.src[state.pos] in "$\\[" else None
     if not found or not MATHS.search(found["inner"] or found["display"] or "="):
         return False
@@ -85,12 +85,6 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
         return found
 
     return located
-
-
-LOCATED = {
-    name: _located(rule)
-    for name, rule in (("link", link), ("image", image), ("backticks", backtick), ("autolink", autolink))
-}
 
 
 def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:

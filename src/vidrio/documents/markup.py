@@ -16,7 +16,7 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.inline import Element, Inline, Path, Piece, carry, unused_name, written
 from vidrio.errors import DataError
 
-Kind = Literal["text", "start", "end", "thing"]  # a thing: a comment, an image, whatever has no text within
+Kind = Literal["text", "start", "end", "thing"]  # a thing has no text within it: a comment, an image
 SPACES = re.compile(r"[ \t\r\n\f]+")
 MARKER = re.compile("\x00(\\d+)\x00")  # stands for an inset
 DEEPEST = 250  # elements within each other: the time for a word grows with them
@@ -42,7 +42,7 @@ def escape(text: str) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What the elements of a kind of document mean. One that is not named here begins and ends a block."""
+    """What the elements of a document format mean. An element that is not named here begins and ends a block."""
 
     inline: frozenset[str] = frozenset()  # within a sentence
     things: frozenset[str] = frozenset()  # within a sentence, without words
@@ -57,11 +57,11 @@ class Dialect:
     is_kept: Callable[[Token], bool] = field(default=lambda token: False)  # by its attributes
 
     def is_left(self, token: Token) -> bool:
-        """Whether it begins what is not translated."""
+        """Whether the element is left untranslated."""
         return token.name in self.untouched or token.name in self.kept or self.is_kept(token)
 
     def left(self, raw: str, start: Token) -> Token:
-        """What is not translated as a thing; one within a sentence has a place in it, as a word has."""
+        """An untranslated element as a thing; within a sentence it takes the place of a word."""
         is_word = start.name in self.kept or (start.name in self.inline and self.is_kept(start))
         name = "" if is_word or start.name in self.untouched else start.name
         return Token("thing", raw, name, " " if is_word else "")
@@ -83,7 +83,7 @@ FilePlan = Planned[bytes]
 
 
 def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Planned[T]:
-    """Several documents as one: what is put together of what each of them became."""
+    """Several documents as one, which `put` makes of their translations."""
 
     def render(found: Sequence[Aligned]) -> T:
         rest = iter(found)
@@ -93,7 +93,7 @@ def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Pl
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
-    """A document of several parts; what is no plan comes out as it is."""
+    """A document of several parts; strings are copied unchanged."""
 
     def put(texts: list[str]) -> str:
         rest = iter(texts)
@@ -103,8 +103,8 @@ def joined(parts: Sequence[str | Plan]) -> Plan:
 
 
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """What to translate of a document. An inset (a footnote, a text box) and the value of an attribute are planned
-    apart from the text around them."""
+    """The plan of a document. An inset (a footnote, a text box) and the value of an attribute are planned apart from
+    the text around them."""
     insets: list[Plan] = []  # each after those within it
     opened: list[tuple[Token, int, list[Token]]] = []  # the insets around a token: first token, end, content before it
     content: list[Token] = []
@@ -118,9 +118,8 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
             before.append(Token("thing", _marker(insets, inset)))
             content = before
         elif token.kind == "start" and token.name in dialect.insets:
-            if len(opened) == DEEPEST:
-                raise too_deep()
             opened.append((token, ends[at], content))
+            check_depth(len(opened))
             content = []
         else:
             token = _with_markers(token, dialect, insets)
@@ -142,9 +141,10 @@ def _raw(tokens: Sequence[Token]) -> str:
     return "".join(token.raw for token in tokens)
 
 
-def too_deep() -> DataError:
-    found = f"more than {DEEPEST} elements within each other"
-    return DataError("this document is nested too deeply", found=found, do="remove elements that contain only others")
+def check_depth(depth: int) -> None:
+    if depth > DEEPEST:
+        found, do = f"more than {DEEPEST} elements within each other", "remove elements that contain only others"
+        raise DataError("this document is nested too deeply", found=found, do=do)
 
 
 def _marker(insets: list[Plan], inset: Plan) -> str:
@@ -287,9 +287,8 @@ def _inline_of(run: Sequence[Token]) -> Inline:
     path: Path = ()
     for token in run:
         if token.kind == "start":
-            if len(path) == DEEPEST:
-                raise too_deep()
             path = (*path, len(elements))
+            check_depth(len(path))
             elements.append(Element(token.raw, ""))
         elif token.kind == "end":
             elements[path[-1]] = elements[path[-1]]._replace(end=token.raw)

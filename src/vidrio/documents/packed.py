@@ -1,4 +1,4 @@
-"""Files that are archives of XML: DOCX, ODT, EPUB. Only the parts with words are written anew; others are copied."""
+"""Archives of XML files: DOCX, ODT, EPUB. Parts with text are rewritten; others are copied."""
 
 import re
 import zipfile
@@ -14,17 +14,16 @@ from vidrio.documents import language
 from vidrio.documents.html import HTML
 from vidrio.documents.markup import (
     ATTRIBUTE,
-    DEEPEST,
     Dialect,
     FilePlan,
     Kind,
     Plan,
     Token,
+    check_depth,
     joined,
     names,
     plan,
     together,
-    too_deep,
 )
 from vidrio.errors import DataError
 
@@ -63,7 +62,7 @@ PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only
 
 
 def plan_docx(data: bytes, target: str) -> FilePlan:
-    """What to translate of a file of Word."""
+    """The plan of a Word file."""
     parts = unpacked(data)
     _part(parts, "word/document.xml")
     named = [name for name in parts if DOCX_PARTS.fullmatch(name)]
@@ -90,12 +89,11 @@ def _runs(found: Sequence[Token]) -> Iterator[Token]:
 
 
 def plan_odt(data: bytes, target: str) -> FilePlan:
-    """What to translate of an OpenDocument text."""
+    """The plan of an OpenDocument text."""
     parts = unpacked(data)
     if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
         raise DataError("this file is encrypted", do="save it without a password")
-    _part(parts, "content.xml")
-    read = _read(parts, [name for name in ("content.xml", "styles.xml") if name in parts])
+    read = _read(parts, ["content.xml", *({"styles.xml"} & parts.keys())])
     values = {"fo:language": escape(target.partition("-")[0]), "fo:country": "none"}
 
     def spaces(token: Token) -> Token:
@@ -106,7 +104,7 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
 
 
 def plan_epub(data: bytes, target: str) -> FilePlan:
-    """What to translate of a book: its pages, its table of contents, its title."""
+    """The plan of a book: its pages, its table of contents, its title."""
     parts = unpacked(data)
     if b"EncryptedData" in parts.get("META-INF/encryption.xml", b""):
         raise DataError("this book is encrypted", do="use one without copy protection")
@@ -178,7 +176,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
-    """The archive with the parts that have plans written anew."""
+    """The archive with the parts that have plans rewritten."""
 
     def put(texts: list[str]) -> bytes:
         new, out = dict(zip(plans, texts, strict=True)), BytesIO()
@@ -225,8 +223,7 @@ def tokens(data: bytes, what: str) -> list[Token]:
     for match in TOKEN.finditer(source):
         token = known.get(match[0]) or known.setdefault(match[0], _token(match))
         depth += {"start": 1, "end": -1}.get(token.kind, 0)
-        if depth > DEEPEST:
-            raise too_deep()
+        check_depth(depth)
         found.append(token)
     return found
 

@@ -40,7 +40,7 @@ class Message:
 
 
 def plan_po(source: str, target: str) -> Plan:
-    """What to translate of a catalogue: messages that have no translation, or a fuzzy one."""
+    """The plan of a catalogue: its messages that have no translation, or a fuzzy one."""
     lines = source.split("\n")
     messages = list(_messages(lines))
     wanted = [message for message in messages if message.is_wanted]
