@@ -41,6 +41,9 @@ def told(source: str, translation: str) -> list[str]:
         ("CIVIL CD and I, in May I, Charles I", ["(400)", "(1)"]),
         ("hundreds of thousands", []),
         ("H2O, mp3 and B2B", []),
+        ("0 million, 2.50 thousand and 1.0005 million", ["0", "2500", "1000500"]),
+        ("1.23456 thousand, 1980 million", ["1234.56", "1980000000"]),
+        (f"{'9' * 5000} million", ["9" * 5000, "(1000000)"]),  # longer than int() reads
     ],
 )
 def test_english_numbers_in_every_form(text: str, wanted: list[str]) -> None:

@@ -198,8 +198,8 @@ def _takes_power(token: _Token) -> bool:
 
 
 def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
-    """A number in words, or in digits and powers: 2.5 million. Parts are added to `group` that are smaller than `room`;
-    a power multiplies the group. Everything counts in units of the last decimal place."""
+    """A number in words, or in digits and powers: 2.5 million. A value smaller than `room` is added to
+    `group`, and a power multiplies the group. Both count in units of the last decimal place."""
     begin = end = at
     total, group, unit, room, sure = 0, 0, 1, inf, False
     if tokens[at].kind == "number":
