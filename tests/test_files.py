@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.model.files import write_atomically, write_output
+from vidrio.model.files import remove_leftovers, write_atomically, write_output
 from vidrio.model.json_text import json_data, json_text
 
 
@@ -83,3 +83,13 @@ def test_json_holds_half_a_character_escaped_and_all_others_as_they_are() -> Non
 def test_what_is_not_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         json_data(text)
+
+
+def test_leftovers_of_a_killed_command_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    left = [".config.json.0123456789abcdef.part", "run/.tmpcQoXWK"]  # the second by safetensors
+    kept = [".part", ".tmp", ".tmp-notes", "notes.part", "run/state.safetensors"]
+    for name in (*left, *kept):
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path)
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(kept)

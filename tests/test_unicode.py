@@ -14,7 +14,7 @@ from vidrio.translate.translator import Translator
 
 WORDS = {"en-es": ("Hello", "world"), "es-en": ("Hola", "mundo")}
 LEARNED = {"\u2018"}  # byte by byte; it is common, and read as it stands
-READ_AS = {"\u2010": "-", "\u2011": "-", **dict.fromkeys("\u201b\u201a\u2039\u203a\u2032", "'")}
+READ_AS = {"\u2010": "-", "\u2011": "-", **dict.fromkeys("\u00b4\u201b\u201a\u2039\u203a\u2032", "'")}
 READ_AS |= dict.fromkeys("\u201e\u201f\u2033", '"')
 STEP = 397  # a prime: every so manieth of all code points is tried, and all of the first blocks
 FIRST_BLOCKS = 0x0500

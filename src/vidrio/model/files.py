@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 from vidrio.errors import ModelError, about_file
 from vidrio.model.json_text import json_data
 
-LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.part")  # as write_atomically names its temporary files
+# Temporary files as write_atomically and safetensors name them.
+LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.part|\.tmp[A-Za-z0-9]{6}")
 LARGEST_JSON = 8 * 1024 * 1024  # bytes that are read: parsed, they take up to thirty times as much
 
 
@@ -37,7 +38,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files that a killed command has left in this folder, which no other command may be using."""
-    for path in folder.rglob(".*.part"):
+    for path in folder.rglob(".*"):
         if LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
