@@ -23,7 +23,7 @@ from vidrio.model.parameters import output_is_tied, source_table, target_table
 # By sub-layer, what earlier decoding steps left: keys and values, or a recurrent cell's state.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
 
-SHORT = 128  # keys of which attention is written out on a CPU
+SHORT = 128  # keys; up to this many, a CPU uses our own attention and its derivative
 
 # --- dropout ----------------------------------------------------------------------------------------------------------
 #

@@ -1,8 +1,8 @@
 """The work of all clients.
 
-A request's work is a generator, which is run in short pieces. The next piece is taken from the request of which the
-least has been done, so a sentence does not wait for a book. What is admitted is bounded in requests and in characters.
-When a client leaves, its waiting piece is dropped and its running one is stopped.
+A request's work is a generator that runs in short pieces. The request with the least work done goes next, so a sentence
+does not wait for a book. Waiting requests are bounded in number and in characters. When a client leaves, its waiting
+piece is dropped and its running piece is stopped.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class Lane:
         self._waiting: dict[asyncio.Future[None], int] = {}  # with what has been done of each one's request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
-        """The result of a request's work. Of those of which nothing has been done, the smallest begins."""
+        """The result of a request's work. Among requests that have not started, the smallest goes first."""
         loop, left, done = asyncio.get_running_loop(), threading.Event(), size
 
         def over(_: Any) -> None:

@@ -8,7 +8,7 @@ from vidrio.translate.translator import Translator
 
 
 def load_chain(names: Sequence[str | None], workers: int | None = None) -> list[Translator]:
-    """The models, each of which reads the language that the one before writes; the default model without names."""
+    """A chain of models: each reads the language that the previous one writes. Without names, the default model."""
     translators = [Translator.load(name, workers) for name in names or [None]]
     for one, following in pairwise(translators):
         written, read = one.about.target_language, following.about.source_language
