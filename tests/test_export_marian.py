@@ -1,4 +1,4 @@
-"""Models given back to Marian: what was imported comes out as it was, and alphas are measured."""
+"""Export to Marian: imported weights come out unchanged, and alphas are measured."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -81,7 +81,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
 
 
 def ended(client: socket.socket, seconds: float = 10) -> bool:
-    """Whether the server closes the connection; what it sends is thrown away."""
+    """Whether the server closes the connection. Its output is discarded."""
     client.settimeout(seconds)
     try:
         while client.recv(65_536):

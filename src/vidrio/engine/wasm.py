@@ -40,8 +40,8 @@ class Wasmtime:
 def instances(path: Path) -> Callable[[], Wasmtime]:
     """A function that opens instances of a module, which is compiled once.
 
-    An instance reserves more than 4 GB of address space, so that the processor checks its bounds. A process that may
-    not have as much (`ulimit -v`) gets instances that check them themselves, at each access: slower by a third.
+    An instance reserves more than 4 GB of address space, so that the processor checks bounds. Where less is allowed
+    (`ulimit -v`), instances check each access in software, which is slower.
     """
     compiled = _compile(path, wasmtime.Config())
 

@@ -171,6 +171,6 @@ def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterS
     value = by_heads(item.flat.reshape(shape[::-1]).T if turned else item.flat.reshape(shape), spec)
     if item.quantisation is None:
         return value.astype(np.float32)
-    with np.errstate(all="ignore"):  # what is infinite is refused later
+    with np.errstate(all="ignore"):  # infinite values are refused later
         scale = np.float32(1) / item.quantisation
     return Scaled(value, scale) if value.dtype == np.int8 else value.astype(np.float32) * scale

@@ -241,8 +241,8 @@ def _room_after(value: int) -> int:
 
 
 def _in_units(text: str, point: str) -> tuple[int, int]:
-    """A number in a language's notation, in units of its last decimal place, and how many of them are one. Where the
-    notation makes no sense, all digits are one whole number."""
+    """A number as an integer in units of its last decimal place, and how many units make 1. Without a valid decimal
+    separator, all digits form one integer."""
     digits = re.sub(rf"[^\d{point}]", "", text).strip(point)
     fraction = digits.partition(point)[2] if digits.count(point) == 1 else ""
     return int(digits.replace(point, "")), 10 ** len(fraction)

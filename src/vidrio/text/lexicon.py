@@ -1,7 +1,7 @@
 """What words say that a translation must say too: numbers, months and days, units, obligations, negations.
 
-Each entry of LEXICONS is for the language of its code. To add a language, add an entry; its words are in small letters
-and without accents. A pair of languages of which one has no entry is compared by signs and digits alone.
+LEXICONS has an entry per language code. To add a language, add an entry, with words in lower case and without accents.
+If either language of a pair has no entry, only signs and digits are compared.
 """
 
 from dataclasses import dataclass, field

@@ -94,8 +94,8 @@ class Judge(NamedTuple):
     def _misspelled(
         self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis
     ) -> Iterator[tuple[Fact, Fact]]:
-        """Names with something like them in their place, of which the model was unsure: Núñez and Areñez. Of Londres
-        for London it was sure."""
+        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. A sure
+        model's Londres for London is no misspelling."""
         new = [word for word in re.finditer(r"[^\W\d_]{3,}", written) if word[0] not in given]
         places = token_places(hypothesis.ids, self.target.decode) if new else []
         for name in names:
@@ -161,8 +161,8 @@ def paired(account: Faults) -> list[tuple[Fact, Fact]]:
 
 
 def next_search(tried: Tried, judge: Judge) -> Asked | None:
-    """A second search: up to the last wrong fact the translation is forced, with the right ones. Else what was lost is
-    hidden, and what was invented is forbidden."""
+    """A second search. If a fact came out wrong, the translation up to it is forced, with the right fact in its place.
+    Otherwise lost facts are hidden behind symbols and invented ones are forbidden."""
     masked, options = tried.asked
     best, account = tried.best, tried.best.account
     masker, tokenizer, lexicons = judge

@@ -117,7 +117,7 @@ class Translation:
 
     @property
     def doubts(self) -> list[Doubt]:
-        """What seems to be lost or invented, and should be looked at."""
+        """Facts that seem to be lost or invented; a person should check them."""
         return [doubt for sentence in self.sentences for doubt in sentence.doubts]
 
     @property
