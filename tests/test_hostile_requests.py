@@ -42,6 +42,7 @@ FIELDS: dict[str, Any] = {
     "top_p": 0.5,
     "if_there": True,
     "answer": "hola mundo",
+    "rival": "mundo",
 }
 WORDS = (
     *(

@@ -15,7 +15,7 @@ from small_models import write_model
 from tolerances import FLOAT64
 from traced import CHOICES, make_machine, make_trace, run
 from vidrio import cli
-from vidrio.errors import InputError
+from vidrio.errors import AddressError, InputError
 from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, Tap
@@ -26,6 +26,9 @@ from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Part,
 from vidrio.look.run import look, open_model
 from vidrio.look.why_word import why_word
 from vidrio.look.writing import text_width
+from vidrio.serve.looking import Looking
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.translating import Question
 from vidrio.text.words import words
 from vidrio.translate.translation import without_places
 
@@ -249,6 +252,21 @@ def test_the_sum_in_json_is_exact_in_any_order(capsys: pytest.CaptureFixture[str
     assert len({part["name"] for part in told["parts"]}) == len(values)
     shown = [line.split() for line in why(capsys, "coche", CAR, "--not", "auto", "--all")[1].splitlines()[3:]]
     assert len(shown) == len(values)
+
+
+def test_the_page_gets_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(why(capsys, "coche", CAR, "--not", "auto", "--json")[1])
+    looking = Looking("en-es")
+    for rival in ("auto", "▁auto"):
+        assert ANSWERS["why"](looking, Question(text=CAR, step=told["row"], rival=rival)) == told
+    assert sum(origin["value"] for origin in told["origins"]) == told["difference"]
+    of_source = {origin["name"]: origin["value"] for origin in told["origins"] if origin["side"] == "source"}
+    assert {word["word"]: word["value"] for word in told["words"]}["car"] == of_source["▁car"]
+    assert all(CAR[word["start"] : word["end"]] == word["word"] for word in told["words"])
+    with pytest.raises(AddressError, match="no decoding step 99"):
+        ANSWERS["why"](looking, Question(text=CAR, step=99))
+    with pytest.raises(InputError, match="nothing was computed"):
+        ANSWERS["why"](looking, Question(text=""))
 
 
 def test_the_rival_is_compared_at_the_first_token_that_differs(capsys: pytest.CaptureFixture[str]) -> None:

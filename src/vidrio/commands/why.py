@@ -47,7 +47,8 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     """
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
-    from vidrio.look.why_word import is_word, why_word
+    from vidrio.look.asked_word import is_word
+    from vidrio.look.why_word import why_word
 
     request = RunRequest.take(text, given)
     kind, as_json = given.pop("kind"), given.pop("as_json")

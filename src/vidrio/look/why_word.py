@@ -10,117 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.errors import AddressError, nearest
-from vidrio.look.deleted import Deleted
+from vidrio.errors import InputError
+from vidrio.look.asked_word import decide, decide_step, names_of
+from vidrio.look.deleted import Deleted, source_words
 from vidrio.look.layer_by_layer import After, after_each, overtakes
-from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, Decision, Neuron, Part, decisions, neurons, runner_up
+from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, Decision, Neuron, Part, neurons
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
-from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.words import token_places, word_of_each, words
 
 NEURONS = 5  # with the largest values
 PUSHED = 3  # words that a neuron pushes most
 SHOWN = 6  # groups of parts
 
 
-class Step(NamedTuple):
-    """The row that decided for a token, and which token that was."""
+class Origin(NamedTuple):
+    """What some parts come from: the row of one token, the feed-forward networks, or all else."""
 
-    row: int
-    this: int
-
-
-def is_word(seen: Look, asked: str) -> bool:
-    """Whether a word is asked for (a classifier's label), rather than an address."""
-    return bool(_steps_of(seen, asked)) or not ("." in asked or "[" in asked or asked in seen.trace.stages)
-
-
-def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
-    """Why the translation has a word. The rival is another word, or the runner-up at the word's first step."""
-    found = _steps_of(seen, asked)
-    if not found:
-        raise AddressError(
-            f"there is no {asked!r} in the translation",
-            found=", ".join(_names(seen)),
-            do="name one of these words or tokens, or the address of a number",
-        )
-    if len(found) > 1:
-        raise AddressError(
-            f"{asked!r} stands at more than one place in the translation",
-            found=f"rows {', '.join(str(steps[0].row) for steps in found)}",
-            do="give a text whose translation has it once",
-        )
-    step, that = _rivals(seen, found[0], rival)
-    this = seen.chosen_ids if seen.model.config.has_decoder else [step.this]
-    other = [*this[: step.row], that, *this[step.row + 1 :]]
-    return decisions(seen.trace, this, other)[step.row]
-
-
-def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
-    """The steps that wrote a word, for each place where it stands: as a word of the text, else as a token."""
-    if seen.stopped or seen.empty:
-        return []
-    if not seen.model.config.has_decoder:
-        return [[Step(0, _names(seen).index(asked))]] if asked == seen.translation else []
-    ids = seen.chosen_ids
-    if seen.result:
-        text, steps = seen.translation, defaultdict(list)
-        places = token_places(seen.result.ids, seen.model.target_tokenizer.decode)
-        of = words(text)
-        for row, (word, (start, end)) in enumerate(zip(word_of_each(places, of), places, strict=True)):
-            if word >= 0 and start < end:
-                steps[word].append(Step(row, ids[row]))
-        for same in (str, str.casefold):
-            named = [steps[n] for n, (a, b) in enumerate(of) if same(text[a:b]) == same(asked) and steps[n]]
-            if named:
-                return named
-    tokens = seen.trace.chosen_tokens
-    return [[Step(row, ids[row])] for row, token in enumerate(tokens) if token in (asked, f"▁{asked}")]
-
-
-def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int]:
-    """The first step at which a word and its rival differ, and the rival's token there."""
-    if rival is None:
-        return steps[0], runner_up(seen.trace, *steps[0])
-    if not seen.model.config.has_decoder:
-        labels = _names(seen)
-        if rival not in labels:
-            raise AddressError(f"there is no class {rival!r}", found=f"the nearest: {nearest(rival, labels)}")
-        spelled = [labels.index(rival)]
-    else:
-        spelled = _spelled(seen.model.target_tokenizer, rival, seen.trace.vocabulary[steps[0].this])
-    for step, token in zip(steps, spelled, strict=False):
-        if step.this != token:
-            return step, token
-    raise AddressError(
-        f"{rival!r} begins with the same tokens, so no step decides between the two",
-        found=" ".join(seen.trace.vocabulary[step.this] for step in steps) if seen.trace.vocabulary else rival,
-        do="name another word",
-    )
-
-
-def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
-    """A rival's tokens: the token of that name inside a word, else the word without its leading case tokens."""
-    inside = None if this.startswith("▁") else tokenizer.id(rival)
-    ids = tokenizer.encode(rival) if inside is None else [inside]
-    while len(ids) > 1 and not tokenizer.decode(ids[:1]).strip():
-        ids = ids[1:]
-    if not ids or tokenizer.special.unk in ids or not tokenizer.spells(rival):
-        raise AddressError(f"the vocabulary cannot spell {rival!r}", do="name a word that it can")
-    return ids
-
-
-def _names(seen: Look) -> list[str]:
-    """What may be asked for."""
-    if seen.model.config.has_decoder:
-        return list(
-            dict.fromkeys([*(seen.translation[a:b] for a, b in words(seen.translation)), *seen.trace.chosen_tokens])
-        )
-    return list(seen.trace.labels) or [f"class {c}" for c in range(seen.model.config.n_classes)]
-
-
-# --- for people -------------------------------------------------------------------------------------------------------
+    name: str
+    side: str = ""
+    row: int = -1
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,6 +46,14 @@ class Why:
     @property
     def parts(self) -> tuple[Part, ...]:
         return self.decision.parts
+
+    @cached_property
+    def origins(self) -> dict[Origin, list[Part]]:
+        """The parts by what they come from, largest sum first."""
+        groups: dict[Origin, list[Part]] = defaultdict(list)
+        for part in self.parts:
+            groups[_origin(self.seen, part)].append(part)
+        return dict(sorted(groups.items(), key=lambda group: -abs(_sum(group[1]))))
 
     @cached_property
     def layers(self) -> list[After]:
@@ -159,6 +75,16 @@ def why_word(seen: Look, asked: str, rival: str | None = None) -> Why:
     return Why(seen, decide(seen, asked, rival))
 
 
+def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
+    """Why the step after a row took its token. The rival is a token, a word, or else the runner-up."""
+    if seen.empty:
+        raise InputError("nothing was computed, so no word was chosen", found="a text of which the model reads nothing")
+    return Why(seen, decide_step(seen, row, rival))
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
 def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterator[str]:
     """The difference and its parts, the largest first: summed by origin, or every one."""
     seen, made = why.seen, why.decision
@@ -172,13 +98,13 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
         rows = [[part.name, visible(_read(seen, part)), number(part.value, precision)] for part in _sorted(made.parts)]
         yield table(rows, align="ll.")
         return
-    groups = _by_origin(seen, made)
+    groups = list(why.origins.items())
     rows = [
-        [cut(name, 36), number(math.fsum(part.value for part in parts), precision), _mostly(parts, precision)]
-        for name, parts in groups[:SHOWN]
+        [cut(_described(origin), 36), number(_sum(parts), precision), _mostly(parts, precision)]
+        for origin, parts in groups[:SHOWN]
     ]
     if rest := [part for _, parts in groups[SHOWN:] for part in parts]:
-        rows.append([f"{len(groups) - SHOWN} others", number(math.fsum(part.value for part in rest), precision)])
+        rows.append([f"{len(groups) - SHOWN} others", number(_sum(rest), precision)])
     yield table(rows, align="l.l", indent=2)
     yield from _layers(why)
 
@@ -209,27 +135,28 @@ def deleted_view(why: Why, found: Sequence[Deleted], precision: int = PRECISION)
         yield note(f"{line}  {one.translation}", hang=4)
 
 
-def _by_origin(seen: Look, made: Decision) -> list[tuple[str, list[Part]]]:
-    """The parts by what they come from: each token read, the feed-forward networks, all else; largest sum first."""
-    groups: dict[str, list[Part]] = defaultdict(list)
-    for part in made.parts:
-        groups[_origin(seen, part)].append(part)
-    return sorted(groups.items(), key=lambda group: -abs(math.fsum(part.value for part in group[1])))
-
-
 def _mostly(parts: Sequence[Part], precision: int) -> str:
     """The largest of several parts."""
     largest = _sorted(parts)[0]
     return f"most: {largest.name} {number(largest.value, precision)}" if len(parts) > 1 else ""
 
 
-def _origin(seen: Look, part: Part) -> str:
+def _origin(seen: Look, part: Part) -> Origin:
     if part.reads:
-        where = "source" if part.reads == SOURCE else "written before"
-        return f"{_read(seen, part)}  ({where}, {part.row})"
+        return Origin(_read(seen, part), part.reads, part.row)
     if part.name.endswith(".ffn"):
-        return "feed-forward networks"
-    return part.name if part.name in (ROUNDING, CHANGED) else "biases and positions"
+        return Origin("feed-forward networks")
+    return Origin(part.name if part.name in (ROUNDING, CHANGED) else "biases and positions")
+
+
+def _described(origin: Origin) -> str:
+    if not origin.side:
+        return origin.name
+    return f"{origin.name}  ({'source' if origin.side == SOURCE else 'written before'}, {origin.row})"
+
+
+def _sum(parts: Sequence[Part]) -> float:
+    return math.fsum(part.value for part in parts)
 
 
 def _read(seen: Look, part: Part) -> str:
@@ -239,7 +166,7 @@ def _read(seen: Look, part: Part) -> str:
 
 
 def _token(seen: Look, token: int) -> str:
-    return seen.trace.vocabulary[token] if seen.model.config.has_decoder else _names(seen)[token]
+    return seen.trace.vocabulary[token] if seen.model.config.has_decoder else names_of(seen)[token]
 
 
 def _sorted(parts: Sequence[Part]) -> list[Part]:
@@ -250,8 +177,9 @@ def _sorted(parts: Sequence[Part]) -> list[Part]:
 
 
 def data(why: Why) -> dict[str, Any]:
-    """The difference, its parts and the strongest neurons, for a machine to read."""
+    """The difference and its parts, their sums by origin and by source word, and the strongest neurons."""
     seen, made = why.seen, why.decision
+    by_row = {origin.row: _sum(parts) for origin, parts in why.origins.items() if origin.side == SOURCE}
     return {
         "text": seen.text,
         "translation": seen.translation,
@@ -259,11 +187,21 @@ def data(why: Why) -> dict[str, Any]:
         "this": _token(seen, made.this),
         "that": _token(seen, made.that),
         "difference": made.difference,
+        "origins": [
+            {**_place(origin.side, origin.row), "name": origin.name, "value": _sum(parts)}
+            for origin, parts in why.origins.items()
+        ],
+        "words": [
+            {"word": word.text, "start": word.start, "end": word.end, "value": math.fsum(by_row[r] for r in word.rows)}
+            for word in source_words(seen)
+        ]
+        if by_row
+        else [],
         "parts": [
             {
                 "name": part.name + (f"[{part.row}]" if part.reads else ""),
                 "value": part.value,
-                "side": part.reads or None,
+                **_place(part.reads, part.row),
                 "token": _read(seen, part) or None,
             }
             for part in made.parts
@@ -278,6 +216,11 @@ def data(why: Why) -> dict[str, Any]:
             for after in why.layers
         ],
     }
+
+
+def _place(side: str, row: int) -> dict[str, Any]:
+    """Which row was read, where one was."""
+    return {"side": side or None, "row": row if side else None}
 
 
 def deleted_data(why: Why, found: Sequence[Deleted]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Sampling
-from vidrio.look import history, run_data
+from vidrio.look import history, run_data, why_word
 from vidrio.look.receipt import copied, receipt_data
 from vidrio.serve.looking import Looking
 from vidrio.serve.translating import Question
@@ -57,6 +57,12 @@ def choose(looking: Looking, q: Question) -> Any:
     if q.step >= len(seen.chosen_ids):
         raise InputError(f"there is no decoding step {q.step}", found=f"{len(seen.chosen_ids)} steps")
     return run_data.choosing_data(seen, q.step, sampling)
+
+
+def why(looking: Looking, q: Question) -> Any:
+    """Why a step took its token and not a rival: the difference of their logits as an exact sum."""
+    seen = looking.run(q.asked(looking.default)).look
+    return why_word.data(why_word.why_step(seen, q.step, q.rival or None))
 
 
 def tokens(looking: Looking, q: Question) -> Any:
@@ -108,7 +114,7 @@ def forced(looking: Looking, q: Question) -> Any:
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (
-        *(machine, translate, run, search, choose, tokens, tensors, positions),
+        *(machine, translate, run, search, choose, why, tokens, tensors, positions),
         *(receipt, copy, learning, forced),
     )
 }

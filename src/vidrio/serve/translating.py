@@ -56,9 +56,10 @@ class Question:
     addresses: tuple[str, ...] = ()
     if_there: bool = False
     answer: str = ""  # the right one
+    rival: str = ""  # a token or word that was not chosen; empty: the runner-up
 
     def __post_init__(self) -> None:
-        short = [self.model, self.numbers, self.address, self.kind, *self.addresses, *sum(self.changes, ())]
+        short = [self.model, self.numbers, self.address, self.kind, self.rival, *self.addresses, *sum(self.changes, ())]
         within = (
             max(len(self.text), len(self.answer)) <= LONGEST_TEXT
             and max(map(len, short)) <= SHORT

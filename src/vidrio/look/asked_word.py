@@ -1,0 +1,121 @@
+"""The step of a translation that chose a word, and the token that stands for its rival there."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from vidrio.errors import AddressError, nearest
+from vidrio.look.parts import Decision, decisions, runner_up
+from vidrio.look.run import Look
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.words import token_places, word_of_each, words
+
+
+class Step(NamedTuple):
+    """The row that decided for a token, and which token that was."""
+
+    row: int
+    this: int
+
+
+def is_word(seen: Look, asked: str) -> bool:
+    """Whether a word is asked for (a classifier's label), rather than an address."""
+    return bool(_steps_of(seen, asked)) or not ("." in asked or "[" in asked or asked in seen.trace.stages)
+
+
+def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
+    """Why the translation has a word. The rival is another word, or the runner-up at the word's first step."""
+    found = _steps_of(seen, asked)
+    if not found:
+        raise AddressError(
+            f"there is no {asked!r} in the translation",
+            found=", ".join(names_of(seen)),
+            do="name one of these words or tokens, or the address of a number",
+        )
+    if len(found) > 1:
+        raise AddressError(
+            f"{asked!r} stands at more than one place in the translation",
+            found=f"rows {', '.join(str(steps[0].row) for steps in found)}",
+            do="give a text whose translation has it once",
+        )
+    return _decided(seen, *_rivals(seen, found[0], rival))
+
+
+def decide_step(seen: Look, row: int, rival: str | None = None) -> Decision:
+    """Why the step after a row took its token (a classifier: its class). The rival is a token or the runner-up."""
+    taken = seen.chosen_ids if seen.model.config.has_decoder else [names_of(seen).index(seen.translation)]
+    if seen.stopped or not 0 <= row < len(taken):
+        raise AddressError(f"there is no decoding step {row}", found=f"{len(taken)} steps")
+    step = Step(row, taken[row])
+    tokens = list(seen.trace.vocabulary if seen.model.config.has_decoder else names_of(seen))
+    if rival in tokens and rival != tokens[step.this]:
+        return _decided(seen, step, tokens.index(rival))
+    return _decided(seen, *_rivals(seen, [step], rival))
+
+
+def _decided(seen: Look, step: Step, that: int) -> Decision:
+    this = seen.chosen_ids if seen.model.config.has_decoder else [step.this]
+    other = [*this[: step.row], that, *this[step.row + 1 :]]
+    return decisions(seen.trace, this, other)[step.row]
+
+
+def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
+    """The steps that wrote a word, for each place where it stands: as a word of the text, else as a token."""
+    if seen.stopped or seen.empty:
+        return []
+    if not seen.model.config.has_decoder:
+        return [[Step(0, names_of(seen).index(asked))]] if asked == seen.translation else []
+    ids = seen.chosen_ids
+    if seen.result:
+        text, steps = seen.translation, defaultdict(list)
+        places = token_places(seen.result.ids, seen.model.target_tokenizer.decode)
+        of = words(text)
+        for row, (word, (start, end)) in enumerate(zip(word_of_each(places, of), places, strict=True)):
+            if word >= 0 and start < end:
+                steps[word].append(Step(row, ids[row]))
+        for same in (str, str.casefold):
+            named = [steps[n] for n, (a, b) in enumerate(of) if same(text[a:b]) == same(asked) and steps[n]]
+            if named:
+                return named
+    tokens = seen.trace.chosen_tokens
+    return [[Step(row, ids[row])] for row, token in enumerate(tokens) if token in (asked, f"▁{asked}")]
+
+
+def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int]:
+    """The first step at which a word and its rival differ, and the rival's token there."""
+    if rival is None:
+        return steps[0], runner_up(seen.trace, *steps[0])
+    if not seen.model.config.has_decoder:
+        labels = names_of(seen)
+        if rival not in labels:
+            raise AddressError(f"there is no class {rival!r}", found=f"the nearest: {nearest(rival, labels)}")
+        spelled = [labels.index(rival)]
+    else:
+        spelled = _spelled(seen.model.target_tokenizer, rival, seen.trace.vocabulary[steps[0].this])
+    for step, token in zip(steps, spelled, strict=False):
+        if step.this != token:
+            return step, token
+    raise AddressError(
+        f"{rival!r} begins with the same tokens, so no step decides between the two",
+        found=" ".join(seen.trace.vocabulary[step.this] for step in steps) if seen.trace.vocabulary else rival,
+        do="name another word",
+    )
+
+
+def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
+    """A rival's tokens: the token of that name inside a word, else the word without its leading case tokens."""
+    inside = None if this.startswith("▁") else tokenizer.id(rival)
+    ids = tokenizer.encode(rival) if inside is None else [inside]
+    while len(ids) > 1 and not tokenizer.decode(ids[:1]).strip():
+        ids = ids[1:]
+    if not ids or tokenizer.special.unk in ids or not tokenizer.spells(rival):
+        raise AddressError(f"the vocabulary cannot spell {rival!r}", do="name a word that it can")
+    return ids
+
+
+def names_of(seen: Look) -> list[str]:
+    """What may be asked for."""
+    if seen.model.config.has_decoder:
+        return list(
+            dict.fromkeys([*(seen.translation[a:b] for a, b in words(seen.translation)), *seen.trace.chosen_tokens])
+        )
+    return list(seen.trace.labels) or [f"class {c}" for c in range(seen.model.config.n_classes)]
