@@ -2,7 +2,7 @@ import { Refused } from "./api";
 import { loading } from "./loading.svelte";
 import type { Ask, Heard, Site } from "./site";
 
-/** Milliseconds that an unwanted question may go on for: after that, starting Python again is quicker. */
+/** Milliseconds that an abandoned question may keep running before Python is restarted. */
 const PATIENCE = 4000;
 
 interface Waiting extends Ask {
@@ -25,7 +25,7 @@ function start(told: Site): Worker {
   return started;
 }
 
-/** Python cannot be interrupted: what it computes for nobody ends with its worker. */
+/** Stop a question whose answer is no longer needed. Python cannot be interrupted, so its worker is replaced. */
 async function giveUp(question: Waiting): Promise<void> {
   const old = await worker;
   if (asked !== question) return;

@@ -136,7 +136,7 @@ const SPANISH: Record<string, string> = {
     "primero todos los senos, luego todos los cosenos, de las ondas más largas de Marian",
   "zeros are added to the embeddings": "a los embeddings se suman ceros",
   "the worked example's slip: the column's number stands where the pair's should":
-    "el desliz del ejemplo resuelto: el número de la columna donde va el del par",
+    "la errata del ejemplo resuelto: el número de la columna donde va el del par",
   "scores are divided by {}": "las puntuaciones se dividen entre {}",
   "ε in layer norm is {}": "ε en la normalización de capa es {}",
   "parameters multiply in whole numbers, as in the engine":
