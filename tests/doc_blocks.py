@@ -7,6 +7,7 @@
     ```python     a script; it must succeed
     ```toml, ```json                       must parse
     ```text, ```mermaid and other prose    are read by people only
+    ```{eval-rst}                          is for the documentation site (docs/conf.py)
 
 Words after the language say more: `output` on a text block: exactly what the block before it printed, in the same
 notation. `more` on a script: it goes on from those before it, back to one without. `slow`: run by `make slow`.
@@ -41,7 +42,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 RUN = {"sh", "console", "python"}
 PARSED = {"toml": tomllib.loads, "json": json.loads}
-PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff", "c", "py"}
+PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff", "c", "py", "{eval-rst}"}
 WORDS = {"output", "more", "slow", "network", "gpu"}
 
 # Bash functions that take the place of some commands, see above. VENV is relative to the repository, as in a Makefile.

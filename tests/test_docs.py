@@ -1,11 +1,14 @@
 """Every code block of README.md, the other pages at the root, docs/ and the lessons is run; links lead somewhere."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
+from vidrio import cli
 
 FOLDERS = (".", "docs", "recipes/en-es", "src/vidrio/lessons", "tests/behaviour")
 PAGES = sorted(page for folder in FOLDERS for page in (REPOSITORY / folder).glob("*.md"))
@@ -52,6 +55,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert linked.exists(), f"{page.name} links to {target}, which is not there"
         if anchor and linked.suffix == ".md":
             assert anchor in anchors_of(linked), f"{page.name} links to {target}; the headings are {anchors_of(linked)}"
+
+
+def test_the_site_is_built_with_both_references(tmp_path: Path) -> None:
+    """`make docs`, whose warnings are errors: a docstring that cannot be parsed, a name that is gone, a broken link."""
+    options = ["-q", "-W", "--keep-going", "-c", "docs", "-d", tmp_path / "doctrees"]
+    sphinx = [sys.executable, "-m", "sphinx", *options, ".", tmp_path / "site"]
+    done = subprocess.run(sphinx, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    commands, python = ((tmp_path / f"site/docs/{page}.html").read_text("utf-8") for page in ("commands", "python"))
+    assert not [verb for verb in cli.VERBS if f"Usage: vidrio {verb} " not in commands]
+    assert 'id="vidrio.load"' in python
+    assert "The mean probability of its tokens" in python, "the docstrings are not there"
 
 
 # The runner itself: what is right passes, what is wrong fails.

@@ -1,10 +1,10 @@
-"""Vidrio: a Transformer translator made of glass.
+"""Vidrio: a Transformer translator that shows every number.
 
 import vidrio
-translator = vidrio.load()                           # the default model; or a name, or a folder
+translator = vidrio.load()                           # the default model, a name or a folder
 translation = translator.translate("Hello world")
 print(translation)
-vidrio.look_inside(translation)                      # every number on the way
+vidrio.look_inside(translation)                      # all intermediate values
 vidrio.why(translation, "mundo")                     # why this word, as an exact sum
 """
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 def load(name: "str | Path | None" = None, workers: int | None = None) -> "Translator":
-    """A model that translates, by name or folder. What it needs is imported now, and not before."""
+    """Load a model that translates, by name or folder; by default `en-es`. `workers` is the number of threads that
+    translate at the same time, by default one per core."""
     from vidrio.translate.translator import Translator
 
     return Translator.load(name, workers)
 
 
 def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
-    """The run that translated a sentence, with every number on the way."""
+    """Trace the translation of one of its sentences: all intermediate values, by address."""
     from vidrio.look.run import open_model
     from vidrio.look.translated import look_at
 
@@ -36,7 +37,7 @@ def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
 
 
 def why(translation: "Translation", word: str, rival: str | None = None, sentence: int = 0) -> "Why":
-    """Why the translation of a sentence has a word, and not a rival (the runner-up)."""
+    """Explain a word of a translation: its logit minus that of `rival` (by default the runner-up), as an exact sum."""
     from vidrio.look.why_word import why_word
 
     return why_word(look_inside(translation, sentence), word, rival)

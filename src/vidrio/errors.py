@@ -1,7 +1,7 @@
-"""What can go wrong for a user.
+"""Errors for users.
 
-Every message has the same three parts: what is wrong, what was found, what to do. The exit code is 1.
-A mistake in *how a command was typed* is click's `UsageError`, exit code 2. A programming mistake stays a Python error.
+Every message has three parts: what is wrong, what was found, what to do. The exit code is 1. A wrong command line is
+click's `UsageError`, with exit code 2. A bug is an ordinary Python exception.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from os import PathLike
 
 
 class VidrioError(Exception):
-    """A user's problem, told so that the user can solve it."""
+    """The base class of all errors for users. Its message says what is wrong, what was found, what to do."""
 
     exit_code = 1
 
@@ -22,39 +22,39 @@ class VidrioError(Exception):
 
 
 class DataError(VidrioError):
-    """Sentence pairs or text files that cannot be used, or their encoding."""
+    """Unusable sentence pairs or text files."""
 
 
 class TokenizerError(VidrioError):
-    """A tokenizer that cannot be learned or read, or a text that it cannot hold."""
+    """A tokenizer that cannot be trained or read, or that cannot represent a text."""
 
 
 class ModelError(VidrioError):
-    """A model folder that is missing, damaged or of another format."""
+    """A model folder that is missing, damaged or in an unknown format."""
 
 
 class ConfigError(VidrioError):
-    """An impossible choice of sizes or options."""
+    """Invalid sizes or options."""
 
 
 class AddressError(VidrioError):
-    """An address that names no number of this model."""
+    """An address that this model does not have."""
 
 
 class LessonError(VidrioError):
-    """A lesson or a section that there is not."""
+    """No such lesson or section."""
 
 
 class RunError(VidrioError):
-    """A training run that cannot start, resume or go on."""
+    """A training run that cannot start, resume or continue."""
 
 
 class InputError(VidrioError):
-    """A text that cannot be worked on."""
+    """An input that cannot be processed."""
 
 
 def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
-    """The valid names nearest to `name`, as part of a sentence."""
+    """The valid names closest to `name`, separated by commas."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, valid, n=count, cutoff=0.4) or valid[:count]
@@ -63,7 +63,7 @@ def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
 
 @contextmanager
 def about_file(path: PathLike[str] | str) -> Iterator[None]:
-    """Name the file in what the system says about it: a write to a full disk, unlike an `open`, does not tell where."""
+    """Add the file's name to an OSError without one: unlike `open`, a failed write does not name its file."""
     try:
         yield
     except OSError as error:

@@ -1,11 +1,11 @@
-"""What is asked of a search, and what it finds; without NumPy, which is slow to import.
+"""Search options and results. This file does not import NumPy, which is slow to import.
 
 Hypotheses are ranked by
 
     score = log p / length ^ length_penalty
 
 where log p sums over the chosen tokens and length counts them, the end token included in both.
-That is the form of CTranslate2 and Marian, not the ((5 + length) / 6)^α of §6.1 (docs/departures.md).
+CTranslate2 and Marian define it so, too; §6.1 divides by ((5 + length) / 6)^α instead (docs/departures.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SI
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 LARGEST_SEED = 2**32 - 1
-SMALLEST, LARGEST = 1e-30, 1e30  # far enough from 0 and infinity in float32, with room for logits
+SMALLEST, LARGEST = 1e-30, 1e30  # in float32, far enough from 0 and infinity for any logit
 # The range of each option, for the command line, the server and Python.
 WHOLE = {
     "beam": (1, LARGEST_BEAM),
@@ -39,27 +39,28 @@ REAL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Draw each token at random instead of searching for the best. Reported log-probabilities are untempered."""
+    """Sample each token instead of searching for the best translation. The log-probabilities in the result are those
+    before temperature."""
 
-    temperature: float = 1.0  # below 1 bolder, above 1 more even
-    top_k: int = 0  # only the k likeliest tokens; 0: all
-    top_p: float = 1.0  # only the likeliest tokens that together have probability p
-    seed: int = 0
+    temperature: float = 1.0  #: logits are divided by it; below 1 favours likely tokens
+    top_k: int = 0  #: sample only from the k most probable tokens; 0: from all
+    top_p: float = 1.0  #: sample only from the most probable tokens, whose probabilities sum to p
+    seed: int = 0  #: of the random numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to search."""
+    """Options of a search."""
 
-    beam: int = 4
-    length_penalty: float = 1.0
-    min_length: int = 1  # tokens before the end token is allowed; 0 allows an empty result
-    max_length: int = 256  # steps; a hypothesis that has not ended by then is cut
-    n_best: int = 1
-    no_repeat_ngram: int = 0  # n: no n tokens in a row twice; 0: off
-    prefix: Ids = ()  # forced first tokens; they count in the length and, being forced, have log p 0
-    suppressed: Ids = ()  # never chosen: padding, start, perhaps unknown
-    sampling: Sampling | None = None
+    beam: int = 4  #: hypotheses kept at each step; 1 is greedy search
+    length_penalty: float = 1.0  #: exponent A in score = log p / length^A
+    min_length: int = 1  #: tokens before the end token is allowed; 0 allows an empty result
+    max_length: int = 256  #: steps; longer hypotheses are cut
+    n_best: int = 1  #: hypotheses to return
+    no_repeat_ngram: int = 0  #: n: never repeat a sequence of n tokens; 0: off
+    prefix: Ids = ()  #: first tokens to force; they count towards the length and have log p 0
+    suppressed: Ids = ()  #: tokens that are never chosen, such as padding
+    sampling: Sampling | None = None  #: sample instead of searching
 
     def __post_init__(self) -> None:
         if problems := [*self._problems()]:
@@ -86,7 +87,7 @@ class Options:
 
 
 def default_options(config: ModelConfig) -> Options:
-    """How a model of this config searches unless told otherwise."""
+    """The search options that a model's config sets."""
     own = config.decoding
     return Options(
         beam=own.beam,
@@ -97,25 +98,25 @@ def default_options(config: ModelConfig) -> Options:
 
 
 class Hypothesis(NamedTuple):
-    """A translation found: ids without start and end."""
+    """One result of a search."""
 
-    ids: Ids
-    log_prob: float
-    score: float
-    token_log_probs: tuple[float, ...]  # one for each id, and one for the end token if it ended
-    ended: bool  # False: cut at max_length, or where no token was allowed
-    attention: Any = None  # T × S: the last layer's cross-attention for each id, the mean over its heads
+    ids: Ids  #: token ids, without start and end token
+    log_prob: float  #: the sum of `token_log_probs`
+    score: float  #: log_prob / length^length_penalty, by which hypotheses are ranked
+    token_log_probs: tuple[float, ...]  #: one per id, and one for the end token if it ended
+    ended: bool  #: False if it was cut at max_length, or because no token was allowed
+    attention: Any = None  #: T × S: cross-attention of the last layer, averaged over its heads
 
 
 def computes_nan(step: int) -> ConfigError:
-    """The error of both searches where no token can be chosen, because the logits are NaN or infinite."""
+    """The error of both searches when no token can be chosen because the logits are NaN or infinite."""
     return ConfigError(
         "no token can be chosen",
         found=f"at step {step} the model computes NaN",
-        do="look where the first NaN comes from: vidrio check, or vidrio look --json",
+        do="find the first NaN: vidrio check, or vidrio look --json",
     )
 
 
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """By score; equals stay in the order in which they were found."""
+    """Sort by score; ties keep the order in which they were found."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

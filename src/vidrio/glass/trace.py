@@ -1,14 +1,14 @@
-"""All the numbers of one run, by address.
+"""All values of one run, by address.
 
-A `Trace` is a tap: `machine.tapped(trace.tap)` is a machine whose every quantity it keeps. It refuses what is not
-declared (declaration.py), and axes of the wrong length.
+`machine.tapped(trace.tap)` is a machine that reports each quantity to a `Trace`, which refuses undeclared quantities
+(declaration.py) and axes of the wrong length.
 
-Addresses are the same everywhere: command line, JSON, page, tests, errors.
+Addresses are the same on the command line, in JSON, on the page, in tests and in errors.
 
     enc.0.self.weights.h1            a whole matrix
     enc.0.self.weights.h1[1,0]       one of its numbers; rows and columns by number or by token: [world,hello]
     dec.0.self.WQ.h1[2,3]            a parameter
-    out.prob[0,hola]                 what the decoder gave out after its first row: a row is a decoding step
+    out.prob[0,hola]                 the probability of hola at decoding step 0
 """
 
 import re
@@ -25,12 +25,12 @@ from vidrio.glass.maths import Array, Tap
 from vidrio.glass.operations import Operation
 from vidrio.glass.walk import take
 
-TAKEN = ("out.choice", "out.score")  # what the search took
+TAKEN = ("out.choice", "out.score")  # the tokens that the search chose
 
 
 @dataclass(frozen=True)
 class Address:
-    """A parsed address: the quantity, and the place in it."""
+    """A parsed address: a quantity and an index."""
 
     name: str
     index: tuple[str, ...] = ()
@@ -43,31 +43,31 @@ _ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?", re.DOTA
 
 
 def parse_address(text: str) -> Address:
-    """Take an address apart; whether it names anything is for the trace to say."""
+    """Parse an address. Only a trace can tell whether it exists."""
     match = _ADDRESS.fullmatch(text.strip())
     if match is None:
         raise AddressError(
             f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[0,hola]"
         )
-    # At commas; a token that is or holds a comma, or that looks like a number, is written in quotes.
+    # Split at commas. Tokens that contain a comma or look like a number are quoted.
     index = re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', match["index"] or "")
     return Address(match["name"], tuple(part.strip() for part in index))
 
 
 @dataclass(repr=False)
 class Trace:
-    """The numbers of one run of one machine on one text."""
+    """The values of one run of one machine on one text."""
 
     machine: Machine
-    source_tokens: Sequence[str] = ()  # as the encoder saw them
-    target_tokens: Sequence[str] = ()  # as the decoder saw them: the start token first
-    chosen_tokens: Sequence[str] = ()  # what came out after each
-    vocabulary: Sequence[str] = ()  # the target vocabulary, in the order of its ids
+    source_tokens: Sequence[str] = ()  #: as the encoder read them
+    target_tokens: Sequence[str] = ()  #: as the decoder read them, the start token first
+    chosen_tokens: Sequence[str] = ()  #: the token chosen after each
+    vocabulary: Sequence[str] = ()  #: the target vocabulary, by id
     source_vocabulary: Sequence[str] = ()
-    labels: Sequence[str] = ()  # a classifier's classes
-    values: dict[str, Array] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    # What a what-if put other numbers in place of: as they were computed, before it did.
+    labels: Sequence[str] = ()  #: a classifier's classes
+    values: dict[str, Array] = field(default_factory=dict)  #: every quantity, by address
+    sizes: dict[str, int] = field(default_factory=dict)  #: the length of each axis: S, T, D, …
+    #: the computed values of quantities that a what-if replaced
     computed: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Trace:
         return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
 
     def tap(self, name: str, value: Array) -> Array:
-        """Keep a value under its address; refuse what is not declared."""
+        """Store a value under its address. Undeclared quantities are refused."""
         stage = self.stages.get(name)
         if stage is None or stage.of_the_model:
             raise AddressError(f"{name} is computed but not declared", do="let the walk compute it")
@@ -93,13 +93,13 @@ class Trace:
         return value
 
     def take(self, ids: Sequence[int]) -> None:
-        """Keep the tokens that the search took, and their log-probabilities."""
+        """Store the tokens that the search chose, and their log-probabilities."""
         with np.errstate(divide="ignore"):  # a forced token may have the probability 0
             take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
 
     def keep(self, found: Mapping[str, "memoryview[float]"]) -> bool:
-        """Keep the numbers of a pass that the engine computed, in the order of the way: but for what the search took,
-        it has every quantity, bit for bit. False if it computes otherwise than this machine."""
+        """Store the values of a pass that the engine computed, which are all quantities except those of the search.
+        Returns False if its quantities differ from this machine's."""
         names = [name for name, stage in self.stages.items() if not stage.of_the_model and name not in TAKEN]
         if found.keys() != set(names):
             return False
@@ -109,7 +109,7 @@ class Trace:
         return True
 
     def tap_through(self, change: Tap) -> Tap:
-        """A tap that lets `change` alter the value first, then keeps what it became."""
+        """A tap that applies `change` to each value and stores the result."""
 
         def tap(name: str, value: Array) -> Array:
             changed = change(name, value)
@@ -123,11 +123,11 @@ class Trace:
         return name in self.values or (name in self.stages and self.stages[name].of_the_model)
 
     def addresses(self, prefix: str = "") -> list[str]:
-        """The quantities of this run, parameters too, whose address is or lies under `prefix`."""
+        """The addresses of all quantities, parameters included, that equal `prefix` or start with it."""
         return [name for name in self.stages if name in self and (not prefix or f"{name}.".startswith(f"{prefix}."))]
 
     def stage(self, name: str) -> Stage:
-        """What the table says of a quantity; an unknown name is answered with the nearest ones."""
+        """The declaration of a quantity. The error for an unknown name lists the closest ones."""
         stage = self.stages.get(name)
         if stage is None or name not in self:
             inside = self.addresses(name)
@@ -142,21 +142,21 @@ class Trace:
         return stage
 
     def array(self, name: str) -> Array:
-        """The whole quantity, parameter or value."""
+        """A whole quantity or parameter, as a NumPy array."""
         stage = self.stage(name)
         return self.machine.parameter(name) if stage.of_the_model else self.values[name]
 
     def operation(self, stage: Stage) -> Operation:
-        """How a quantity is made."""
+        """The operation that computes a quantity."""
         return self.machine.operations[stage.operation]
 
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
-        """What the rows or columns along an axis stand for, where they stand for tokens."""
+        """The tokens along an axis, if its rows or columns are tokens."""
         side = self.source_vocabulary if name.startswith("src.") else self.vocabulary
         return {"S": self.source_tokens, "T": self.target_tokens, "V": side, "C": self.labels}.get(axis, ())
 
     def position(self, address: Address) -> tuple[int, ...]:
-        """The indices of an address as numbers, tokens looked up; refused if they lie outside."""
+        """The index of an address as numbers. Tokens are looked up; indices out of range are refused."""
         array, axes = self.array(address.name), self.stage(address.name).axes
         if len(address.index) != array.ndim:
             here = Address(address.name, tuple("0" * array.ndim))
@@ -187,5 +187,5 @@ class Trace:
         raise AddressError(f"{address}: {part} is not on its axis {axis}", found=f"0 to {length - 1}{known}")
 
     def number(self, address: Address) -> float:
-        """The one number at an address."""
+        """The number at an address."""
         return float(self.array(address.name)[self.position(address)])

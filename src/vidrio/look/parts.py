@@ -28,12 +28,12 @@ CHANGED = "rounding and what-ifs"  # numbers that a what-if replaced do not foll
 
 
 class Part(NamedTuple):
-    """One summand. `reads` and `row` say which token's row was read, where it was one."""
+    """One summand of the difference of two logits."""
 
-    name: str
+    name: str  #: the head, sub-layer or parameter that it comes from
     value: float
-    reads: str = ""  # SOURCE, TARGET, or nothing
-    row: int = -1
+    reads: str = ""  #: "source" or "target" if it was read from one token, otherwise empty
+    row: int = -1  #: the position of that token
 
 
 class Neuron(NamedTuple):

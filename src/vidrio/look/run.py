@@ -1,14 +1,14 @@
-"""Text → text with every number on the way: open a model, search as translating does, and keep one traced pass.
+"""Trace a translation: open a model, search as `vidrio translate` does, and keep all values of one forward pass.
 
-    model = open_model()                 # the default model; or a name, or a folder
+    model = open_model()                 # the default model, a name or a folder
     seen = look(model, "Hello world")
     seen.translation                     # "hola mundo"
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
-Where translating has printed something, the tokens that it printed are traced: one pass over all of them. Thanks to the
-causal mask its row t is what the decoder computed at step t. The engine gives that pass out of its memory, where it
-computes as the glass does. Else the glass walks, and where there is nothing to trace yet it searches, step by step,
-with a key–value cache. A machine without that mask is shown as it was at the last step.
+If the text has been translated already, one pass over the tokens of that translation is traced. Because of the causal
+mask, row t of the pass equals what the decoder computed at step t. The values come from the engine's memory if its
+arithmetic is that of the reference; otherwise `glass/` computes them, after a search with a key–value cache if there is
+no translation yet. Without the causal mask, the trace shows the last step.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from vidrio.translate.remedies import repeats
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to be looked into. The tokenizers are the same one where the vocabulary is shared."""
+    """A model opened for tracing. With a shared vocabulary, both tokenizers are the same object."""
 
     config: ModelConfig
     about: About
@@ -47,7 +47,7 @@ class LoadedModel:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     path: Path
-    may_ramble: bool = False  # a what-if: a search is cut where it repeats itself or grows too long
+    may_ramble: bool = False  # a what-if, whose search is cut if it repeats itself or grows too long
 
     @property
     def name(self) -> str:
@@ -55,7 +55,7 @@ class LoadedModel:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What its numbers are stored in."""
+        """The number type of its parameters."""
         return self.machine.dtype
 
     @cached_property
@@ -67,15 +67,15 @@ class LoadedModel:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
     def in_floating_point(self) -> "LoadedModel":
-        """The same model, as training computes: no whole numbers."""
+        """The same model in floating point, as in training."""
         if self.machine.arithmetic is FLOAT:
             return self
         return replace(self, machine=build(self.config, self.machine.parameters, np.float64))
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
-    """A model by name or folder; None is the default model. It computes as the engine does where that multiplies in
-    whole numbers, else in float64, unless a `dtype` is given: np.int8 (whole numbers), np.float32 or np.float64."""
+    """Open a model for tracing, by name or folder; by default `en-es`. `dtype` is np.int8 (the engine's arithmetic),
+    np.float32 or np.float64; by default, models that the engine runs in int8 do so here, and others use float64."""
     path = models.find(name_or_path)
     config, about = read_config(path)
     stored = read_arrays(path)
@@ -86,7 +86,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type | None = None
 
 
 class Printed(NamedTuple):
-    """What translating printed, how it searched, and the engine that did."""
+    """A translation to trace, the options of its search, and the engine that searched."""
 
     hypothesis: Hypothesis
     options: Options
@@ -95,21 +95,21 @@ class Printed(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Look:
-    """One run: the text, what became of it, and every number on the way."""
+    """One run: a text, its translation, and all intermediate values."""
 
-    model: LoadedModel  # its machine is the one that ran, changed or not
-    text: str
-    pieces: Sequence[Piece]  # how the text was split
-    source_ids: Sequence[int]  # with the end token, where the model wants one
-    target_ids: Sequence[int]  # what the decoder saw: the start token first
-    hypotheses: Sequence[Hypothesis]  # best first; none for a classifier and for an empty text
+    model: LoadedModel  #: the model that ran, with any what-if applied
+    text: str  #: the sentence that the model read
+    pieces: Sequence[Piece]  #: how the text was split into tokens
+    source_ids: Sequence[int]  #: with the end token, if the model has one
+    target_ids: Sequence[int]  #: the tokens that the decoder read, the start token first
+    hypotheses: Sequence[Hypothesis]  #: best first; empty for a classifier and for an empty text
     translation: str
-    trace: Trace
+    trace: Trace  #: all values, by address
     options: Options
     tree: Tree | None = None
-    forced: bool = False  # the target was given, not searched for
-    notes: Sequence[str] = ()  # which sentence of a text this is, and how it was read
-    stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
+    forced: bool = False  #: the translation was given, not searched for
+    notes: Sequence[str] = ()  #: which sentence of a text this is, and how it was read
+    stopped: bool = False  #: no token could be chosen because of NaN or infinity, so there is no result
 
     @property
     def result(self) -> Hypothesis | None:
@@ -117,22 +117,22 @@ class Look:
 
     @property
     def empty(self) -> bool:
-        """Nothing was computed, because there was nothing to compute with."""
+        """Nothing was computed, because the model had nothing to read."""
         return not self.trace.values
 
     @property
     def copied(self) -> bool:
-        """Translating only copies the text: the model reads nothing of it."""
+        """The text is only copied; the model reads none of it."""
         return self.empty and bool(self.text.strip())
 
     @property
     def chosen_ids(self) -> list[int]:
-        """The token taken after each row of the decoder."""
+        """The token chosen after each row of the decoder."""
         taken = self.trace.values.get("out.choice")
         return [] if taken is None else taken.tolist()
 
     def allowed(self, step: int, options: Options) -> Array:
-        """The log-probabilities from which a search takes its token at a step: −∞ for what it may not take."""
+        """The log-probabilities from which a search chooses at a step: −∞ for tokens that the options forbid."""
         logits_V, before = self.trace.values["out.logits"][step], tuple(self.chosen_ids[:step])
         return restrict(logits_V, before, self.model.config.special.end, options)
 

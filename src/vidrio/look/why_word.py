@@ -1,4 +1,4 @@
-"""Why one word and not another, as text and as JSON: the step that decided, its parts, and the strongest neurons."""
+"""Explain a word against a rival, as text and as JSON: the deciding step, its parts, and the strongest hidden units."""
 
 import math
 from collections import defaultdict
@@ -24,7 +24,7 @@ SHOWN = 6  # groups of parts
 
 
 class Origin(NamedTuple):
-    """What some parts come from: the row of one token, the feed-forward networks, or all else."""
+    """An origin of parts: one token's row, the feed-forward networks, or the rest."""
 
     name: str
     side: str = ""
@@ -33,7 +33,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Why:
-    """Why a translation has a word: an exact sum, which prints as text."""
+    """Why a translation has a word: an exact sum. `str()` of it is the report of `vidrio why`."""
 
     seen: Look
     decision: Decision
@@ -45,11 +45,12 @@ class Why:
 
     @property
     def parts(self) -> tuple[Part, ...]:
+        """The summands of the difference."""
         return self.decision.parts
 
     @cached_property
     def origins(self) -> dict[Origin, list[Part]]:
-        """The parts by what they come from, largest sum first."""
+        """The parts grouped by origin, largest sum first."""
         groups: dict[Origin, list[Part]] = defaultdict(list)
         for part in self.parts:
             groups[_origin(self.seen, part)].append(part)
@@ -57,7 +58,7 @@ class Why:
 
     @cached_property
     def layers(self) -> list[After]:
-        """What the decoder would write after each sub-layer; nothing for a classifier."""
+        """The most probable tokens if the decoder stopped after each sub-layer; empty for a classifier."""
         made = self.decision
         return after_each(self.seen.trace, made.row, made.this, made.that) if self.seen.chosen_ids else []
 
@@ -71,12 +72,12 @@ class Why:
 
 
 def why_word(seen: Look, asked: str, rival: str | None = None) -> Why:
-    """Why the translation has a word, and not a rival: another word, or else the runner-up at the word's first step."""
+    """Explain a word against `rival`, or against the runner-up at the word's first step."""
     return Why(seen, decide(seen, asked, rival))
 
 
 def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
-    """Why the step after a row took its token. The rival is a token, a word, or else the runner-up."""
+    """Explain the token chosen after a row against `rival` (a token or a word), or against the runner-up."""
     if seen.empty:
         raise InputError("nothing was computed, so no word was chosen", found="a text of which the model reads nothing")
     return Why(seen, decide_step(seen, row, rival))
@@ -86,7 +87,7 @@ def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
 
 
 def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterator[str]:
-    """The difference and its parts, the largest first: summed by origin, or every one."""
+    """The difference and its parts, largest first: grouped by origin, or with `every` one by one."""
     seen, made = why.seen, why.decision
     this, that = (visible(_token(seen, token)) for token in (made.this, made.that))
     yield note(f"{seen.text} → {seen.translation}", hang=2)
@@ -110,7 +111,7 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
 
 
 def _layers(why: Why) -> Iterator[str]:
-    """What the decoder would write after each sub-layer, and where the word overtakes its rival."""
+    """The most probable tokens after each sub-layer, and where the word overtakes its rival."""
     if not (found := why.layers):
         return
     vocabulary = why.seen.trace.vocabulary
@@ -126,7 +127,7 @@ def _layers(why: Why) -> Iterator[str]:
 
 
 def deleted_view(why: Why, found: Sequence[Deleted], precision: int = PRECISION) -> Iterator[str]:
-    """A line for each source word deleted: how much less likely the word's token became, and the new translation."""
+    """A line per deleted source word: the log-probability that the word's token loses, and the new translation."""
     yield f"log-probability that {visible(_token(why.seen, why.decision.this))} loses, and the translation, without:"
     losses = [one.losses[why.decision.row] for one in found]
     rows = [[visible(one.word), number(loss, precision), ""] for one, loss in zip(found, losses, strict=True)]
@@ -136,7 +137,7 @@ def deleted_view(why: Why, found: Sequence[Deleted], precision: int = PRECISION)
 
 
 def _mostly(parts: Sequence[Part], precision: int) -> str:
-    """The largest of several parts."""
+    """The name and value of the largest part, if there are several."""
     largest = _sorted(parts)[0]
     return f"most: {largest.name} {number(largest.value, precision)}" if len(parts) > 1 else ""
 
@@ -177,7 +178,7 @@ def _sorted(parts: Sequence[Part]) -> list[Part]:
 
 
 def data(why: Why) -> dict[str, Any]:
-    """The difference and its parts, their sums by origin and by source word, and the strongest neurons."""
+    """The difference, its parts, their sums by origin and by source word, and the strongest hidden units, as JSON."""
     seen, made = why.seen, why.decision
     by_row = {origin.row: _sum(parts) for origin, parts in why.origins.items() if origin.side == SOURCE}
     return {
@@ -219,12 +220,12 @@ def data(why: Why) -> dict[str, Any]:
 
 
 def _place(side: str, row: int) -> dict[str, Any]:
-    """Which row was read, where one was."""
+    """The row that was read, if any."""
     return {"side": side or None, "row": row if side else None}
 
 
 def deleted_data(why: Why, found: Sequence[Deleted]) -> list[dict[str, Any]]:
-    """Each source word deleted, for a machine to read."""
+    """The effect of deleting each source word, as JSON."""
     return [
         {
             "word": one.word,

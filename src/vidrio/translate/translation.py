@@ -1,4 +1,4 @@
-"""What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
+"""The result of a translation: text, sentences with their positions, and the probability of each token."""
 
 import math
 import re
@@ -17,58 +17,58 @@ from vidrio.text.words import Place, words
 
 
 class Word(NamedTuple):
-    """A word, and where it stands; in characters."""
+    """A word and its position, in characters."""
 
     text: str
     start: int
     end: int
-    confidence: float | None = None  # of a word of a translation: the mean probability of its tokens
+    confidence: float | None = None  #: the mean probability of its tokens, for a word of a translation
 
 
 class Link(NamedTuple):
-    """A word of the translation and the source's word that it came from."""
+    """A word of the translation and the source word that it is aligned with."""
 
     source: Word
     target: Word
-    weight: float  # the share of the target word's attention, 0 to 1
+    weight: float  #: the share of the target word's attention, from 0 to 1
 
     def __str__(self) -> str:
         return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
 
 
 class Details(NamedTuple):
-    """What is computed of a sentence when it is first asked for, with its places in the text and the translation."""
+    """What is computed for a sentence on first use, with positions in the whole text and the whole translation."""
 
     alignment: tuple[Link, ...]
-    words: tuple[Word, ...]  # of the translation, those that have a letter or a digit
+    words: tuple[Word, ...]  # the words of the translation that have a letter or a digit
     tokens: tuple[str, ...]
 
 
 class Doubt(NamedTuple):
-    """Something that a sentence says and its translation does not, or the other way round; or each says its own."""
+    """A fact that only the source or only the translation states, or that differs between them."""
 
     kind: str
-    source: str
-    target: str
+    source: str  #: empty if only the translation states it
+    target: str  #: empty if the translation lacks it
 
     def __str__(self) -> str:
-        """The reason, for people."""
+        """The reason as text."""
         if self.source and self.target:
             return f"the source says {self.source}, the translation {self.target}"
         return f"the translation lacks {self.source}" if self.source else f"the source lacks {self.target}"
 
 
 class Sentence(NamedTuple):
-    """A sentence (or a part of one) and what became of it."""
+    """A sentence, or a part of a long one, with its translations."""
 
     source: str
-    alternatives: tuple[str, ...]  # the texts of the hypotheses
-    hypotheses: tuple[Hypothesis, ...]  # best first
-    masked: Masked  # what the model read
-    options: Options  # how its translation was searched for
-    doubts: tuple["Doubt", ...] = ()  # what of the source seems to be lost, or of the translation invented
-    source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
-    target_start: int = 0
+    alternatives: tuple[str, ...]  #: the texts of the hypotheses
+    hypotheses: tuple[Hypothesis, ...]  #: best first
+    masked: Masked  #: what the model read
+    options: Options  #: of the search that found it
+    doubts: tuple["Doubt", ...] = ()  #: facts that seem to be lost or invented
+    source_start: int = 0  #: its position in the text, in characters
+    target_start: int = 0  #: the position of its translation in the whole translation, in characters
 
     @property
     def text(self) -> str:
@@ -77,24 +77,25 @@ class Sentence(NamedTuple):
 
     @property
     def best(self) -> Hypothesis:
+        """The best hypothesis."""
         return self.hypotheses[0]
 
     @property
     def given(self) -> str:
-        """What the model read: `source` on one line, with symbols for what is only copied."""
+        """What the model read: `source` on one line, with symbols in place of what is copied."""
         return self.masked.given
 
 
-Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
+Pieces = tuple[Sentence, ...]  # a sentence as it was translated: whole, or in parts
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A text, its translation, and how it came about."""
+    """A text, its translation, and how it was found. `str()` of it is the translation."""
 
-    source: str
-    text: str
-    sentences: Pieces
+    source: str  #: the text
+    text: str  #: its translation
+    sentences: Pieces  #: one `Sentence` each
     translator: Any = field(repr=False, compare=False)  # the Translator that made it
 
     def __str__(self) -> str:
@@ -102,49 +103,49 @@ class Translation:
 
     @property
     def score(self) -> float:
-        """The mean log-probability of a token: 0 is certain, −1 is 37 % for each. 0 where nothing was translated."""
+        """The mean log-probability of its tokens; −1 means 37 % per token. 0 if nothing was translated."""
         return mean([log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs], 0.0)
 
     @property
     def confidence(self) -> float:
-        """The mean probability of a token, 0 to 1; 1 where nothing was translated."""
+        """The mean probability of its tokens, from 0 to 1. 1 if nothing was translated."""
         return confidence(self.sentences)
 
     @property
     def unknown(self) -> list[str]:
-        """The words of the text that the model's vocabulary does not hold."""
+        """The words of the text that are not in the model's vocabulary."""
         return list(dict.fromkeys(word for one in self.sentences for word in self.translator.unknown(one)))
 
     @property
     def doubts(self) -> list[Doubt]:
-        """Facts that seem to be lost or invented; a person should check them."""
+        """Facts that seem to be lost or invented, and that a person should check."""
         return [doubt for sentence in self.sentences for doubt in sentence.doubts]
 
     @property
     def alignment(self) -> tuple[Link, ...]:
-        """Which word came from which (alignment.py)."""
+        """Which word of the translation came from which word of the source."""
         return tuple(link for details in self.details for link in details.alignment)
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words of the translation that have a letter or a digit, each with its confidence."""
+        """The words of the translation, each with its confidence."""
         return tuple(word for details in self.details for word in details.words)
 
     @cached_property
     def details(self) -> list[Details]:
-        """Of each sentence."""
+        """Alignment, words and tokens of each sentence."""
         found: list[Details] = self.translator.details(self.sentences)
         return found
 
     @property
     def alternatives(self) -> list[str]:
-        """The text with the best translation of every sentence, with the second best (its last one where there are
-        fewer), and so on; each text once."""
+        """The text with the best translation of each sentence, then with the second best, and so on, without
+        duplicates. A sentence with fewer translations contributes its last one."""
         most = max((len(sentence.alternatives) for sentence in self.sentences), default=1)
         return list(dict.fromkeys(put_back(self.source, [(0, self.sentences)], n)[0] for n in range(most)))
 
     def without(self, word: str) -> "Translation":
-        """The translation of the source without a word, wherever it stands."""
+        """Delete a word from the source, everywhere, and translate the rest."""
         places = words(self.source)
         deleted = [(start, end) for start, end in places if self.source[start:end].casefold() == word.casefold()]
         if not deleted:
@@ -157,7 +158,7 @@ class Translation:
         return again
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, for a machine to read; places are in bytes of UTF-8."""
+        """The data of `vidrio translate --json`. Positions are in bytes of UTF-8."""
         return {
             "text": self.source,
             "translation": self.text,
@@ -209,13 +210,13 @@ class Translation:
 
 
 def place(text: str, start: int, part: str) -> list[int]:
-    """Where a part of a text stands, in bytes."""
+    """Start and end of a part of a text, in bytes."""
     first = len(text[:start].encode())
     return [first, first + len(part.encode())]
 
 
 def place_of(text: str, start: int, sentence: str, part: str) -> list[int] | None:
-    """Where a part of a sentence of a text stands, in bytes; the sentence's own place, if it is not found there."""
+    """Start and end of a part of a sentence, in bytes of the text; those of the sentence if the part is not found."""
     if not part:
         return None
     at = sentence.find(part)
@@ -223,13 +224,13 @@ def place_of(text: str, start: int, sentence: str, part: str) -> list[int] | Non
 
 
 def confidence(sentences: Sequence[Sentence]) -> float:
-    """The mean probability of their tokens, end tokens included; 1 for none."""
+    """The mean probability of their tokens, end tokens included; 1 if there are none."""
     return mean([math.exp(log_prob) for sentence in sentences for log_prob in sentence.best.token_log_probs], 1.0)
 
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
-    """The text with its sentences translated, and the sentences with their places; `found` has the place that theirs
-    count from. `n`: of each the n-th best translation, or its last."""
+    """The text with its sentences replaced by their n-th best translations (the last if there are fewer), and the
+    sentences with their positions. Positions in `found` are relative to the offset beside them."""
     written: list[str] = []
     placed: list[Sentence] = []
     at = length = 0
@@ -246,7 +247,7 @@ def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tupl
 
 
 def without_places(text: str, places: Iterable[Place]) -> str:
-    """The text without the words at these places, each with a space beside it."""
+    """Delete the words at these positions, each with one adjacent space."""
     for start, end in sorted(places, reverse=True):
         before, after = text[:start], text[end:]
         if before.endswith(" ") and not after[:1].isalnum():
@@ -256,8 +257,7 @@ def without_places(text: str, places: Iterable[Place]) -> str:
 
 
 def fitted(part: str, translation: str, lexicon: Lexicon = NONE) -> str:
-    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
-    capital letter that only a whole one has."""
+    """The translation of a part of a sentence, without the full stop and the capital letter of a whole sentence."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]
     if part[-1:] in ",;:" and translation[-1:].isalnum():

@@ -1,15 +1,15 @@
 """Text → text: sentences, protect, mask, tokens, search, unmask.
 
-    translator = Translator.load("en-es")          # a name, a folder, or nothing: the default model
+    translator = Translator.load("en-es")          # a name or a folder; by default en-es
     translator.translate("Hello world").text       # "Hola mundo"
-    for translation in translator.stream(lines):   # any number of lines, in order, in constant memory
+    for translation in translator.stream(lines):   # in order, in constant memory
         …
 
-Every translation is compared with its source (text/account.py). Where something was lost or invented, another
-hypothesis is taken, or it is searched for again, at most twice (remedies.py).
+Every translation is compared with its source (text/account.py). If something was lost or invented, another hypothesis
+is chosen, or the search is repeated, at most twice (remedies.py).
 
-Whatever stands between sentences (spaces, line ends, tabs) comes back byte for byte; an empty text is an empty
-translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
+Text between sentences (spaces, line ends, tabs) is copied byte for byte. An empty text has an empty translation. A
+sentence that is too long for the model is translated in parts; nothing is dropped.
 """
 
 import os
@@ -48,15 +48,15 @@ from vidrio.translate.remedies import (
 from vidrio.translate.stream import in_chunks, in_order
 from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fitted, put_back
 
-LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
+LONGEST = 128  # tokens; training has few longer sentences, and models translate them badly
 
 
 class NoTranslator(ModelError):
-    """The model is a classifier, or one that writes on (answers.py)."""
+    """The model is a classifier or a language model (answers.py)."""
 
 
 class Translator:
-    """A model that translates. Safe to use from many threads."""
+    """A model that translates. Threads may share one."""
 
     def __init__(
         self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
@@ -72,7 +72,7 @@ class Translator:
 
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None) -> "Translator":
-        """A model by name or folder; `workers` threads work at the same time, by default one for each core."""
+        """Load a model by name or folder; `workers` threads translate at the same time, by default one per core."""
         folder = find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -96,8 +96,8 @@ class Translator:
     def translate(
         self, text: str | Sequence[str], options: Options | None = None, stopped: Stopped = None
     ) -> Translation | list[Translation]:
-        """Translate a text, or each of several; the options are the model's own unless given. When `stopped` says that
-        nobody wants them any more, it ends in a CancelledError."""
+        """Translate a text, or a list of texts as one batch. By default the search options are the model's.
+        `stopped` is called from time to time; when it returns True, a CancelledError is raised."""
         if isinstance(text, str):
             return self.translate([text], options, stopped)[0]
         plans = [self._sentences(one) for one in text]
@@ -110,7 +110,7 @@ class Translator:
         ]
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
-        """A translation for each text, in order; texts are read as needed, and answered soon if they come slowly."""
+        """Translate any number of texts, in order and in constant memory. Texts are read as they are needed."""
         if isinstance(texts, str):
             raise InputError(
                 "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
@@ -120,13 +120,13 @@ class Translator:
             yield from translations
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """How likely the model finds given translations: the log-probability of each token, and of the end token. Each
-        pair is one sentence, whatever it holds."""
+        """Score given translations: the log-probability of each token and of the end token. Each pair (source,
+        translation) is treated as one sentence."""
         found = self.engine.forced([self._pair_ids(*pair) for pair in pairs])
         return list(map(tuple, found))
 
     def fits(self, source: str, target: str) -> bool:
-        """Whether a pair can be scored as one sentence: there is something to read, and it is not too long."""
+        """Whether a pair can be scored as one sentence: its source is not empty, and neither side is too long."""
         source_ids, target_ids = self._pair_ids(source, target)
         there = len(source_ids) > len(self._close)
         return there and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
@@ -135,19 +135,19 @@ class Translator:
         return (*self.source.encode(source), *self._close), tuple(self.target.encode(target))
 
     def details(self, sentences: Sequence[Sentence]) -> list[Details]:
-        """Alignment, words and tokens of each; for this NumPy is imported."""
+        """Alignment, words and tokens of each sentence. This imports NumPy."""
         from vidrio.translate.alignment import details
 
         return [details(sentence, self.source, self.target) for sentence in sentences]
 
     def unknown(self, sentence: Sentence) -> list[str]:
-        """Its words that the vocabulary does not hold."""
+        """The words of a sentence that are not in the vocabulary."""
         return [
             sentence.given[piece.start : piece.end] for piece in self.source.pieces(sentence.given) if piece.unknown
         ]
 
     def _sentences(self, text: str) -> list[tuple[int, Protected]]:
-        """What of a text is translated, each with the place where it begins."""
+        """The parts of a text to translate, each with its start."""
         source = protected(text if text.isascii() else valid(text))
         sentences = split(text, self.about.source_language)
         return [
@@ -158,7 +158,7 @@ class Translator:
     def _translated(
         self, sentences: Sequence[Protected], options: Options, stopped: Stopped
     ) -> dict[Protected, Pieces]:
-        """What becomes of each sentence: the best of at most three searches, by what was lost and what was invented."""
+        """The translation of each sentence: of at most three searches, the one with the fewest faults."""
         first = self._attempt([Asked(self._masker.mask(source), options) for source in sentences], stopped)
         found = dict(zip(sentences, first, strict=True))
         again = {
@@ -173,8 +173,8 @@ class Translator:
         return {**done, **self._in_parts(lost, options, stopped)} if lost else {**done}
 
     def _in_parts(self, lost: dict[Protected, Tried], options: Options, stopped: Stopped) -> dict[Protected, Pieces]:
-        """The words around all that must come through whole are translated; what stands between is copied. Where that
-        is no better, the sentence stays as it was translated."""
+        """Translate the words around protected spans, and copy the spans. If that has no fewer faults, keep the
+        translation of the whole sentence."""
         options = replace(options, no_repeat_ngram=options.no_repeat_ngram or NO_REPEAT)
         cuts = {source: cut_at(tried, self._judge) for source, tried in lost.items()}
         places = [
@@ -200,7 +200,7 @@ class Translator:
         }
 
     def _attempt(self, asked: Sequence[Asked], stopped: Stopped) -> list[Tried]:
-        """The best hypothesis for each."""
+        """Search for each sentence, and choose its best hypothesis."""
         if stopped and stopped():
             raise CancelledError
         if not asked:
@@ -222,7 +222,7 @@ class Translator:
         return tried
 
     def _search(self, sources: Sequence[Ids], options: Sequence[Options], stopped: Stopped) -> list[list[Hypothesis]]:
-        """All hypotheses of each beam; what is searched for with the same options is searched for together."""
+        """All hypotheses of each beam. Sentences with the same options are searched as one batch."""
         groups: dict[Options, list[int]] = {}
         for n, one in enumerate(options):
             groups.setdefault(one, []).append(n)
@@ -235,8 +235,8 @@ class Translator:
 
 @lru_cache
 def search_options(options: Options, config: ModelConfig, tokens: int, bytes_: frozenset[int]) -> Options:
-    """The options as they are searched with: there is room for scoring, which adds the end token, and neither a row of
-    the embedding without a token is chosen nor a single byte: what has no token is copied."""
+    """The options for the engine: max_length leaves room for the end token; byte tokens, and embedding rows without a
+    token, are never chosen."""
     room = min(options.max_length, max(1, config.max_positions - 1))
     nameless = range(tokens, config.target_vocabulary)
     return replace(options, max_length=room, suppressed=(*options.suppressed, *sorted(bytes_), *nameless))
