@@ -28,7 +28,6 @@ from shared import forget_peak, memory  # noqa: E402
 from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
 from vidrio.learn.task import (  # noqa: E402
-    Reporter,
     Request,
     Stop,
 )
@@ -129,7 +128,8 @@ def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
     stop, names = Stop(steps=max(steps, 10) + 1), (str(home / "pairs.tsv"),)
     request = Request(folder=home / "model", names=names, preset="tiny", stop=stop, recipe={"validations": 1})
     try:
-        training.train(request, Reporter(watch=watch, progress=stages))
+        stages.watch = watch
+        training.train(request, stages)
     except Enough:
         return stages.costs
     raise SystemExit("it has ended too early")

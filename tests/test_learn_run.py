@@ -14,6 +14,7 @@ import torch
 import forked
 from vidrio.cli import main
 from vidrio.data.lock import only_one
+from vidrio.data.progress import Progress
 from vidrio.errors import DataError, RunError
 from vidrio.glass import walk
 from vidrio.glass.machine import build
@@ -37,8 +38,8 @@ from vidrio.learn.plan import (
     new_plan,
     preset_of,
 )
-from vidrio.learn.task import VOCABULARY_FOR, Reporter, Request, Stop, make_task
-from vidrio.learn.train import Learned, write_model
+from vidrio.learn.task import VOCABULARY_FOR, Request, Stop, make_task
+from vidrio.learn.train import Run, write_model
 from vidrio.learn.validate import translate
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.score.metrics import corpus_scores, usual_metrics
@@ -77,11 +78,11 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def learn(folder: Path, pairs: Path, request: Request = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
+def learn(folder: Path, pairs: Path, request: Request = QUICK, **changes: Any) -> tuple[Run, list[str]]:
     said: list[str] = []
     request = replace(request, folder=folder, names=(str(pairs),), **changes)
     with only_one(request.run):
-        learned = training.learn(request, Reporter(said.append))
+        learned = training.learn(request, Progress(said.append))
     assert learned is not None
     return learned, said
 
@@ -212,10 +213,10 @@ def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp
         return new_plan(replace(request, sizes=sizes, stop=Stop(steps=1)), task, cpu)
 
     request, cpu = Request(folder=tmp_path, names=(str(pairs),)), torch.device("cpu")
-    task = make_task(request, Reporter())
+    task = make_task(request, Progress())
     plan = planned({"d_model": 256, "n_encoder_layers": 6, "n_heads": 8, "d_ff": 1024})
     assert plan.recipe.rate == RATE_FOR["small"]
-    assert describe_plan(plan, cpu, task)[0].startswith("model: sizes of your own, ")
+    assert next(describe_plan(plan, cpu, task)).startswith("model: sizes of your own, ")
     assert plan.config.d_head * plan.config.n_heads == 256
     for name in PRESETS:  # the same sizes, given one by one, are the preset
         plan = planned(dict(PRESETS[name]))
@@ -289,7 +290,7 @@ def test_no_other_command_writes_the_model_while_one_ends(
 ) -> None:
     request = replace(QUICK, folder=tmp_path / "model", names=(str(pairs),), stop=Stop(steps=2))
 
-    def other_command(learned: Learned, reporter: Reporter) -> None:
+    def other_command(learned: Run, progress: Progress) -> None:
         with pytest.raises(RunError, match="another command is working"):
             training.train(request)
 

@@ -45,7 +45,7 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     assert about_now.provenance["from"] == about.name
     (training,) = about_now.provenance["before"]
     assert training.items() <= about.provenance.items()
-    assert f"- Before that: `{training['command']}`" in (second / "README.md").read_text(encoding="utf-8")
+    assert f"- before: command {training['command']}, pairs" in (second / "README.md").read_text(encoding="utf-8")
     assert (second / "tokenizer.json").read_bytes() == (learned / "tokenizer.json").read_bytes()
     before, after = read_parameters(learned), read_parameters(second)
     assert any((before[name] != after[name]).any() for name in before)
@@ -66,7 +66,7 @@ def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
     assert config.special.start == -1
     assert (second / "tokenizer.json").read_bytes() == (imported / "tokenizer.json").read_bytes()
     card, (_, about) = (second / "README.md").read_text(encoding="utf-8"), read_config(imported)
-    assert f"imported from {about.provenance['imported']}; licence: {about.provenance['licence']}" in card
+    assert f"imported {about.provenance['imported']}, licence {about.provenance['licence']}" in card
     first, *_, last = losses(second)
     assert last < 0.7 * first
 

@@ -146,7 +146,7 @@ np.savez(out / f"{processes.rank}.npz", rates=rates, step=state.step, seconds=st
 if processes.rank == 1:
     os._exit(0)
 with pytest.raises(RunError, match="another process of this training has ended"):
-    processes.wait()
+    processes.of_leader([0.0])
 """
 
 

@@ -24,7 +24,7 @@ from forked import run_python
 from vidrio.errors import RunError
 from vidrio.learn import loop
 from vidrio.learn import state as states
-from vidrio.learn.batches import Examples, Position, in_memory
+from vidrio.learn.batches import Examples, in_memory
 from vidrio.learn.loop import Halves, Validate
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.model import Network, build
@@ -85,7 +85,7 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     config = small_config()
     recipe = replace(STEPS, stop=Stop(steps=1), dropout=0.0, accumulate=2, average=0.0)
     state = train(examples, begin(config), recipe, no_scores)
-    batches = loop.stream(examples, recipe.batch_tokens, config.max_positions, recipe.seed, Position())
+    batches = loop.stream(examples, recipe.batch_tokens, config.max_positions, recipe.seed, (0, 0))
     together = np.concatenate([batch.pairs for batch in islice(batches, 2)])
     weights = begin(config).parameters
     batch = loop.collate(examples, together, config)

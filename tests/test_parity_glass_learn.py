@@ -68,13 +68,13 @@ def test_position_tables(positions: str) -> None:
 def test_layers(norm: str, activation: str) -> None:
     machine, net = both(make_config(norm=norm, activation=activation, attention_bias=True))
     x_SD, x_TD = rows(5), rows(7, seed=8)
-    ours = learn.layer(net, batch_of(x_SD), None, "enc.1", learn.Masks(None))
+    ours = learn.layer(net, batch_of(x_SD), "enc.1", None)
     assert_agree(ours[0], glass.encoder_layer(machine, x_SD, "enc.1"))
     allowed = learn.causal(7, 7, torch.device("cpu"))
-    ours = learn.layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed))
+    ours = learn.layer(net, batch_of(x_TD), "dec.1", allowed, (batch_of(x_SD), None))
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
     machine, net = both(make_config(norm=norm, activation=activation, decoder_cell="ssru"))
-    ours = learn.layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(None))
+    ours = learn.layer(net, batch_of(x_TD), "dec.1", None, (batch_of(x_SD), None))
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
 
 

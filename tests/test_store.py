@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vidrio.data.clean import Limits
-from vidrio.data.prepare import PARTS, CleaningOptions, Prepared, both_sides, clean, is_made, key_of, making
+from vidrio.data.prepare import PARTS, CleaningOptions, Prepared, clean, is_made, key_of, making
 from vidrio.data.progress import Progress, Work
 from vidrio.data.read import Corpus, corpora
 from vidrio.errors import DataError
@@ -67,7 +67,7 @@ def test_prepared_pairs_lie_in_three_files_with_a_report(prepared: Prepared) -> 
     assert sorted(p.name for p in prepared.folder.iterdir()) == names
     assert prepared.pairs == {part: len(texts(prepared, part)) for part in PARTS}
     assert (prepared.pairs["dev"], prepared.pairs["test"]) == (10, 10)
-    assert prepared.read("dev") == texts(prepared, "dev")
+    assert list(prepared.read("dev")) == texts(prepared, "dev")
     assert sum(corpus["pairs"] for corpus in prepared.corpora) == prepared.pairs["train"]
     assert [corpus["weight"] for corpus in prepared.corpora] == [1, 3]
     data = json.loads((prepared.folder / "data.json").read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def stored(prepared: Prepared, folder: Path, source: Tokenizer, target: Tokenize
     vocabulary = max(source.size, target.size)
     encode = source.encode_batch, target.encode_batch
     folder.mkdir()
-    write(folder, both_sides(prepared.path("train")), encode, vocabulary, Work("encoding pairs"))
+    write(folder, prepared.read("train"), encode, vocabulary, Work("encoding pairs"))
     return read(folder, vocabulary, repeats(prepared))
 
 

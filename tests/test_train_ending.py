@@ -16,9 +16,9 @@ import pytest
 from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
-from vidrio.data.progress import Work
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
-from vidrio.learn.task import Reporter, Request, Task, make_task
+from vidrio.learn.task import Request, Task, make_task
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 from vidrio.translate.translator import NoTranslator, Translator
@@ -111,7 +111,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     (score,) = read_config(folder)[1].scores
     assert score["value"] == pytest.approx(100 * right / 36)
     assert f"accuracy {score['value']:.2f}   on the test set" in said
-    assert "On 36 held-out texts." in (folder / "README.md").read_text("utf-8")
+    assert "test 36" in (folder / "README.md").read_text("utf-8")
     assert tried(said, tmp_path) in [f"{word}\n" for word in WORDS]
     texts = [text for text, _ in (line.split("\t") for line in test)]
     classes = [look(model, text).translation for text in texts]
@@ -150,7 +150,7 @@ def prepared(folder: Path, task: str, lines: Sequence[str], **given: Any) -> Tas
     text = "".join(f"{line}\n" for line in lines)
     if not (path := folder / "texts.tsv").exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
-    return make_task(Request(folder=folder, names=(str(path),), vocabulary=300, task=task, **given), Reporter())
+    return make_task(Request(folder=folder, names=(str(path),), vocabulary=300, task=task, **given), Progress())
 
 
 def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:

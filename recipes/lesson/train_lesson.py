@@ -13,15 +13,20 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from vidrio.errors import RunError
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import translate_forced
-from vidrio.learn.plain import How, fit
-from vidrio.learn.state import write_snapshot
+from vidrio.learn import model
+from vidrio.learn.batches import collate, in_memory
+from vidrio.learn.loss import gradient_of
+from vidrio.learn.parameters import Adam, Parameters, clip, learning_rate
+from vidrio.learn.state import is_snapshot, write_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.model.parameters import random_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
@@ -30,7 +35,7 @@ FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons/trained"
 WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c", "good", "buen", "como", "un"]
 SPANISH = {"hello": "hola", "world": "mundo", "how": "como", "?": "?", "good": "buen", "a": "un", "c": "c"}
 WHOLE, SEEN = 2, 110  # all sentences of up to 2 words, and so many of the 125 of 3 words
-STEPS, RATE, SEED, SMOOTHING, DECAY = 6000, 0.01, 2, 0.03, 0.02
+STEPS, WARMUP, RATE, SEED, SMOOTHING, DECAY = 6000, 200, 0.01, 2, 0.03, 0.02
 DECIMALS = 4
 LEAST = 0.9  # the probability that each right word of "hola mundo EOS" must have, or nothing is written
 
@@ -89,6 +94,26 @@ def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: np.round(value, DECIMALS) for name, value in parameters.items()}
 
 
+def fit(config: ModelConfig, pairs: list[tuple[list[int], list[int]]], steps: int, run: Path) -> dict[str, np.ndarray]:
+    """Learn these pairs in float64, all of them in every step. `learn/loop.py` is this loop for large data."""
+    random_arrays = random_parameters(config, np.random.default_rng(SEED))
+    parameters = Parameters.from_arrays(config, random_arrays, torch.float64)
+    batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
+    adam, decays = Adam.start(parameters.flat), torch.full_like(parameters.flat, DECAY)
+    write_snapshot(run, 0, rounded(parameters.to_arrays()))
+    for step in range(1, steps + 1):
+        gradient, loss = gradient_of(model.build(parameters), batch, SMOOTHING)
+        gradient /= batch.n_predictions
+        clip(gradient, 1.0)
+        rate = learning_rate("cosine", RATE, WARMUP, step, step / (steps + 1))
+        adam.update(parameters.flat, gradient, rate, decays)
+        if step % 500 == 0:
+            print(f"step {step:5}  loss {loss / batch.n_predictions:.4f}", file=sys.stderr)
+        if is_snapshot(step):
+            write_snapshot(run, step, rounded(parameters.to_arrays()))
+    return parameters.to_arrays()
+
+
 def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
     names = SpecialNames(pad="<pad>", unk="<unk>", start="SOS", end="EOS")
     tokenizer = Tokenizer.of_words([*WORDS, "<pad>", "<unk>"], names=names, lowercase=True)
@@ -96,15 +121,7 @@ def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
     learned, unseen = sentences()
     pairs = [(tokenizer.encode(text), tokenizer.encode(spanish(text))) for text in learned]
 
-    def watch(step: int, loss: float) -> None:
-        if step % 500 == 0:
-            print(f"step {step:5}  loss {loss:.4f}", file=sys.stderr)
-
-    def keep(step: int, parameters: dict[str, np.ndarray]) -> None:
-        write_snapshot(folder / "run", step, rounded(parameters))
-
-    how = How(steps=steps, rate=RATE, seed=SEED, smoothing=SMOOTHING, decay=DECAY)
-    parameters = rounded(fit(config, pairs, how, watch, keep))
+    parameters = rounded(fit(config, pairs, steps, folder / "run"))
     machine = build(config, parameters)
     hello = rightness(machine, tokenizer, "hello world")
     if min(hello) < LEAST:

@@ -25,7 +25,7 @@ class Console:
     """`with Console() as console:` shows `console.progress`, in which long work notes how far it is."""
 
     def __init__(self) -> None:
-        self.progress = Progress()
+        self.progress = Progress(self.say, self.watch)
         self._step = ""  # where a training is
         self._work: Work | None = None  # looked at last
         self._since = self._said = time.monotonic()  # when that work began, when a line was printed

@@ -47,7 +47,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
     from dataclasses import asdict
 
     from vidrio.data.clean import Limits
-    from vidrio.data.prepare import CleaningOptions, Prepared
+    from vidrio.data.prepare import CleaningOptions
     from vidrio.data.prepare import clean as clean_into
     from vidrio.data.read import corpora
 
@@ -69,8 +69,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
     if len({path.resolve() for path in paths.values()} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("An input and an output are the same file.")
     with Console() as console, _folder_beside(to) as work:
-        clean_into(Path(work), sources, options, console.progress)
-        prepared = Prepared.load(Path(work))
+        prepared = clean_into(Path(work), sources, options, console.progress)
         for part, path in paths.items():
             _move(prepared.path(part), path)
     tally, written = prepared.tally, {str(path): prepared.pairs[part] for part, path in paths.items()}

@@ -13,7 +13,7 @@ from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
     from vidrio.learn.task import Request, Task
-    from vidrio.learn.train import Judgement, Learned
+    from vidrio.learn.train import Judgement, Run
 
 SHARE = click.FloatRange(0, 1, max_open=True)
 _STOP = (
@@ -180,17 +180,16 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
     machine.settle()  # before PyTorch is imported
     request = read_request(pairs, to, given, tuple(sys.argv[1:]))
     from vidrio.learn import train as training
-    from vidrio.learn.task import Reporter
 
     machine.use(threads)
     with Console() as console:
-        made = training.train(request, Reporter(console.say, console.watch, console.progress))
+        made = training.train(request, console.progress)
         if made is not None:
-            learned, judgement = made
+            run, judgement = made
             if judgement.translations:
-                console.say(f"held-out sentences and their translations: {write_translations(learned, judgement)}")
+                console.say(f"held-out sentences and their translations: {write_translations(run, judgement)}")
             console.say(f"wrote {to}")
-            console.say(f"try it: {try_it(to, learned.task)}")
+            console.say(f"try it: {try_it(to, run.task)}")
 
 
 def try_it(folder: Path, task: "Task") -> str:
@@ -201,15 +200,15 @@ def try_it(folder: Path, task: "Task") -> str:
     return shlex.join(["vidrio", "translate", "--model", str(folder), *(["--"] if text.startswith("-") else []), text])
 
 
-def write_translations(learned: "Learned", judgement: "Judgement") -> Path:
+def write_translations(run: "Run", judgement: "Judgement") -> Path:
     """Write the test sentences, the worst translation first: chrF, source, translation, reference."""
     from vidrio.model.files import write_atomically
     from vidrio.score.metrics import chrf_of_each
 
-    sources, references = zip(*learned.task.test, strict=True)
+    sources, references = zip(*run.task.test, strict=True)
     scores = chrf_of_each(judgement.translations, references)
     rows = sorted(zip(scores, sources, judgement.translations, references, strict=True))
     lines = [f"{chrf:.1f}\t{source}\t{said}\t{expected}\n" for chrf, source, said, expected in rows]
-    path = learned.request.folder / "translations.tsv"
+    path = run.request.folder / "translations.tsv"
     write_atomically(path, "".join(["chrF\tsource\ttranslation\texpected\n", *lines]).encode())
     return path

@@ -31,7 +31,8 @@ from vidrio.text.fold import fold
 
 Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
-TRAIN, COPY = 0, -1
+TRAIN, COPY, DUPLICATE = 0, -1, -2
+LEFT_OUT = {COPY: "repeats a held-out sentence", DUPLICATE: "duplicate"}
 _VERSION = 4  # of the rules: raise it when the same files would give other pairs
 _SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of lengths are taken
 _COUNTED = 100_000  # training pairs in which words are counted
@@ -51,7 +52,7 @@ class CleaningOptions:
     one_sided: bool = False  # texts, perhaps with a class, and no translations: only the text is tested and compared
 
 
-def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> None:
+def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":
     """Write the usable pairs, in the order of the files, and the held-out ones into this folder."""
     tally, work = Tally(), folder / "pairs.part"
     sources, targets = _first_pass(corpora, options, tally, work, progress)
@@ -66,46 +67,48 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
     wanted: tuple[int, ...] = options.held_out
     if (total := sum(wanted)) * 10 > pairs:
         wanted = tuple(pairs * one // (10 * total) for one in wanted)
-    part = np.zeros(len(sources), dtype=np.int8)
+    part = np.full(len(sources), DUPLICATE, dtype=np.int8)
     part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(options))
-    counts, of_corpus, words = [0] * len(PARTS), [0] * len(corpora), Counter[str]()
-    comparing = progress.work = Work("comparing pairs", len(sources))
+    counts, of_corpus, words = Counter[int](), [0] * len(corpora), Counter[str]()
+    progress.work = Work("comparing pairs", len(sources))
     with ExitStack() as stack:
         pass_two = stack.enter_context(work.open(encoding="utf-8", newline="\n"))
         files = [
             stack.enter_context((folder / f"{name}.tsv").open("w", encoding="utf-8", newline="\n")) for name in PARTS
         ]
-        for number, line in enumerate(pass_two):
-            comparing.done = number + 1
-            corpus, place, source, target = line[:-1].split("\t")
-            if not new[number] or part[number] == COPY:
-                reason = "repeats a held-out sentence" if new[number] else "duplicate"
-                tally.skip(reason, f"{corpora[int(corpus)].name}:{place}", source, target)
+
+        def write(which: int, source: str, target: str) -> None:
+            files[which].write(f"{source}\t{target}\n")
+            counts[which] += 1
+
+        for line, which in zip(pass_two, part.tolist(), strict=True):
+            progress.work.done += 1
+            number, place, source, target = line[:-1].split("\t")
+            corpus = int(number)
+            if which in LEFT_OUT:
+                tally.skip(LEFT_OUT[which], f"{corpora[corpus].name}:{place}", source, target)
                 continue
-            files[part[number]].write(f"{source}\t{target}\n")
-            counts[part[number]] += 1
+            write(which, source, target)
             tally.kept += 1
-            if part[number] == TRAIN:
-                of_corpus[int(corpus)] += 1
+            if which == TRAIN:
+                of_corpus[corpus] += 1
                 if counts[TRAIN] <= _COUNTED:
                     words.update(f"{source} {target}".split())
         for which, sets in enumerate((options.dev, options.test), 1):
             for source, target in _tidy_pairs(sets):
                 if source and target:
-                    files[which].write(f"{source}\t{target}\n")
-                    counts[which] += 1
+                    write(which, source, target)
     work.unlink()
     progress.work = None
-    described = {
-        "pairs": dict(zip(PARTS, counts, strict=True)),
-        "repeats": words.total() / max(1, len(words)),
-        "corpora": [
-            {"name": corpus.name, "layout": corpus.layout.words, "weight": corpus.weight, "pairs": count}
-            for corpus, count in zip(corpora, of_corpus, strict=True)
-        ],
-        "report": asdict(tally),
-    }
-    (folder / "data.json").write_text(json_text(described, indent=2) + "\n", encoding="utf-8")
+    about = [
+        {"name": corpus.name, "layout": corpus.layout.words, "weight": corpus.weight, "pairs": count}
+        for corpus, count in zip(corpora, of_corpus, strict=True)
+    ]
+    in_parts = {name: counts[which] for which, name in enumerate(PARTS)}
+    prepared = Prepared(folder, tally, in_parts, about, words.total() / max(1, len(words)))
+    data = {"pairs": in_parts, "repeats": prepared.repeats, "corpora": about, "report": asdict(tally)}
+    (folder / "data.json").write_text(json_text(data, indent=2) + "\n", encoding="utf-8")
+    return prepared
 
 
 def _first_pass(
@@ -222,17 +225,12 @@ class Prepared:
         """The file of a part: train, dev or test."""
         return self.folder / f"{part}.tsv"
 
-    def read(self, part: str) -> list[tuple[str, str]]:
-        """The pairs of a part that fits into memory: dev or test."""
-        return list(both_sides(self.path(part)))
-
-
-def both_sides(part: Path) -> Iterator[tuple[str, str]]:
-    """The pairs of a prepared file, one after the other."""
-    with part.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            source, _, target = line[:-1].partition("\t")
-            yield source, target
+    def read(self, part: str) -> Iterator[tuple[str, str]]:
+        """The pairs of a part, one after the other."""
+        with self.path(part).open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                source, _, target = line[:-1].partition("\t")
+                yield source, target
 
 
 def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:

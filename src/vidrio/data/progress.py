@@ -1,6 +1,8 @@
-"""Progress of long work: values that the command line reads while the work runs."""
+"""What long work reports: lines of text, a training's metrics, and how much is done."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass
@@ -14,6 +16,8 @@ class Work:
 
 @dataclass
 class Progress:
-    """The current piece of work, if it may take long."""
+    """Receives the reports; the command line reads `work` while the work runs."""
 
+    say: Callable[[str], object] = lambda text: None
+    watch: Callable[[dict[str, Any]], object] = lambda record: None
     work: Work | None = None

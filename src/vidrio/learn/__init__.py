@@ -1,8 +1,7 @@
-"""Learning, in PyTorch: the model of `glass/` again, batched, and everything that changes its parameters.
+"""Training in PyTorch: the model of `glass/` again, batched, and everything that changes its parameters.
 
 Read in this order:
-  plain                    the whole of training on one screen, for a lesson's model
-  train                    a training of your own, phase after phase:
+  train                    a training run, phase after phase:
     task                   what is asked for; the user's files → ids to learn from (data/: read → clean → prepare)
     plan                   what the run learns by: sizes, rates, batches, when to stop
     batches, model, loss   pairs → batches → predictions → loss

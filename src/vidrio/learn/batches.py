@@ -1,18 +1,16 @@
-"""Sentence pairs as ids, on disk or in memory → batches of about the same number of tokens, each of sentences of about
-the same lengths.
+"""Sentence pairs as ids → batches with about the same number of tokens, each of sentences of similar lengths.
 
     source.ids   target.ids        ids of all sentences, one after the other (uint16; uint32 above 65,536 tokens)
     source.starts   target.starts  where each sentence begins, and the end of the last (uint64)
 
-The files are memory-mapped (ten million pairs take a few megabytes of memory). The order of the batches is a function
-of the seed and the epoch alone: seed, epoch and batch number determine what comes next, so a run can stop anywhere and
+The files are memory-mapped. Seed and epoch determine the order of the batches, so a run can stop at any batch and
 continue exactly.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,8 +28,8 @@ from vidrio.model.files import write_all
 Ids = NDArray[np.integer[Any]]
 Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # their ids, one after the other, and their lengths
 Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # many texts → the ids of each
-Repeats = Sequence[tuple[int, float]]  # so many pairs, each so many times in an epoch; then so many others …
-STARTS = np.dtype(np.uint64)
+Repeats = Sequence[tuple[int, float]]  # for each corpus: how many pairs, and how often each occurs in an epoch
+Position = tuple[int, int]  # epoch, and the next batch of it
 IGNORE = -1  # a target that is padding: nothing to predict
 _ROUND = 10_000  # pairs that are encoded together, on all cores
 _SIDES = ("source", "target")
@@ -85,7 +83,7 @@ def write(
     folder: Path, pairs: Iterable[tuple[str, str]], encode: tuple[Encode, Encode], vocabulary: int, encoding: Work
 ) -> None:
     """Encode pairs into files of this folder, a round at a time."""
-    dtype, ends, pairs = _dtype(vocabulary), dict.fromkeys(_SIDES, 0), iter(pairs)
+    dtype, ends, pairs = np.uint16 if vocabulary <= 1 << 16 else np.uint32, dict.fromkeys(_SIDES, 0), iter(pairs)
     with ExitStack() as stack:
         names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
         # Unbuffered: a round is written at once, and closing a file never fails.
@@ -107,9 +105,9 @@ def write(
 def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
     """What `write` has written, checked for being whole."""
     try:
+        dtype = np.uint16 if vocabulary <= 1 << 16 else np.uint32
         sides = [
-            Side.of(_mapped(folder / f"{s}.ids", _dtype(vocabulary)), _mapped(folder / f"{s}.starts", STARTS))
-            for s in _SIDES
+            Side.of(_mapped(folder / f"{s}.ids", dtype), _mapped(folder / f"{s}.starts", np.uint64)) for s in _SIDES
         ]
         count = sum(pairs for pairs, _ in repeats)
         if not all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides):
@@ -120,11 +118,7 @@ def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
     return Examples(sides[0], sides[1], repeats)
 
 
-def _dtype(vocabulary: int) -> np.dtype:
-    return np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.uint32)
-
-
-def _mapped(path: Path, dtype: np.dtype) -> Ids:
+def _mapped(path: Path, dtype: type) -> Ids:
     """A file as a read-only array; of no bytes, an empty one, which cannot be mapped."""
     if not path.stat().st_size:
         return np.empty(0, dtype=dtype)
@@ -134,9 +128,8 @@ def _mapped(path: Path, dtype: np.dtype) -> Ids:
 # --- batches ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What one step learns from. The decoder reads `target_BT` and should say `expected_BT`: the same, one place on."""
+class Batch(NamedTuple):
+    """The decoder reads `target_BT` and should predict `expected_BT`: the same, one place on."""
 
     source_BS: Tensor
     source_lengths_B: Tensor
@@ -146,10 +139,7 @@ class Batch:
     n_tokens: int  # of source and target, without padding
 
     def to(self, device: torch.device) -> "Batch":
-        tensors: dict[str, Any] = {
-            name: part.to(device) for name, part in vars(self).items() if isinstance(part, Tensor)
-        }
-        return replace(self, **tensors)
+        return self._replace(**{name: getattr(self, name).to(device) for name in self._fields[:4]})
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
@@ -198,10 +188,7 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
     """Look the pairs up and pad them to the longest."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
-    source_BS, source_lengths = np.zeros((len(which), 0), dtype=np.int64), np.zeros(len(which), dtype=np.int64)
-    if config.has_encoder:
-        end = list(config.source_close)
-        source_BS, source_lengths = pad(*source, special.pad, after=end)
+    source_BS, source_lengths = pad(*source, special.pad, after=config.source_close if config.has_encoder else ())
     if config.has_decoder:
         target_BT, lengths = pad(*target, special.pad, before=[special.start])
         expected_BT, _ = pad(*target, IGNORE, after=[special.end])
@@ -233,16 +220,8 @@ def pad(
     return rows, whole
 
 
-@dataclass(frozen=True)
-class Position:
-    """How far a run is in its data."""
-
-    epoch: int = 0
-    batch: int = 0  # of this epoch, the next one to take
-
-
 class Streamed(NamedTuple):
-    """A batch to come, and where the run is after it."""
+    """The pairs of a batch, and where the run is after it."""
 
     pairs: Ids
     position: Position
@@ -251,10 +230,10 @@ class Streamed(NamedTuple):
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
     """Batches without end, from a position on."""
-    epoch, first = position.epoch, position.batch
+    epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))
         for done in range(first + 1, len(batches) + 1):
-            after = Position(epoch, done) if done < len(batches) else Position(epoch + 1, 0)
+            after = (epoch, done) if done < len(batches) else (epoch + 1, 0)
             yield Streamed(batches[done - 1], after, epoch + done / len(batches))
         epoch, first = epoch + 1, 0

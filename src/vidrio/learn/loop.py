@@ -1,7 +1,7 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-`State` holds the whole state of a run, and the loop changes nothing else. So a run can be stopped at any time and
-continues exactly: on a CPU the following losses are the same to the last bit.
+The loop changes nothing but `State`. So a run can be stopped at any time and continues exactly: on a CPU, the following
+losses are the same to the last bit.
 """
 
 import math
@@ -25,7 +25,7 @@ from vidrio.learn import model
 from vidrio.learn.batches import Examples, Ids, Streamed, collate, stream
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.machine import ALONE, Processes
-from vidrio.learn.parameters import Parameters, Schedule, clip, update_by_muon
+from vidrio.learn.parameters import Parameters, clip, learning_rate, update_by_muon
 from vidrio.learn.plan import Recipe
 from vidrio.learn.state import RunFolder, State
 from vidrio.learn.task import Stop
@@ -159,7 +159,7 @@ def learn_from(
 
 
 def rate_of(recipe: Recipe, step: int, state: State) -> float:
-    return Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(step, share_over(recipe.stop, state))
+    return learning_rate(recipe.schedule, recipe.rate, recipe.warmup, step, share_over(recipe.stop, state))
 
 
 class Halves:

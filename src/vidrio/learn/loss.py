@@ -1,8 +1,7 @@
-"""What training makes small: how wrong the model is on a batch, cross-entropy with label smoothing, §5.4. And its
-gradient.
+"""The loss, cross-entropy with label smoothing (§5.4), and its gradient.
 
-The probabilities of a whole batch over a vocabulary of thousands are the largest thing in training. They are never all
-there: some hundred rows at a time go from logits to probabilities to gradient while they are in the cache.
+A batch's probabilities over the vocabulary would be the largest tensor of a step. A few hundred rows at a time go from
+logits to gradient while they are in the cache.
 """
 
 from typing import Any, NamedTuple
@@ -31,9 +30,7 @@ def gradient_of(net: model.Network, batch: Batch, smoothing: float) -> tuple[Ten
 
 
 def predict(net: model.Network, batch: Batch) -> Tensor:
-    """The rows from which the expected tokens (or the class) are predicted. Teacher forcing: the decoder reads the
-    right answer so far, whatever it would have written itself.
-    """
+    """The rows from which the expected tokens (or the class) are predicted, by teacher forcing."""
     if not net.config.has_encoder:
         return model.decode(net, batch.target_BT)
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
@@ -49,10 +46,9 @@ def predict(net: model.Network, batch: Batch) -> Tensor:
 def smoothed_cross_entropy(
     rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss of predicting `targets` after `rows`, summed over them; and the same without smoothing, to report.
+    """The loss summed over the rows, and the same without smoothing. Targets below 0 are padding.
 
-    With smoothing ε the right answer is not "this word, surely" but 1 − ε on this word and ε spread over all V words. A
-    target below 0 stands for no prediction (padding) and is left out.
+    With smoothing ε, the target distribution has 1 − ε on the right word and ε spread over all V words.
     """
     real = targets_N >= 0
     if not bool(real.all()):
@@ -63,7 +59,7 @@ def smoothed_cross_entropy(
 
 
 class _Wanted(NamedTuple):
-    """What the loss is of; and whether its gradient is wanted too."""
+    """The targets, and whether the gradient is wanted too."""
 
     targets_N: Tensor
     smoothing: float
@@ -71,7 +67,7 @@ class _Wanted(NamedTuple):
 
 
 class _Loss(torch.autograd.Function):
-    """The gradient of the logits is p − q, q the right answer: computed in the forward pass, while p is there."""
+    """The gradient of the logits, p − q with q the target distribution, is computed in the forward pass."""
 
     @staticmethod
     def forward(ctx: Any, rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, wanted: _Wanted) -> tuple[Tensor, Tensor]:
@@ -92,7 +88,7 @@ class _Loss(torch.autograd.Function):
             p = logits.softmax(-1)
             p_right = p.gather(1, targets_N1).to(wide)
             log_p = p_right.clamp_min(torch.finfo(wide).tiny).log_()
-            # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any one word.
+            # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any word.
             log_sum = logits.gather(1, targets_N1).to(wide) - log_p
             mean_log_p = (rows.to(wide) @ W_sum_D + b_sum).unsqueeze(1) / V - log_sum
             nll -= log_p.sum(dtype=torch.float64)

@@ -1,14 +1,13 @@
-"""The model, batched: what `glass/walk.py` does for one sentence, for B sentences at once.
+"""The model in PyTorch, for B sentences at once, padded to the longest. Axes: see `config.py`.
 
-Sentences of one batch are padded to the longest; padding comes after the text, is never looked at, and changes nothing.
-It shares no code with glass/; that the two agree, part by part, is what the tests show. Axes: see `config.py`.
+It shares no code with `glass/walk.py`; tests compare the two part by part.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,45 +22,41 @@ from vidrio.model.parameters import output_is_tied, source_table, target_table
 # By sub-layer, what earlier decoding steps left: keys and values, or a recurrent cell's state.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
 
-SHORT = 128  # keys; up to this many, a CPU uses our own attention and its derivative
+SHORT = 128  # keys; up to this many, _Attend is faster on a CPU than PyTorch's attention
 
-# --- dropout ----------------------------------------------------------------------------------------------------------
-#
-# §5.4: while learning, some values are set to 0 at random and the others enlarged to make up for it.
-#
-# Drawing one random number a value takes a fifth of a training step on a CPU, so here a value is kept or not by one
-# random *byte*: the rate is rounded to the nearest 1/256. The generator is seeded with the step's number: nothing has
-# to be stored to draw the same bytes again.
+# --- dropout, §5.4 ----------------------------------------------------------------------------------------------------
 
 
 class Dropout:
-    """Drop with this rate by a random stream of its own, named by `key`: (seed, step, …). Without a rate nothing is
-    dropped, as in translating and validating."""
+    """Dropout by a random stream that `key` (seed, step, …) determines. Rate 0, for validation, drops nothing.
+
+    On a CPU a random byte decides on a value, since numbers would take a fifth of a step: the rate is rounded to 1/256.
+    """
 
     def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
         self.threshold = min(255, round(rate * 256))
         self.generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(list(key))))
 
     def drop(self, x: Tensor) -> Tensor:
-        """x, thinned out."""
+        """x with dropout."""
         mask = self.mask(x.shape, x.dtype, x.device)
         return x if mask is None else x * mask
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + y, with y thinned out: the residual sum."""
+        """x + y, with dropout on y: the residual sum."""
         mask = self.mask(y.shape, y.dtype, y.device)
         return x + y if mask is None else torch.addcmul(x, y, mask)
 
     def mask(self, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
-        """What to multiply by: 0 or 1 / (1 − rate) for each value; None if nothing is dropped."""
+        """0 or 1 / (1 − rate) for each value; None if nothing is dropped."""
         if not self.threshold:
             return None
         keep = 1 - self.threshold / 256
-        if device.type != "cpu":  # a GPU draws its own numbers faster than it could be sent them
+        if device.type != "cpu":
             generator = torch.Generator(device)
             generator.manual_seed(int(self.generator.integers(0, 2**63)))
             return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
-        # Bytes that NumPy has compared: for PyTorch to make bools, and numbers of them, takes eight times as long.
+        # NumPy compares the bytes: PyTorch takes eight times as long.
         size = math.prod(shape)
         draw = self.generator.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64).view(np.uint8)[:size]
         kept = (draw >= self.threshold).view(np.uint8)
@@ -73,22 +68,22 @@ NO_DROPOUT = Dropout()
 
 @dataclass(frozen=True)
 class Network:
-    """The parameters of one step, ready to compute with, and what the config chose."""
+    """The parameters of one step, and the functions that the config selects."""
 
     config: ModelConfig
-    master: Parameters  # what the others are made of
+    master: Parameters  # that the others are made of
     parameters: Mapping[str, Tensor]  # in the precision of the computation
-    tables: Mapping[str, Tensor]  # the same tables in full precision, to look rows up in
+    tables: Mapping[str, Tensor]  # in full precision
     positions_PD: Tensor  # unused where positions are learned
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
     look_up: Callable[[Tensor, Tensor], Tensor]
     first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # the first sub-layer in the encoder (enc) and decoder (dec)
-    dropout: Dropout = NO_DROPOUT  # of what a sub-layer adds, and of the embeddings, §5.4
+    dropout: Dropout = NO_DROPOUT  # of the embeddings and of each sub-layer's output, §5.4
 
 
 def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
-    """Make the parameters ready for one step, computing in `dtype` (by default their own)."""
+    """The network of one step, computing in `dtype` (by default the parameters' own)."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
@@ -106,13 +101,13 @@ def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dro
 
 
 def gradient(net: Network) -> Tensor:
-    """What a backward pass has left, as one flat vector."""
+    """The gradient after a backward pass, as one flat vector."""
     return net.master.gradient((net.parameters, net.tables))
 
 
 @lru_cache(maxsize=8)
 def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The table of rows added to the embeddings, §3.5; zeros where there is none, or where it is learned."""
+    """The sinusoids, §3.5; zeros where there are none, or where positions are learned."""
     table_PD = torch.zeros(config.max_positions, config.d_model, dtype=torch.float64)
     if config.positions.startswith("sinusoidal"):
         pair = torch.arange(config.d_model // 2, dtype=torch.float64)
@@ -143,8 +138,7 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 
 def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
-    """x W + b, where this model has that b. As rows, since what is made of a view in place, PyTorch copies on its way
-    back."""
+    """x W + b. The input is a matrix: PyTorch's derivative copies views that were changed in place."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
@@ -156,10 +150,7 @@ def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
-    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2.
-
-    The matrices side by side make one product, which is faster than three.
-    """
+    """Project B·L·D to B·H·L·K for each of the letters Q, K, V, by one product. §3.2.2."""
     p, (B, L, _) = net.parameters, x.shape
     W = torch.cat([p[f"{name}.W{letter}"] for letter in letters], dim=1)
     b = torch.cat([p[f"{name}.b{letter}"] for letter in letters]) if net.config.attention_bias else None
@@ -168,8 +159,7 @@ def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    """softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once: each of L rows (B·H·L·K) gathers from M rows.
-    `allowed` broadcasts to B·H·L·M; True where a row may look."""
+    """softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads. `allowed` broadcasts to B·H·L·M."""
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
     wide = torch.promote_types(q.dtype, torch.float32)  # PyTorch is slow at small products in bfloat16
@@ -179,8 +169,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 class _Attend(torch.autograd.Function):
-    """Eq. 1 and its derivative written out: for the rows of a sentence, a CPU needs less time than with PyTorch's own,
-    which needs less memory for the rows of long texts."""
+    """Eq. 1 and its derivative, written out. Long texts would take more memory than with PyTorch's own."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
@@ -214,7 +203,7 @@ def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed
 
 
 def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-    """Rows that read each other. §3.2."""
+    """Self-attention. §3.2."""
     q, k, v = heads(net, y, name, "QKV")
     if cache is not None:
         if name in cache:
@@ -223,10 +212,21 @@ def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, c
     return multi_head(net, q, k, v, name, allowed)
 
 
+def cross_attention(
+    net: Network, y: Tensor, name: str, memory_BSD: Tensor, allowed: Tensor | None, cache: KeyValueCache | None
+) -> Tensor:
+    """Attention of the decoder to the encoder's memory. §3.2.3."""
+    (q,) = heads(net, y, name, "Q")
+    k, v = (cache or {}).get(name) or heads(net, memory_BSD, name, "KV")
+    if cache is not None:
+        cache[name] = k, v
+    return multi_head(net, q, k, v, name, allowed)
+
+
 def ssru(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
     """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (y_t W) and f_t = σ(y_t W_f + b_f): Marian's recurrent cell.
 
-    At least in float32: where f is near 1, bfloat16 would round it to 1.
+    At least in float32, since bfloat16 rounds f near 1 to 1.
     """
     p, rows = net.parameters, y.flatten(0, -2)
     wide = torch.promote_types(y.dtype, torch.float32)
@@ -245,11 +245,11 @@ def ssru(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyV
 FIRST = {"attention": ("self", self_attention), "ssru": ("ssru", ssru)}
 
 
-# --- the way ----------------------------------------------------------------------------------------------------------
+# --- forward pass -----------------------------------------------------------------------------------------------------
 
 
 def rows_or_zeros(ids_BL: Tensor, table: Tensor) -> Tensor:
-    """A row for each id, zeros for −1: padding or a start that the vocabulary does not have."""
+    """A row for each id; zeros for −1, a padding or start token that the vocabulary lacks."""
     return F.embedding(ids_BL.clamp(min=0), table) * (ids_BL >= 0).unsqueeze(-1)
 
 
@@ -266,7 +266,7 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
 
 
 def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
-    """True at tokens, False at padding, shaped to broadcast over heads and asking rows; None if nothing is padded."""
+    """True at tokens, False at padding, broadcasting over heads and queries; None without padding."""
     if int(lengths_B.min()) == ids_BL.shape[1]:
         return None
     places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
@@ -274,7 +274,7 @@ def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
 
 
 def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
-    """True where a key does not come after the row that asks; the asking rows are the last ones. §3.2.3."""
+    """True where a key does not come after the query. The queries are the last rows. §3.2.3."""
     if n_queries == 1:
         return None
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
@@ -285,7 +285,7 @@ def encode(net: Network, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
     x = embed(net, source_BS, source_table(net.config), "src")
     allowed = within_lengths(source_BS, lengths_B)
     for n in range(net.config.n_encoder_layers):
-        x = layer(net, x, None, f"enc.{n}", Masks(allowed))
+        x = layer(net, x, f"enc.{n}", allowed)
     return norm(net, x, "enc.norm") if net.config.norm == "pre" else x
 
 
@@ -299,47 +299,35 @@ def decode(
 ) -> Tensor:
     """The decoder: target ids so far → one row for each. Figure 1, right.
 
-    With a `cache`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
-    here: it comes after the text, where no row of the text may look.
+    With a `cache`, the ids are the new ones, from position `first` on. The causal mask hides padding, which comes last.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
     for n in range(net.config.n_decoder_layers):
-        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), cache)
+        memory = None if memory_BSD is None else (memory_BSD, source_allowed)
+        x = layer(net, x, f"dec.{n}", allowed, memory, cache)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
 
 
-class Masks(NamedTuple):
-    """Where rows may look, True where they may; None: everywhere."""
-
-    own: Tensor | None  # among themselves
-    memory: Tensor | None = None
-
-
 def layer(
-    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, cache: KeyValueCache | None = None
+    net: Network,
+    x: Tensor,
+    name: str,
+    allowed: Tensor | None,
+    memory: tuple[Tensor, Tensor | None] | None = None,  # of the encoder, with its mask
+    cache: KeyValueCache | None = None,
 ) -> Tensor:
-    """Self-attention or a recurrent cell; in a decoder cross-attention to the memory, if there is one; feed-forward.
-    §3.1."""
+    """Self-attention or a recurrent cell; cross-attention, if there is a memory; feed-forward. §3.1."""
     part, make = net.first[name[:3]]
-    first = f"{name}.{part}"
-    x = net.place_norm(net, x, lambda y: make(net, y, first, masks.own, cache), first)
-    if memory_BSD is not None:
-
-        def cross_attention(y: Tensor) -> Tensor:
-            (q,) = heads(net, y, f"{name}.cross", "Q")
-            earlier = None if cache is None else cache.get(f"{name}.cross")
-            k, v = earlier or heads(net, memory_BSD, f"{name}.cross", "KV")
-            if cache is not None:
-                cache[f"{name}.cross"] = k, v
-            return multi_head(net, q, k, v, f"{name}.cross", masks.memory)
-
-        x = net.place_norm(net, x, cross_attention, f"{name}.cross")
-    return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
+    first, cross, ffn = f"{name}.{part}", f"{name}.cross", f"{name}.ffn"
+    x = net.place_norm(net, x, lambda y: make(net, y, first, allowed, cache), first)
+    if memory is not None:
+        x = net.place_norm(net, x, lambda y: cross_attention(net, y, cross, *memory, cache), cross)
+    return net.place_norm(net, x, lambda y: feed_forward(net, y, ffn), ffn)
 
 
 def output(net: Network) -> tuple[Tensor, Tensor | None]:
-    """Wᵒᵘᵗ, as V·D (one row a word, as the embedding it may be, §3.4), and its bias."""
+    """The output matrix as V·D, as the embedding that it may be (§3.4), and its bias."""
     tied = output_is_tied(net.config)
     W_VD = net.parameters[target_table(net.config)] if tied else net.parameters["out.W"].t()
     return W_VD, net.parameters.get("out.b")
@@ -351,7 +339,7 @@ def logits(net: Network, x: Tensor) -> Tensor:
 
 
 def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
-    """The mean of each sentence's rows, padding left out: what a classifier looks at."""
+    """The mean of each sentence's rows without padding, for a classifier."""
     places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
     real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
     return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)

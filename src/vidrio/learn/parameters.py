@@ -1,8 +1,7 @@
-"""All trained numbers of a model as one flat vector, and a step that changes them: how large it is, clipping, Adam and
-Muon.
+"""All parameters of a model as one flat vector, and the optimiser: learning rate, clipping, Adam and Muon.
 
-One vector makes every step of the optimiser, clipping, averaging, casting and saving a single operation. Names and
-order are those of `parameter_specs`; the H matrices of a projection of attention stand side by side, as one D × (H·K).
+With one vector, a step, clipping, averaging, casting and saving are single operations. Names and order are those of
+`parameter_specs`; the H matrices of an attention projection are one D × (H·K) matrix.
 """
 
 import math
@@ -16,13 +15,13 @@ from torch import Tensor
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
-LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # read by row, always in the master precision
-LONGEST_WARMUP = 0.1  # of the training, however many steps that are
+LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # tables, always in full precision
+LONGEST_WARMUP = 0.1  # of the training
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters of one model, in full precision: the flat vector and its layout."""
+    """The parameters of a model in full precision."""
 
     config: ModelConfig
     flat: Tensor
@@ -31,7 +30,7 @@ class Parameters:
     def from_arrays(
         config: ModelConfig, arrays: Mapping[str, np.ndarray], dtype: torch.dtype = torch.float32
     ) -> "Parameters":
-        """From the parameters as `model/parameters.py` names and turns them."""
+        """From arrays as `model/parameters.py` describes them."""
         check_parameters(arrays, config)
         parts = []
         for name, (axes, _) in parameter_specs(config).items():
@@ -40,7 +39,7 @@ class Parameters:
         return Parameters(config, torch.from_numpy(np.concatenate(parts)).to(dtype))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The parameters as `model/parameters.py` names and turns them."""
+        """As arrays that `model/parameters.py` describes."""
         views, arrays = self.views(self.flat.detach().cpu()), {}
         for name, (axes, shape) in parameter_specs(self.config).items():
             part = views[name].numpy()
@@ -50,7 +49,7 @@ class Parameters:
         return arrays
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """The named parts of a vector laid out like this one (the parameters, their gradients, Adam's moments)."""
+        """The named parts of a vector with this layout: the parameters, their gradients, Adam's moments."""
         specs = parameter_specs(self.config)
         parts = flat.split([math.prod(shape) for _, shape in specs.values()])
         side_by_side = {"HDK": (self.config.d_model, -1), "HK": (-1,)}
@@ -60,10 +59,9 @@ class Parameters:
         }
 
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """What one step computes with: (matrices and vectors, cast once to `dtype`; tables to look rows up in).
+        """The parameters cast to `dtype` for one step, and the tables in full precision.
 
-        Rows are looked up in full precision, since the gradient of a frequent word is a sum of hundreds of small terms,
-        which bfloat16 would lose.
+        The gradient of a frequent word sums hundreds of small terms, which bfloat16 would lose.
         """
         cast = {name: part.detach().requires_grad_() for name, part in self.views(self.flat.detach().to(dtype)).items()}
         if dtype == self.flat.dtype:
@@ -72,12 +70,12 @@ class Parameters:
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
 
     def matrices(self, flat: Tensor) -> list[Tensor]:
-        """The matrices of the layers in a vector laid out like this one, without the tables of words and places."""
+        """The matrices of the layers in a vector with this layout."""
         views = self.views(flat).items()
         return [part for name, part in views if part.dim() == 2 and name.startswith(("enc.", "dec."))]
 
     def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
-        """The gradient that a backward pass left in the leaves, as one flat vector in full precision."""
+        """The gradient of the leaves after a backward pass, as one flat vector in full precision."""
         cast, tables = leaves
         parts = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in cast.values()]
         flat = torch.cat([part.reshape(-1) for part in parts]).to(self.flat.dtype)
@@ -90,34 +88,24 @@ class Parameters:
 # --- a step -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """A warm-up, then less and less (§5.3, and other usual shapes): the shape, the highest rate and the steps up to it.
+def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) -> float:
+    """The learning rate of a step, the first being 1, when `share` of the training, 0 to 1, is over (§5.3).
 
-    The rate depends on the step's number and on the share of the training that is over. The share may be counted in
-    steps, in passes over the data, or in minutes of a time budget: the schedule does not care.
+    The share may be counted in steps, in passes over the data or in minutes. The warm-up takes at most a tenth of it.
     """
-
-    kind: str
-    peak: float
-    warmup: int  # steps; fewer where they would be more than a tenth of the training
-
-    def rate(self, step: int, share: float) -> float:
-        """The learning rate of a step (the first is 1) when `share` of the training, 0 to 1, is over."""
-        share = min(1.0, max(0.0, share))
-        warmth = min(1.0, max(step / max(1, self.warmup), share / LONGEST_WARMUP))
-        after = {
-            "inverse-sqrt": math.sqrt(max(1, self.warmup) / max(step, self.warmup, 1)),  # Eq. 3
-            "linear": 1 - share,
-            "cosine": (1 + math.cos(math.pi * share)) / 2,
-            "constant": 1.0,
-        }[self.kind]
-        return self.peak * warmth * after
+    warmth = min(1.0, max(step / max(1, warmup), share / LONGEST_WARMUP))
+    decay = {
+        "inverse-sqrt": math.sqrt(max(1, warmup) / max(step, warmup, 1)),  # Eq. 3
+        "linear": 1 - share,
+        "cosine": (1 + math.cos(math.pi * share)) / 2,
+        "constant": 1.0,
+    }[kind]
+    return peak * warmth * decay
 
 
 @dataclass
 class Adam:
-    """Adam's memory: for each parameter the running mean of its gradient, and of its gradient's square. §5.3."""
+    """The running means of each parameter's gradient and of its square. §5.3."""
 
     mean: Tensor
     square: Tensor
@@ -131,13 +119,12 @@ class Adam:
         return Adam(torch.zeros_like(flat), torch.zeros_like(flat))
 
     def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
-        """One step, in place: against the gradient's mean, as far as `rate` where the gradient is steady."""
+        """One step, in place."""
         self.step += 1
-        # How far both means have grown to full size: they start at 0.
-        mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step
+        mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step  # the means start at 0
         self.mean.lerp_(gradient, 1 - self.beta1)
         self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        if decay is not None:  # not through the gradient: that is the W in AdamW
+        if decay is not None:  # apart from the gradient, as in AdamW
             flat.addcmul_(flat, decay, value=-rate)
         root = (self.square / square_grown).sqrt_().add_(self.epsilon)
         flat.addcdiv_(self.mean, root, value=-rate / mean_grown)
@@ -146,12 +133,10 @@ class Adam:
 def update_by_muon(
     adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype = torch.float32
 ) -> None:
-    """One step, in place: Adam's, but the matrices of the layers by Muon (Jordan et al. 2024), at the same rate.
+    """One step, in place: the matrices of the layers by Muon (Jordan et al. 2024), the rest by Adam, at the same rate.
 
-    A matrix's gradient is mostly a few directions over and over; Adam, which knows single numbers only, follows them.
-    Muon makes all directions of the mean gradient equally long, so that the rare ones are learned from too. Its mean is
-    Adam's, so it needs no memory of its own. `dtype` is that of its products: `torch.optim.Muon` has bfloat16 alone,
-    which takes half as long again on processors without tiles.
+    A few directions dominate a matrix's gradient; Muon makes all of them equally long. Its mean is Adam's. `dtype` is
+    that of its products: `torch.optim.Muon` has bfloat16 alone, which is slow on a CPU without AMX.
     """
     weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
     before = [weight.clone() for weight in weights]

@@ -1,12 +1,8 @@
-"""The state of a run, and its folder, which survives a kill at any time.
+"""A run's state and its folder, which survives a kill at any time.
 
-    MODEL/run/state.safetensors                                what is needed to continue; numbers are in its metadata
-    MODEL/run/metrics.jsonl                                    a line every ten steps, and one for each validation
-    MODEL/run/snapshots/step-00000064/model.safetensors        the model at steps 0, 1, 2, 4, 8 …
-
-A model changes less the longer it has trained, so snapshots are taken at powers of 2. When there are too many, step 0
-stays and the earliest of the others are removed. Which ones exist depends on the last step alone, so a run that was
-killed and continues leaves the same ones.
+MODEL/run/state.safetensors                                what is needed to continue; numbers are in its metadata
+MODEL/run/metrics.jsonl                                    a line every ten steps, and one for each validation
+MODEL/run/snapshots/step-00000064/model.safetensors        the model at step 0 and at the latest powers of 2
 """
 
 import json
@@ -35,7 +31,7 @@ from vidrio.model.json_text import json_text
 STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
 LAYOUT = 3  # of the vectors: another number is refused
-NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums")
+NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums", "position")
 SAVE = 300  # seconds between two saved states, besides those at validations
 MOST = 8  # snapshots besides step 0
 ROOM = 1 << 30  # bytes that all snapshots may take; large models keep fewer
@@ -51,7 +47,7 @@ class State:
     best: Tensor
     adam: Adam
     step: int = 0
-    position: Position = field(default_factory=Position)
+    position: Position = (0, 0)
     epoch: float = 0.0
     seconds: float = 0.0
     best_score: float | None = None
@@ -74,8 +70,7 @@ class State:
 def save_state(run: Path, state: State) -> None:
     """Write the state, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
-    numbers = {name: getattr(state, name) for name in NUMBERS}
-    numbers |= {"position": [state.position.epoch, state.position.batch], "layout": LAYOUT}
+    numbers = {name: getattr(state, name) for name in NUMBERS} | {"layout": LAYOUT}
     part = run / f".{STATE}.part"
     try:
         save_file(tensors, part, {"state": json_text(numbers)})
@@ -104,8 +99,9 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
         for name in ("best_score", "best_loss"):  # infinity is written as a word
             values[name] = None if values[name] is None else float(values[name])
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], data["step"])
-        parameters, position = Parameters(config, tensors["parameters"]), Position(*data["position"])
-        return State(parameters, tensors["average"], tensors["best"], adam, position=position, **values)
+        values["position"] = tuple(data["position"])
+        parameters = Parameters(config, tensors["parameters"])
+        return State(parameters, tensors["average"], tensors["best"], adam, **values)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         found = f"{path} is damaged, or of another version ({error})"
         raise RunError("the run cannot continue", found=found, do=f"remove {run} to start again") from None
@@ -123,7 +119,7 @@ class RunFolder:
             self.snapshot(state)
 
     def log(self, record: dict[str, Any]) -> dict[str, Any]:
-        """One more line of metrics."""
+        """Add a line of metrics."""
         if self.run is not None:
             path = self.run / METRICS
             with about_file(path), path.open("a", encoding="utf-8") as file:

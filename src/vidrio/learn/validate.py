@@ -49,10 +49,9 @@ def translated(count: int, most: int) -> list[int]:
 
 def accuracy(net: Network, held_out: Examples) -> float:
     """The accuracy, in percent."""
-    right = sum(
-        int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
-        for _, batch in batches(net, held_out)
-    )
+    right = 0
+    for _, batch in batches(net, held_out):
+        right += int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
     return 100 * right / len(held_out)
 
 
