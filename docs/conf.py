@@ -1,7 +1,10 @@
 """`make docs`: README, docs/, the lessons and the models' cards as a site, by Sphinx from the Markdown as it is.
 
-Two pages are completed here: docs/python.md from the docstrings, by autodoc, and docs/commands.md from `--help`.
+docs/python.md is completed from the docstrings, by autodoc, docs/commands.md from `--help`, and the navigation from the
+README's table.
 """
+
+import re
 
 import click
 
@@ -51,6 +54,15 @@ def add_help(app, page, source):
         source[0] += "\n" + "\n".join(help_of("vidrio", cli.vidrio, None))
 
 
+def add_contents(app, page, source):
+    """The README's table of reading paths, as the site's navigation."""
+    if page == "README":
+        table = source[0].partition("## Documentation")[2]
+        for title, pages in re.findall(r"^\| ([a-z].*?) \| (\[.*\)) \|$", table, re.MULTILINE):
+            entries = "\n".join(re.findall(r"\]\((.*?)\.md\)", pages))
+            source[0] += f"\n```{{toctree}}\n:caption: {title[0].upper()}{title[1:]}\n:hidden:\n\n{entries}\n```\n"
+
+
 def without_field_numbers(app, what, name, obj, options, lines):
     """A named tuple's fields have a docstring of Python's, "Alias for field number 0"."""
     lines[:] = [line for line in lines if not line.startswith("Alias for field number")]
@@ -62,5 +74,6 @@ def without_constructors(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("source-read", add_help)
+    app.connect("source-read", add_contents)
     app.connect("autodoc-skip-member", without_constructors)
     app.connect("autodoc-process-docstring", without_field_numbers)

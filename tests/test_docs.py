@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
+from source import import_graph
 from vidrio import cli
+
+sys.path.insert(0, str(REPOSITORY / "docs"))
+import architecture
 
 FOLDERS = (".", "docs", "recipes/en-es", "src/vidrio/lessons", "tests/behaviour")
 PAGES = sorted(page for folder in FOLDERS for page in (REPOSITORY / folder).glob("*.md"))
@@ -65,8 +69,22 @@ def test_the_site_is_built_with_both_references(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     commands, python = ((tmp_path / f"site/docs/{page}.html").read_text("utf-8") for page in ("commands", "python"))
     assert not [verb for verb in cli.VERBS if f"Usage: vidrio {verb} " not in commands]
+    assert "Learn how a Transformer translates" in commands, "the navigation has no reading paths"
     assert 'id="vidrio.load"' in python
     assert "The mean probability of its tokens" in python, "the docstrings are not there"
+
+
+def test_the_picture_of_the_packages_shows_the_imports() -> None:
+    picture = architecture.svg(import_graph(), (REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    assert architecture.PICTURE.read_text(encoding="utf-8") == picture, "run: python docs/architecture.py"
+
+
+def test_imports_that_follow_from_others_are_not_drawn() -> None:
+    graph = architecture.packages(
+        {"c.x": {"b.y", "a", "c.z"}, "c.z": set(), "b.y": {"a"}, "a": {"errors"}, "errors": set()}
+    )
+    assert graph == {"a": set(), "b": {"a"}, "c": {"a", "b"}}
+    assert architecture.lines(graph) == [("b", "a"), ("c", "b")]
 
 
 # The runner itself: what is right passes, what is wrong fails.

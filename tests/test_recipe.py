@@ -356,7 +356,8 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     assert len(about.scores) == 9
     made = {path.name for path in (tmp_path / "work" / "train").glob("*-??.tsv")}
     assert made >= {"back-en.tsv", "back-es.tsv", "forward-en.tsv", "forward-es.tsv"}
-    assert "tatoeba.tsv@2 written.tsv@5" in (folder / "README.md").read_text(encoding="utf-8")
+    assert "tatoeba.tsv@2 written.tsv@5" in about.provenance["command"]
+    assert f"| {len(about.provenance['before']) + 1} | " in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     translator = Translator.load(folder)
     assert translator.source.has_case_tokens

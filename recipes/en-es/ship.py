@@ -1,4 +1,4 @@
-"""From a finished training to the folder in the package: seven bits, scores on three test sets, card.
+"""From a finished training to the packaged model: int8 matrices, scores on three test sets, card.
 
 python ship.py WORK DIRECTION TO
 """
@@ -25,7 +25,7 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
-ALONE = {  # where the sentences of one language alone come from
+ALONE = {  # sources of the monolingual sentences
     "en": """| Common Voice | CC0 |
 | | UD treebanks, schema-guided dialogues; topical-chat, CallHome | CC BY-SA; CDLA-Sharing 1.0 |
 | | Taskmaster; textbooks of OpenStax; Pratham's stories; Global Voices | CC BY 4.0; CC BY 3.0 |
@@ -75,12 +75,10 @@ def sides(path: Path, direction: str) -> tuple[list[str], list[str]]:
     return (english, spanish) if direction == "en-es" else (spanish, english)
 
 
-def training(told: dict[str, Any]) -> str:
-    """A line of the card."""
-    return (
-        f"- `{told['command']}`: {told['steps']:,} steps, {told['passes']:g} passes over the data, "
-        f"{told['seconds'] / 3600:.1f} hours on {told['machine']}"
-    )
+def training(number: int, told: dict[str, Any]) -> str:
+    """A row of the card."""
+    machine = told["machine"].partition(" (")[0]
+    return f"| {number} | {told['steps']:,} | {told['passes']:g} | {told['seconds'] / 3600:.1f} | {machine} |"
 
 
 def card(direction: str, about: About, config: ModelConfig, *, held_out: int) -> str:
@@ -109,7 +107,7 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             target_code=direction[-2:],
             times=len(done),
             where=", the first two from English to Spanish" if direction == "es-en" else "",
-            trainings="\n".join(map(training, done)),
+            trainings="\n".join(map(training, range(1, len(done) + 1), done)),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
         )
     )
