@@ -22,6 +22,7 @@ class Asked:
 
     source: tuple[int, ...]
     options: Options
+    shortlist: tuple[int, ...] = ()  # empty: all tokens
 
 
 def random_model(folder: Path, seed: int) -> ModelConfig:
@@ -89,7 +90,9 @@ def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[Asked]:
             suppressed=tuple(map(int, suppressed)),
             sampling=sampling if draws else None,
         )
-        asked.append(Asked(tuple(map(int, source)), options))
+        few = rng.choice(config.target_vocabulary, rng.integers(1, 20)) if config.has_decoder else ()
+        shortlist = tuple(sorted({*map(int, few), max(0, config.special.end)})) if rng.random() < 0.3 else ()
+        asked.append(Asked(tuple(map(int, source)), options, shortlist if config.has_decoder else ()))
     return asked
 
 
@@ -100,7 +103,7 @@ def numbers(values: Sequence[int]) -> bytes:
 def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int = 1000) -> bytes:
     """What the driver reads."""
     searches = (
-        as_struct(a.options) + numbers(a.source) + numbers(a.options.prefix) + numbers(a.options.suppressed)
+        as_struct(a.options) + b"".join(map(numbers, (a.source, a.options.prefix, a.options.suppressed, a.shortlist)))
         for a in asked
     )
     model = struct.pack("<i", 1) + weights.sizes + struct.pack("<i", len(weights.tensors) // 24)
@@ -138,7 +141,7 @@ def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
             while at < len(whole):
                 places += range(at, at + OPTIONS, 4)
                 at += OPTIONS
-                for _ in range(3):
+                for _ in range(LISTS):
                     count = struct.unpack_from("<i", whole, at)[0]
                     places += range(at + 4, at + 4 + 4 * count, 4)
                     at += 4 + 4 * count
@@ -157,6 +160,6 @@ def _odd(rng: np.random.Generator, number: int) -> int:
 
 
 SIZES_END = 4 + 4 * 23
-OPTIONS = len(as_struct(Options()))
+OPTIONS, LISTS = len(as_struct(Options())), 4
 ODD_NUMBERS = [0, 1, 2, 3, 5, 16, 17, 63, 64, 65, 127, 1000, 4096, 65536, 2**20, 2**24, 2**31 - 1, -1, -2, -(2**31)]
 ODD_FLOATS = [0.0, -0.0, 1e-45, 1e-38, 1e30, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan"), 1e9]

@@ -24,6 +24,8 @@ static void counted_free(void *p) {
 #undef malloc
 #undef free
 
+enum { LISTS = 4 }; // of a sentence: source, prefix, suppressed, shortlist
+
 static void *get(size_t bytes) { // exactly as much as it takes, so that a sanitizer sees the first byte beyond
   void *to = malloc(bytes ? bytes : 1);
   if (!to || fread(to, 1, bytes, stdin) != bytes) exit(3);
@@ -77,9 +79,10 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
   int32_t *lengths = malloc((size_t)n * 4 + 1);
   for (int32_t i = 0; i < n; i++) {
     Options *options = get(sizeof *options);
-    int32_t *ids[3], count[3];
-    for (int k = 0; k < 3; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
+    int32_t *ids[LISTS], count[LISTS];
+    for (int k = 0; k < LISTS; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
     sentences[i] = !search ? NULL : search_add(search, ids[0], count[0], options, ids[1], count[1], ids[2], count[2]);
+    if (sentences[i] && count[3]) put_number(sentence_shortlist(search, sentences[i], ids[3], count[3]));
     lengths[i] = count[0];
     put_number(sentences[i] != NULL);
     Record *record = record_new();
@@ -89,7 +92,7 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
     found = classify(model, record, ids[0], count[0]);
     put_pass(found, (size_t)model->size[N_CLASSES], record);
     free(options);
-    for (int k = 0; k < 3; k++) free(ids[k]);
+    for (int k = 0; k < LISTS; k++) free(ids[k]);
   }
   int32_t left = search ? n : -1;
   for (; left > 0 && steps > 0; steps -= 3) left = search_run(search, 3);
@@ -120,7 +123,7 @@ int main(int count, char **arguments) {
       put_number((int32_t)strlen(model_problem()));
       for (int32_t i = 0; i < n; i++) {
         free(get(sizeof(Options)));
-        for (int k = 0; k < 3; k++) free(get((size_t)get_number() * 4));
+        for (int k = 0; k < LISTS; k++) free(get((size_t)get_number() * 4));
       }
     }
     model_free(model);

@@ -96,7 +96,7 @@ def results(engine: Engine, has_decoder: bool, asked: list[Asked]) -> list[objec
         return [classes, *({k: v.tobytes() for k, v in engine.quantities(a.source).items()} for a in asked)]
     found: list[object] = []
     for a in asked:
-        found += bits(engine.search([a.source], a.options))
+        found += bits(engine.search([a.source], a.options, shortlists=[a.shortlist]))
         pair = (a.source, a.options.prefix)
         found += engine.forced([pair])
         found.append({k: v.tobytes() for k, v in engine.quantities(*pair).items()})

@@ -84,6 +84,19 @@ class Both:
         of_glass = (tuple(ids) if self.config.has_encoder else None for ids in sources)
         return [search(self.step(ids), special.start, special.end, options) for ids in of_glass]
 
+    def search_among(self, tokens: list[int], source: list[int], options: Options) -> list[Hypothesis]:
+        """As if the model had these tokens only: their places are the ids of the search."""
+        start, end = self.config.special.start, self.config.special.end
+        step = self.step(tuple(source) if self.config.has_encoder else None)
+
+        def step_of_places(prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
+            return step([(start, *(tokens[place] for place in places)) for _, *places in prefixes])[:, tokens]
+
+        suppressed = tuple(tokens.index(token) for token in options.suppressed if token in tokens)
+        prefix = tuple(map(tokens.index, options.prefix))
+        found = search(step_of_places, 0, tokens.index(end), replace(options, prefix=prefix, suppressed=suppressed))
+        return [h._replace(ids=tuple(tokens[place] for place in h.ids)) for h in found]
+
     def step(self, source: tuple[int, ...] | None) -> Step:
         """The glass's `stepper`, asked once for each prefix: one search comes by the same ones as another."""
         if source not in self.steps:
@@ -154,31 +167,41 @@ def test_every_quantity_of_small_models(small: Both) -> None:
         assert_same_quantities(small, source, target)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"beam": 1},
-        {"beam": 4, "n_best": 4},
-        {"beam": 3, "length_penalty": 0.6, "min_length": 5},
-        {"beam": 5, "length_penalty": 0.0, "n_best": 2, "no_repeat_ngram": 2},
-        {"beam": 2, "prefix": (5, 9, 6), "suppressed": (0, 2, 4)},
-        {"beam": 1, "n_best": 3, "sampling": Sampling(temperature=0.7, seed=11)},
-        {"beam": 1, "n_best": 2, "sampling": Sampling(top_k=5, seed=2**31 + 7)},
-        {"beam": 1, "n_best": 2, "sampling": Sampling(top_p=0.6, temperature=1.5, seed=3)},
-        # Few tokens are allowed, and each once: hypotheses come to where none is left.
-        {"beam": 1, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (5, 6, 7))},
-        {"beam": 3, "n_best": 3, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (3, 5, 6))},
-        {"beam": 1, "n_best": 2, "no_repeat_ngram": 1, "suppressed": tuple(range(24)), "sampling": Sampling(seed=5)},
-        {"suppressed": tuple(range(27))},
-    ],
-    ids=lambda changes: ",".join(changes),
-)
+SEARCHES: list[dict[str, object]] = [
+    {"beam": 1},
+    {"beam": 4, "n_best": 4},
+    {"beam": 3, "length_penalty": 0.6, "min_length": 5},
+    {"beam": 5, "length_penalty": 0.0, "n_best": 2, "no_repeat_ngram": 2},
+    {"beam": 2, "prefix": (5, 9, 6), "suppressed": (0, 2, 4)},
+    {"beam": 1, "n_best": 3, "sampling": Sampling(temperature=0.7, seed=11)},
+    {"beam": 1, "n_best": 2, "sampling": Sampling(top_k=5, seed=2**31 + 7)},
+    {"beam": 1, "n_best": 2, "sampling": Sampling(top_p=0.6, temperature=1.5, seed=3)},
+    # Few tokens are allowed, and each once: hypotheses come to where none is left.
+    {"beam": 1, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (5, 6, 7))},
+    {"beam": 3, "n_best": 3, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (3, 5, 6))},
+    {"beam": 1, "n_best": 2, "no_repeat_ngram": 1, "suppressed": tuple(range(24)), "sampling": Sampling(seed=5)},
+    {"suppressed": tuple(range(27))},
+]
+
+
+@pytest.mark.parametrize("changes", SEARCHES, ids=",".join)
 def test_every_search_of_small_models(small: Both, changes: dict[str, object]) -> None:
     if not small.config.has_decoder:
         return
     options = replace(default_options(small.config), **{"max_length": 13, **changes})  # type: ignore[arg-type]
     sources = some_sources(small.config, 4)
     assert_same_hypotheses(small.engine.search(sources, options), small.search(sources, options))
+
+
+@pytest.mark.parametrize("changes", SEARCHES, ids=",".join)
+def test_every_search_among_the_tokens_of_shortlists(small: Both, changes: dict[str, object]) -> None:
+    if not small.config.has_decoder:
+        return
+    options = replace(default_options(small.config), **{"max_length": 13, **changes})  # type: ignore[arg-type]
+    sources, always = some_sources(small.config, 4), {small.config.special.end, *options.prefix}
+    shortlists = [sorted({*always, *range(n, 27, n + 2)}) for n in range(len(sources))]
+    of_glass = [small.search_among(*pair, options) for pair in zip(shortlists, sources, strict=True)]
+    assert_same_hypotheses(small.engine.search(sources, options, shortlists=shortlists), of_glass)
 
 
 @pytest.mark.parametrize("wrong", [np.float32(3e38), np.float32(-3e38)])

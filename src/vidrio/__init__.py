@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from vidrio.translate.translator import Translator
 
 
-def load(name: "str | Path | None" = None, workers: int | None = None) -> "Translator":
+def load(
+    name: "str | Path | None" = None, workers: int | None = None, *, shortlist: bool = False
+) -> "Translator":
     """Load a model that translates, by name or folder; by default `en-es`. `workers` is the number of threads that
-    translate at the same time, by default one per core."""
+    translate at the same time, by default one per core. With `shortlist`, a model that has a shortlist considers only
+    the tokens on it."""
     from vidrio.translate.translator import Translator
 
-    return Translator.load(name, workers)
+    return Translator.load(name, workers, shortlist=shortlist)
 
 
 def look_inside(translation: "Translation", sentence: int = 0) -> "Look":

@@ -58,6 +58,8 @@ mirror_option = click.option(
     metavar="URL",
     help="Address of a copy of Mozilla's registry. [Mozilla's own; VIDRIO_MIRROR]",
 )
+SHORTLIST = "Consider only the words on the model's shortlist, if it has one (Firefox's do): faster for files."
+shortlist_option = click.option("--shortlist", is_flag=True, help=SHORTLIST)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 

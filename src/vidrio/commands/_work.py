@@ -41,6 +41,7 @@ class Request:
     form: str | None
     glossary: Path | None
     workers: int | None
+    shortlist: bool
     search: Mapping[str, Any]
 
     @property
@@ -70,7 +71,7 @@ class Work:
         first: list[Translator]
         model: Any
         try:
-            *first, model = load_chain(request.models, cores)
+            *first, model = load_chain(request.models, cores, shortlist=request.shortlist)
         except NoTranslator:
             from vidrio.translate.answers import Answers
 

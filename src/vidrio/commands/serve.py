@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import FILE
+from vidrio.commands._options import FILE, SHORTLIST
 from vidrio.model.config import LARGEST_BEAM
 from vidrio.serve.settings import DEFAULTS, Settings
 
@@ -45,6 +45,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 )
 @option("--body-limit", type=click.IntRange(1), show_default=True, help="Most bytes per request.")
 @option("--queue", type=click.IntRange(1), show_default=True, help="Most characters waiting to be translated.")
+@option("--shortlist", is_flag=True, help=SHORTLIST)
 @option("--keys", type=FILE, help="File of API keys; each line: name, key, limits.")
 @option("--key-required", is_flag=True, help="Refuse requests without a key.")
 @option("--files", type=FOLDER, help="Translate files too, and keep the results in this folder for a while.")

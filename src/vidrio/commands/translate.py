@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._lines import Decoder, translate_lines
-from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, search_options
+from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, search_options, shortlist_option
 from vidrio.commands._output import refuse_same_file
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
@@ -69,6 +69,7 @@ Examples:
     help="Format of TEXT or the input. [from the file's name]",
 )
 @click.option("--glossary", type=THERE, help="File of term<TAB>translation; a term alone is kept as it is.")
+@shortlist_option
 @click.option("--workers", type=click.IntRange(1), help="CPU cores to use; with --ray, per worker. [all]")
 def translate(words: tuple[str, ...], **given: Any) -> None:
     """Translate TEXT, a file, or standard input. A classifier prints the class of each text, and a language model
@@ -152,7 +153,7 @@ def translate_document(request: Request) -> None:
         data = Path(source).read_bytes()
     else:
         data = sys.stdin.buffer.read() if request.text is None else f"{request.text}\n".encode()
-    translators = load_chain(request.models, request.workers)
+    translators = load_chain(request.models, request.workers, shortlist=request.shortlist)
     for translator in translators:
         terms = read_terms(request.glossary) if translator is translators[-1] else ()
         plan = with_terms(plan_file(name, data, translator.about.target_language), terms)

@@ -11,6 +11,7 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,16 @@ class Engine:
         return Engine(lambda: load_model(folder, config, open_library()), workers)
 
     def search(
-        self, sources: Sequence[Sequence[int]], options: Options, stopped: Stopped = None
+        self,
+        sources: Sequence[Sequence[int]],
+        options: Options,
+        stopped: Stopped = None,
+        shortlists: Sequence[Sequence[int]] | None = None,
     ) -> list[list[Hypothesis]]:
-        """For each source the best hypotheses, best first; CancelledError once `stopped` returns true."""
-        return self.run(partial(search, options, stopped), sources)
+        """For each source the best hypotheses, best first; CancelledError once `stopped` returns true. `shortlists` are
+        the tokens, in ascending order, that each source's hypotheses may consist of."""
+        items = list(zip(sources, shortlists or repeat(()), strict=shortlists is not None))
+        return self.run(partial(search, options, stopped), items)
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """How likely the model finds each target, given its source: log p of each token, and of the end token."""
@@ -126,7 +133,7 @@ class Engine:
 def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None:
     """Search for sentences side by side; as some are done, others begin."""
     functions = model.library.functions
-    begun = dict[int, tuple[int, Sequence[int]]]()  # by the addresses of their sentences
+    begun = dict[int, tuple[int, Any]]()  # by the addresses of their sentences
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
     most = min(call.share, (ROWS + WAITING) // (options.n_best if options.sampling else options.beam) or 1)
     address = functions.search_new(model.address, ROWS)
@@ -135,9 +142,13 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
     try:
         while not call.over:
             while len(begun) < most and (item := next(call.waiting, None)):
-                sentence = functions.search_add(address, *as_ids(item[1]), *given)
-                if not sentence:
-                    raise refusal(model, item[1], options.max_length)
+                source, shortlist = item[1]
+                sentence = functions.search_add(address, *as_ids(source), *given)
+                listed = sentence and (
+                    not shortlist or functions.sentence_shortlist(address, sentence, *as_ids(shortlist))
+                )
+                if not listed:
+                    raise refusal(model, source, options.max_length)
                 begun[sentence] = item
             if not begun:
                 return
@@ -148,7 +159,7 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
             if functions.search_run(address, STEPS) < 0:
                 raise MemoryError(model.problem())
             while sentence := functions.search_next(address):
-                place, source = begun.pop(sentence)
+                place, (source, _) = begun.pop(sentence)
                 call.found[place] = hypotheses(model.library, sentence, source, options)
                 functions.search_drop(address, sentence)
     finally:
@@ -163,7 +174,7 @@ def hypotheses(library: Library, sentence: int, source: Sequence[int], options: 
         if ended < 0:
             raise computes_nan(length)
         tokens = library.read(library.functions.hypothesis_tokens(address), TOKEN.size * length)
-        ids, places, log_probs = zip(*TOKEN.iter_unpack(tokens), strict=True)
+        ids, places, log_probs = zip(*TOKEN.iter_unpack(tokens), strict=True) if length else ((), (), ())
         ids, places = ids[: length - ended], places[: length - ended]
         rows = library.read(library.functions.sentence_attention(sentence), width * (1 + max(places, default=-1)))
         attention = b"".join(rows[width * row : width * (row + 1)] for row in places)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from vidrio.errors import ModelError, TokenizerError, nearest
+from vidrio.model import shortlist
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, About, write_config, write_parameters
@@ -21,7 +22,7 @@ from vidrio.text.tokens.tokenizer import LARGEST_FILE, Tokenizer
 T = TypeVar("T")
 
 UNKNOWN = "<unk>"
-CARD, SHORTLIST = "README.md", "shortlist.bin"
+CARD = "README.md"
 NO_LANGUAGES = "no source_language or target_language; add them to its config.json, under about"
 
 
@@ -135,7 +136,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
     check_parameters(dequantise(arrays), config, where=name)
     write_parameters(to, arrays)
     if foreign.shortlist:
-        write_atomically(to / SHORTLIST, foreign.shortlist.read_bytes())
+        write_atomically(to / shortlist.FILE, foreign.shortlist.read_bytes())
     tokenizers = [Tokenizer(pieces, config.special) for pieces in splits]
     different = {of.fingerprint(): of for of in tokenizers}
     for file, of in zip(TOKENIZERS, different.values(), strict=False):

@@ -22,6 +22,7 @@ from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_text
 from vidrio.model.parameters import ParameterSpec
+from vidrio.model.shortlist import read_shortlist
 from vidrio.text.tokens.unigram import DAMAGED, Unigram
 
 END = "</s>"
@@ -67,7 +68,7 @@ def read_folder(folder: Path) -> Foreign:
     config = config_of(settings, path, sides)
     if shortlist:
         with undamaged(shortlist):
-            marian_files.check_shortlist(shortlist, config.source_vocabulary, config.target_vocabulary)
+            read_shortlist(shortlist, config, copies=len(spms) == 1)
     named = re.search(r"\.([a-z]{2})([a-z]{2})\.", f"{path.name}.{spms[0].name}.")
     return Foreign(
         config=config,

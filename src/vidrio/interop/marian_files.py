@@ -1,4 +1,4 @@
-"""Marian's files: `.bin` and `.npz` (arrays by name, and the configuration), and the shortlist.
+"""Marian's files: `.bin` and `.npz` (arrays by name, and the configuration).
 
 Sizes are checked before memory is allocated for them.
 
@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vidrio.model import shortlist
 from vidrio.model.json_record import shown
 
 CONFIG = "special:model.yml"
 WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the integers
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
 MOST_ITEMS, LONGEST_NAME, MOST_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
-SHORTLIST = struct.Struct("<6Q")  # magic, checksum, first words, words of each, offsets, words
-SHORTLIST_MAGIC, LARGEST_SHORTLIST = 0xF11A48D5013417F5, 1 << 28  # bytes
 LARGEST_FILE = 1 << 32  # bytes; of an .npz when unpacked
 MOST_SQUEEZED = 100  # times that its arrays may be larger than the file
 # What reading a damaged file may raise.
@@ -50,7 +49,7 @@ def kind_of(path: Path) -> str:
     """`bin`, `npz`, `shortlist`, or nothing."""
     with path.open("rb") as file:
         start = file.read(8)
-    if start == SHORTLIST_MAGIC.to_bytes(8, "little"):
+    if start == shortlist.MAGIC.to_bytes(8, "little"):
         return "shortlist"
     if path.suffix == ".npz":
         return "npz"
@@ -110,21 +109,6 @@ def read_npz(path: Path) -> dict[str, Item]:
             return {name: Item(arrays[name].shape, arrays[name].ravel()) for name in arrays}
     except Exception as error:  # NumPy's reader raises whatever damaged bytes lead to
         raise ValueError(f"an array: {error!s:.100}") from None
-
-
-def check_shortlist(path: Path, source: int, target: int) -> None:
-    """ValueError unless it lists target words for each source word: the file of a vocabulary of these sizes."""
-    size = path.stat().st_size
-    if size > LARGEST_SHORTLIST:
-        raise ValueError(f"{size:,} bytes")
-    data = path.read_bytes()
-    _, _, _, _, n_offsets, n_words = SHORTLIST.unpack_from(data.ljust(SHORTLIST.size, b"\0"))
-    if n_offsets != source + 1 or SHORTLIST.size + 8 * n_offsets + 4 * n_words != size:
-        raise ValueError(f"{n_offsets:,} offsets and {n_words:,} words in {size:,} bytes, for {source:,} source words")
-    offsets = np.frombuffer(data, "<u8", n_offsets, SHORTLIST.size)
-    words = np.frombuffer(data, "<u4", n_words, SHORTLIST.size + 8 * n_offsets)
-    if offsets[0] or offsets[-1] != n_words or (offsets[1:] < offsets[:-1]).any() or (words >= target).any():
-        raise ValueError("words that are not in the vocabulary, or lists that overlap")
 
 
 def settings_of(text: str) -> dict[str, str]:

@@ -14,10 +14,11 @@ import numpy as np
 from vidrio.glass.declaration import stages_of
 from vidrio.glass.machine import build
 from vidrio.glass.words import without_head
-from vidrio.interop.foreign import NO_LANGUAGES, SHORTLIST, not_exported
+from vidrio.interop.foreign import NO_LANGUAGES, not_exported
 from vidrio.interop.marian import END
 from vidrio.interop.marian_files import CONFIG
 from vidrio.interop.names import MARIAN_TABLES, marian_name, side_by_side
+from vidrio.model import shortlist
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_parameters
 from vidrio.model.json_text import json_text
@@ -46,8 +47,8 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
     names = [f"vocab.{pair}.spm"] if len(tokenizers) == 1 else [f"srcvocab.{pair}.spm", f"trgvocab.{pair}.spm"]
     model = f"model.{pair}.intgemm.alphas.bin"
     files = {name: of.sentence_pieces.proto for name, of in zip(names, tokenizers, strict=True) if of.sentence_pieces}
-    if (folder / SHORTLIST).is_file():
-        files[f"lex.50.50.{pair}.s2t.bin"] = (folder / SHORTLIST).read_bytes()
+    if (folder / shortlist.FILE).is_file():
+        files[f"lex.50.50.{pair}.s2t.bin"] = (folder / shortlist.FILE).read_bytes()
     info = {"modelName": about.name, "shortName": about.name, "type": "tiny", "version": 1.0, "API": 1.0}
     return {
         **files,

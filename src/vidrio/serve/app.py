@@ -56,7 +56,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     """The app for a model (and the packaged ones)."""
     if settings.files is not None:
         checked(settings.files)
-    translators = opened()
+    translators = opened(shortlist=settings.shortlist)
     queue = Queue(threads=settings.threads, most=settings.queue)
     service = Service(folders_of((model, *settings.models) if model else settings.models), queue, translators)
     for pair in service.pairs[:1]:  # before the first request

@@ -12,6 +12,7 @@ class Settings:
     hosts: tuple[str, ...] = ()  # names besides this machine's own under which the server answers
     proxies: tuple[str, ...] = ()  # addresses of reverse proxies, whose X-Forwarded-For is believed
     page: bool = True
+    shortlist: bool = False  # whether models that have a shortlist choose among its words only
     cors: str = ""  # the website whose scripts may call the server; "*": any; empty: none
     connections: int = 500  # open at the same time
     # Requests

@@ -75,9 +75,9 @@ class Question:
         return Asked(self.text, self.model or default, self.sentence, self.changes, self.beam, self.numbers)
 
 
-def opened() -> Memo[Path, Translator]:
+def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
     """Translators by their folders, each loaded once."""
-    return Memo(lambda folder, stopped: Translator.load(folder), most=inf)
+    return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 
 class Translating:

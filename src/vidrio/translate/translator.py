@@ -28,6 +28,7 @@ from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config
+from vidrio.model.shortlist import Shortlist, folder_shortlist
 from vidrio.text.lexicon import lexicons
 from vidrio.text.mask import Masker
 from vidrio.text.protect import Protected, protected
@@ -63,6 +64,7 @@ class Translator:
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self.options = default_options(config)
+        self.shortlist: Shortlist | None = None  # the tokens that a sentence may be translated with; None: all
         self.source, self.target = tokenizers
         self._masker = Masker(self.source, about.symbols)
         self._judge = Judge(self._masker, self.target, lexicons(about.source_language, about.target_language))
@@ -71,8 +73,9 @@ class Translator:
         self._splitter = Splitter(self.source, self._masker, longest)
 
     @staticmethod
-    def load(name: str | Path | None = None, workers: int | None = None) -> "Translator":
-        """Load a model by name or folder; `workers` threads translate at the same time, by default one per core."""
+    def load(name: str | Path | None = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
+        """Load a model by name or folder; `workers` threads translate at the same time, by default one per core. With
+        `shortlist`, a model that has a shortlist considers only the tokens on it."""
         folder = find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -82,7 +85,10 @@ class Translator:
                 do="use vidrio translate or vidrio look, which know such models; or another model",
             )
         engine = Engine.load(folder, config, workers=workers or cores())
-        return Translator(folder, config, about, read_tokenizers(folder, config), engine)
+        translator = Translator(folder, config, about, read_tokenizers(folder, config), engine)
+        if shortlist:
+            translator.shortlist = folder_shortlist(folder, config, translator.source is translator.target)
+        return translator
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -228,8 +234,9 @@ class Translator:
             groups.setdefault(one, []).append(n)
         found: dict[int, list[Hypothesis]] = {}
         for one, numbers in groups.items():
-            wide = replace(one, n_best=most_found(one))
-            found |= zip(numbers, self.engine.search([sources[n] for n in numbers], wide, stopped), strict=True)
+            wide, some = replace(one, n_best=most_found(one)), [sources[n] for n in numbers]
+            listed = [self.shortlist.of(source) for source in some] if self.shortlist else None
+            found |= zip(numbers, self.engine.search(some, wide, stopped, listed), strict=True)
         return [found[n] for n in range(len(sources))]
 
 

@@ -19,7 +19,7 @@ float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_s
   if (has_encoder(m)) encode(p, &read, 1), remember(p);
   decode(p, &(Group){ids, rows, caches, caches + layers, NULL, 0}, 1);
   enter(record, "out", -1, "");
-  logits(p, p->x, rows, some);
+  logits(p, &m->out, p->x, rows, some);
   for (int32_t r = 0; r < rows; r++) {
     float *row = some + (size_t)r * (size_t)width, top = largest(row, width);
     int32_t token = r < n_target ? target[r] : m->size[END];
@@ -49,7 +49,7 @@ float *classify(const Model *m, Record *record, const int32_t *source, int32_t n
   for (int32_t i = 0; i < d; i++) pooled[i] = pooled[i] / (float)n_source;
   enter(record, "out", -1, "");
   tap(record, "pooled", "", -1, pooled, d, 0, 1);
-  logits(p, pooled, 1, some);
+  logits(p, &m->out, pooled, 1, some);
   softmax(some, width);
   tap(record, "prob", "", -1, some, 1, m->out.out, width);
   unlink_block(block_of(some)); // the host's

@@ -197,6 +197,30 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   return W;
 }
 
+// A matrix of some columns of another.
+static Matrix some_columns(const Matrix *W, const int32_t *columns, int32_t n) {
+  Matrix some = {.in = W->in, .out = n, .depth = W->depth, .blocks = (n + COLUMNS - 1) / COLUMNS};
+  uint64_t room = (uint64_t)some.blocks * COLUMNS;
+  float *bias = W->bias ? allocate_zeroed(room, sizeof *bias) : NULL;
+  some.scale = allocate_zeroed(room, sizeof *some.scale), some.bias = bias;
+  if (W->whole) some.whole = allocate_zeroed(room, (uint64_t)W->depth);
+  else some.values = allocate_zeroed(room * (uint64_t)W->depth, sizeof *some.values);
+  for (int32_t o = 0; o < n; o++) {
+    int32_t from = columns[o];
+    some.scale[o] = W->scale[from];
+    if (bias) bias[o] = W->bias[from];
+    int32_t together = NEXT_K == 1 && W->whole ? GROUP : 1; // numbers of a column that lie side by side
+    for (int32_t i = 0; i < W->depth; i += together)
+      if (W->values) some.values[place(&some, i, o)] = W->values[place(W, i, from)];
+      else memcpy(some.whole + place(&some, i, o), W->whole + place(W, i, from), (size_t)together);
+  }
+  return some;
+}
+
+static void release_matrix(Matrix *W) {
+  release((float *)W->bias), release(W->scale), release(W->whole), release(W->values), release(W);
+}
+
 static Attention read_attention(Reader *r) {
   const int32_t *c = r->model->size, d = c[D_MODEL], e = c[N_HEADS] * c[D_HEAD];
   Attention a;

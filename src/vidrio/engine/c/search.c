@@ -18,6 +18,8 @@ typedef struct {
 typedef struct {
   Options options;
   int32_t *source, n_source, *prefix, n_prefix, *suppressed, n_suppressed;
+  int32_t *shortlist;  // the tokens that may be chosen, ascending; NULL: all
+  const Matrix *out;   // a column for each of them
   enum { WAITS, BEGUN, DONE } state;
   KVCache *cross; // of each layer
   Hypothesis *alive, *finished; // finished: best first, equals in the order in which they were found
@@ -65,15 +67,28 @@ static void hypothesis_drop(const Pass *p, Hypothesis *h) {
 
 // --- what may be chosen -----------------------------------------------------------------------------------------------
 
+static int32_t token_at(const Sentence *s, int32_t place) { return s->shortlist ? s->shortlist[place] : place; }
+
+static void forbid(const Sentence *s, float *row, int32_t token) {
+  int32_t low = 0, high = s->out->out;
+  if (!s->shortlist) row[token] = -INFINITY;
+  while (s->shortlist && low < high) {
+    int32_t middle = (low + high) / 2;
+    if (s->shortlist[middle] == token) row[middle] = -INFINITY;
+    if (s->shortlist[middle] < token) low = middle + 1;
+    else high = middle;
+  }
+}
+
 static void restrict_row(const Model *m, const Sentence *s, const Hypothesis *h, float *row) {
   int32_t n = s->options.no_repeat_ngram;
   for (int32_t i = 0; n > 0 && i + n <= h->length; i++) { // what would complete n tokens that stand there already
     int32_t same = 0;
     while (same < n - 1 && h->tokens[i + same].id == h->tokens[h->length - n + 1 + same].id) same++;
-    if (same == n - 1) row[h->tokens[i + n - 1].id] = -INFINITY;
+    if (same == n - 1) forbid(s, row, h->tokens[i + n - 1].id);
   }
-  for (int32_t i = 0; i < s->n_suppressed; i++) row[s->suppressed[i]] = -INFINITY;
-  if (h->length < s->options.min_length && m->size[END] >= 0) row[m->size[END]] = -INFINITY;
+  for (int32_t i = 0; i < s->n_suppressed; i++) forbid(s, row, s->suppressed[i]);
+  if (h->length < s->options.min_length && m->size[END] >= 0) forbid(s, row, m->size[END]);
 }
 
 // The places of the n largest numbers, largest first, equals by place; those of -infinity are never among them.
@@ -178,7 +193,7 @@ static int has_nan(const float *row, int32_t width) {
 static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate *found) {
   const Model *m = p->m;
   const Options *o = &s->options;
-  int32_t width = logits_width(m), most = o->sampling ? o->n_best : o->beam == 1 ? 1 : 2 * o->beam, n = 0, places[2 * LARGEST_BEAM];
+  int32_t width = in_lanes(s->out->out), most = o->sampling ? o->n_best : o->beam == 1 ? 1 : 2 * o->beam, n = 0, places[2 * LARGEST_BEAM];
   for (int32_t i = 0; i < s->n_alive; i++, row += width) {
     Hypothesis *h = &s->alive[i];
     restrict_row(m, s, h, row);
@@ -191,7 +206,7 @@ static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate
     if (o->sampling) places[0] = draw(o, row, width, top, &h->random);
     for (int32_t k = 0; k < count; k++) {
       float log_prob = (row[places[k]] - top) - log_total;
-      Candidate c = {i, places[k], log_prob, h->total + (double)log_prob};
+      Candidate c = {i, token_at(s, places[k]), log_prob, h->total + (double)log_prob};
       if (n == most && !(c.total > found[n - 1].total)) break; // the others of this hypothesis are no better
       int32_t at = n < most ? n++ : most - 1;
       for (; at && c.total > found[at - 1].total; at--) found[at] = found[at - 1];
@@ -288,16 +303,33 @@ static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group 
   return count * s->n_alive;
 }
 
+// The logits of all hypotheses, a row each, of as many columns as its sentence may choose from. Sentences that may choose
+// all tokens are multiplied together.
+static void logits_of_all(Search *search) {
+  Pass *p = &search->pass;
+  const float *x = p->x;
+  float *to = search->logits;
+  for (int32_t i = 0, n = search->n_sentences; i < n;) {
+    const Sentence *s = search->sentences[i++];
+    int32_t rows = s->n_alive;
+    for (; i < n && search->sentences[i]->out == s->out; i++) rows += search->sentences[i]->n_alive;
+    if (rows) logits(p, s->out, x, rows, to);
+    x += (size_t)rows * (size_t)p->m->size[D_MODEL], to += (size_t)rows * (size_t)in_lanes(s->out->out);
+  }
+}
+
 // One step of all hypotheses that are alive.
 static void step(Search *search) {
   Pass *p = &search->pass;
-  int32_t n = 0, width = logits_width(p->m);
+  int64_t numbers = 0; // logits
+  int32_t n = 0;
   uint64_t most = 0; // tokens
   size_t d = (size_t)p->m->size[D_MODEL];
   admit(search);
   for (int32_t i = 0; i < search->n_sentences; i++) {
     const Sentence *s = search->sentences[i];
     n += s->n_alive, most += (uint64_t)s->n_alive * (uint64_t)(1 + s->n_prefix);
+    numbers += (int64_t)s->n_alive * in_lanes(s->out->out);
   }
   Group *groups = allocate_zeroed((uint64_t)n, sizeof *groups), *g = groups;
   int32_t *tokens = allocate_zeroed(most, sizeof *tokens), *to = tokens;
@@ -310,14 +342,14 @@ static void step(Search *search) {
   decode(p, groups, n);
   for (int32_t i = 0; i < n; i++) // the last row of each hypothesis tells its next word
     memmove(p->x + (size_t)i * d, p->x + (size_t)(groups[i].first + groups[i].count - 1) * d, d * sizeof *p->x);
-  search->logits = grow(search->logits, n, &search->logits_room, (size_t)width * sizeof *search->logits);
-  logits(p, p->x, n, search->logits);
+  search->logits = grow(search->logits, numbers / LANES, &search->logits_room, LANES * sizeof *search->logits);
+  logits_of_all(search);
   float *rows = search->logits;
   for (int32_t i = 0; i < search->n_sentences; i++) {
     Sentence *s = search->sentences[i];
     if (s->state != BEGUN) continue;
     float *own = rows;
-    rows += (size_t)s->n_alive * (size_t)width;
+    rows += (size_t)s->n_alive * (size_t)in_lanes(s->out->out);
     choose_tokens(p, s, own);
     if (s->n_alive) continue;
     release_steps(p, s);
@@ -363,13 +395,28 @@ Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, co
   if (!fits) return NULL;
   if (RAN_OUT) return NULL;
   Sentence *s = allocate_zeroed(1, sizeof *s);
-  *s = (Sentence){.options = *o, .n_source = n_source, .n_prefix = n_prefix, .n_suppressed = n_suppressed};
+  *s = (Sentence){.options = *o, .n_source = n_source, .n_prefix = n_prefix, .n_suppressed = n_suppressed, .out = &search->pass.m->out};
   s->source = copy_of(source, (uint64_t)n_source, 4), s->prefix = copy_of(prefix, (uint64_t)n_prefix, 4);
   s->suppressed = copy_of(suppressed, (uint64_t)n_suppressed, 4);
   s->finished = allocate_zeroed((uint64_t)(3 * (o->beam > o->n_best ? o->beam : o->n_best)), sizeof *s->finished);
   search->sentences = grow(search->sentences, search->n_sentences + 1, &search->room, sizeof *search->sentences);
   search->sentences[search->n_sentences++] = s;
   return s;
+}
+
+// Only these tokens, in ascending order, may follow the prefix of a sentence that has not begun. 0: refused, or no memory
+// is left.
+int32_t sentence_shortlist(Search *search, Sentence *s, const int32_t *tokens, int32_t n) {
+  const Model *m = search->pass.m;
+  *problem = 0, owner = search;
+  if (n < 1 || s->state != WAITS || s->shortlist || !are_tokens(tokens, n, m->size[TARGET_VOCABULARY])) return 0;
+  for (int32_t i = 1; i < n; i++)
+    if (tokens[i] <= tokens[i - 1]) return 0;
+  if (RAN_OUT) return 0;
+  Matrix *out = allocate_zeroed(1, sizeof *out);
+  *out = some_columns(&m->out, tokens, n);
+  s->shortlist = copy_of(tokens, (uint64_t)n, sizeof *tokens), s->out = out;
+  return 1;
 }
 
 // At most `steps` steps; returns how many sentences are unfinished. -1: no memory is left, and the search is empty again.
@@ -409,7 +456,8 @@ void search_drop(Search *search, Sentence *s) {
   for (search->n_sentences--; i < search->n_sentences; i++) search->sentences[i] = search->sentences[i + 1];
   release_steps(&search->pass, s);
   for (i = 0; i < s->n_finished; i++) hypothesis_drop(&search->pass, &s->finished[i]);
-  release(s->source), release(s->prefix), release(s->suppressed), release(s->finished), release(s->attention), release(s);
+  if (s->shortlist) release_matrix((Matrix *)s->out);
+  release(s->shortlist), release(s->source), release(s->prefix), release(s->suppressed), release(s->finished), release(s->attention), release(s);
 }
 
 void search_free(Search *search) { release_all(search); }

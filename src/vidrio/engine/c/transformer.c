@@ -258,11 +258,12 @@ static void decode(Pass *p, Group *groups, int32_t n) {
   tap(p->record, "out", "", -1, p->x, p->rows, d, d);
 }
 
-// x W_out + b, where W_out may be the embedding, transposed. §3.4. Rows of `to` are filled up with -infinity.
-static void logits(Pass *p, const float *x, int32_t rows, float *to) {
-  int32_t width = logits_width(p->m);
+// x W_out + b, where W_out may be the embedding, transposed, or some of its columns. §3.4. Rows of `to` are filled up with
+// -infinity.
+static void logits(Pass *p, const Matrix *out, const float *x, int32_t rows, float *to) {
+  int32_t width = in_lanes(out->out);
   Rows made = make_rows(p, x, rows, p->m->size[D_MODEL], "x");
-  project(p, &p->m->out, &made, rows, to, width, "logits", 0);
+  project(p, out, &made, rows, to, width, "logits", 0);
   for (int32_t r = 0; r < rows; r++)
-    for (int32_t v = p->m->out.out; v < width; v++) to[(size_t)r * (size_t)width + (size_t)v] = -INFINITY;
+    for (int32_t v = out->out; v < width; v++) to[(size_t)r * (size_t)width + (size_t)v] = -INFINITY;
 }
