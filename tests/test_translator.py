@@ -39,11 +39,11 @@ class Counting:
     def __init__(self, engine):
         self.engine, self.asked, self.calls = engine, Counter(), 0
 
-    def search(self, sources, options, stopped):
+    def search(self, sources, options, stopped, shortlists):
         self.calls += 1
         self.stopped = stopped
         self.asked.update((*source, options.no_repeat_ngram) for source in sources)
-        return self.engine.search(sources, options, stopped)
+        return self.engine.search(sources, options, stopped, shortlists)
 
 
 def counted(folder):

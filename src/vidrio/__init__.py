@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from vidrio.translate.translator import Translator
 
 
-def load(
-    name: "str | Path | None" = None, workers: int | None = None, *, shortlist: bool = False
-) -> "Translator":
+def load(name: "str | Path | None" = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
     """Load a model that translates, by name or folder; by default `en-es`. `workers` is the number of threads that
     translate at the same time, by default one per core. With `shortlist`, a model that has a shortlist considers only
     the tokens on it."""
