@@ -52,7 +52,6 @@ def _around_placeholders(text: str) -> list[str]:
             'COLD NIGHT.<a href="#n"><sup>1</sup></a> THE END',
         ),
         (plan_html, "See <a href=x>12</a> dogs", "SEE <a href=x>12</a> DOGS"),
-        (plan_markdown, "Term\n:   The *word*\n: is\n", "TERM\n:   THE *WORD*\n: IS\n"),
         (plan_markdown, "| a | b |\n|---|---|\n| the |\\| `a\\|b` |\n", "| A | B |\n|---|---|\n| THE |\\| `a\\|b` |\n"),
         (plan_markdown, "1. 1\n   the *old*\n2. 2\n", "1. 1 THE *OLD*\n2. 2\n"),
         (plan_markdown, "It is 2*3*4 now.\n", "IT IS 2*3*4 NOW.\n"),
@@ -80,6 +79,7 @@ def test_no_element_is_lost_when_the_translation_is_shorter() -> None:
 
 
 def test_the_mark_of_a_note_stays_with_its_word() -> None:
+    assert plan_html('<p>The dog<a href="#n"><sup>1</sup></a> runs.</p>').texts == ["The dog runs."]
     plan = plan_html('<p>The dog<a href="#n">1</a> runs.</p>')
     assert plan.texts == ["The dog runs."]
     told = plan.render([Aligned(plan.texts[0], "Corre el perro.", (Link(0, 5, 8), Link(6, 8, 0), Link(9, 14, 4)))])
@@ -122,27 +122,6 @@ def test_the_language_that_a_page_names_is_the_new_one() -> None:
     assert shouted(plan_html(page, "es")) == page.replace('"en-GB"', '"es"').replace("=en>", '="es">').replace(
         "Hello", "HELLO"
     ).replace("monde", "MONDE")
-
-
-def test_the_language_of_a_file_of_word_is_the_new_one() -> None:
-    document = docx.Document()
-    document.add_paragraph("Hello")
-    data = io.BytesIO()
-    document.save(data)
-    told = shouted(plan_file("a.docx", data.getvalue(), "es"))
-    assert b'<w:lang w:val="en' in unpacked(data.getvalue())["word/styles.xml"]
-    assert b'<w:lang w:val="es"' in unpacked(told)["word/styles.xml"]
-
-
-def test_the_language_of_an_open_document_is_the_new_one() -> None:
-    document = odfdo.Document("text")
-    document.body.append(odfdo.Paragraph("Hello"))
-    data = io.BytesIO()
-    document.save(data)
-    before = unpacked(data.getvalue())["styles.xml"]
-    after = unpacked(shouted(plan_file("a.odt", data.getvalue(), "es")))["styles.xml"]
-    assert before.count(b'fo:language="fr" fo:country="FR"') > 0  # as the library's template has it
-    assert after == before.replace(b'fo:language="fr" fo:country="FR"', b'fo:language="es" fo:country="none"')
 
 
 # --- whatever the translation is --------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ HTML = Dialect(
         """
     ),
     things=names("img wbr input"),
-    marks=names("a"),
     kept=names("code kbd samp var"),
     untouched=names("script style textarea template svg math iframe object noscript xmp plaintext"),
     spaced=names("pre"),

@@ -16,7 +16,6 @@ from vidrio.documents.aligned import Aligned
 from vidrio.text.words import worded, words
 
 PLACEHOLDER = re.compile(r"(\{\w+\})")
-ID = re.compile(r"""\s(?:xml:)?id\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 
 Path = tuple[int, ...]  # the elements around something, from outside in
 
@@ -237,17 +236,13 @@ def _common(one: Path, other: Path) -> Path:
 
 
 def written(pieces: Sequence[Piece], elements: Sequence[Element], escape: Callable[[str], str]) -> str:
-    """Pieces with their elements around them. An element that is begun again has no second `id`."""
+    """Pieces with their elements around them."""
     out: list[str] = []
     opened: Path = ()
-    begun: set[int] = set()
     for piece in (*pieces, Piece((), "")):
         same = len(_common(opened, piece.path))
         out += (elements[number].end for number in reversed(opened[same:]))
-        for number in piece.path[same:]:
-            start = elements[number].start
-            out.append(ID.sub("", start) if number in begun else start)
-            begun.add(number)
+        out += (elements[number].start for number in piece.path[same:])
         out.append(piece.raw or escape(piece.text))
         opened = piece.path
     return "".join(out)

@@ -39,7 +39,6 @@ def plan_markdown(source: str, target: str = "") -> Plan:
         parser.inline.ruler.at(name, _located(inline))
     for name, rule in (("formula", _formula), ("directive", _directive)):
         parser.block.ruler.before("fence", name, rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    parser.block.ruler.before("paragraph", "definition", _definition, {"alt": ["paragraph"]})
     source = source.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
     front = FRONT_MATTER.match(source)
     head, source = (front[0], source[front.end() :]) if front else ("", source)
@@ -103,15 +102,6 @@ def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 def _directive(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """A rule of the parser: a line that begins or ends a block of another dialect."""
     return bool(DIRECTIVE.match(_line(state, first))) and _is_block(state, first, first + 1, silent)
-
-
-def _definition(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """A rule of the parser: a line that begins with a colon is a paragraph of its own, and the colon stays outside."""
-    mark = re.match(r":[ \t]+(?=\S)", _line(state, first))
-    if mark and not silent:
-        state.bMarks[first] += state.tShift[first] + mark.end()
-        state.tShift[first] = 0
-    return bool(mark) and silent
 
 
 def _is_block(state: StateBlock, first: int, end: int, silent: bool) -> bool:

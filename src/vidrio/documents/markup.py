@@ -47,7 +47,6 @@ class Dialect:
     inline: frozenset[str] = frozenset()  # within a sentence
     things: frozenset[str] = frozenset()  # within a sentence, without words
     kept: frozenset[str] = frozenset()  # the same, but the sentence needs a word in their place: <code>
-    marks: frozenset[str] = frozenset()  # links: those without a letter, directly after a word, mark a note
     untouched: frozenset[str] = frozenset()  # with all that is in them
     insets: frozenset[str] = frozenset()  # with blocks of their own, though they stand in a sentence
     spaced: frozenset[str] = frozenset()  # every space in them counts
@@ -255,7 +254,7 @@ def _unmatched(run: Sequence[Token]) -> list[int]:
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     """A run whose elements all end in it. What surrounds its text stays outside of the translation."""
-    run = _without_marks(_without_empty(run), dialect)
+    run = _without_empty(run)
     ends = _ends(run)
     first, last = 0, len(run) - 1
     while True:
@@ -304,38 +303,18 @@ def _is_blank(token: Token) -> bool:
     return (token.kind == "text" and not token.text.strip()) or (token.kind == "thing" and not token.text)
 
 
-MARK_TOKENS = 8  # of the mark of a note, at most
-
-
-def _without_marks(run: Sequence[Token], dialect: Dialect) -> list[Token]:
-    """Marks of notes as things: night.<a href="#n1"><sup>1</sup></a> The model would read night.1 as one word."""
-    if not any(token.name in dialect.marks for token in run):
-        return list(run)
-    found: list[Token] = []
-    ends, at, before = _ends(run), 0, " "
-    while at < len(run):
-        token, end = run[at], at
-        if token.kind == "start" and ends[at] - at < MARK_TOKENS and not before[-1:].isspace():
-            mark = run[at : ends[at] + 1]
-            text, after = (
-                "".join(one.text for one in mark),
-                "".join(one.text for one in run[ends[at] + 1 : ends[at] + 2]),
-            )
-            is_number = text.strip() and not has_letters(text) and not after[:1].isalnum()
-            if is_number and any(one.name in dialect.marks for one in mark):
-                token, end = Token("thing", _raw(mark)), ends[at]
-        found.append(token)
-        before = token.text or before
-        at = end + 1
-    return found
+NOTES = ("a", "sup")  # elements that mark a note, if they have no letter and stand directly after a word
 
 
 def _without_empty(run: Sequence[Token]) -> list[Token]:
-    """Elements with nothing in them as things: <a id="top"></a>."""
+    """Elements without words as things: <a id="top"></a>, the 1 in night.<a href="#n1"><sup>1</sup></a>."""
     found: list[Token] = []
     for token in run:
-        if token.kind == "end" and found and found[-1].kind == "start":
-            found[-1] = Token("thing", found[-1].raw + token.raw)
-        else:
-            found.append(token)
+        found.append(token)
+        size = 2 if token.kind == "end" and found[-2:-1] and found[-2].kind == "start" else 0
+        if token.kind == "end" and token.name in NOTES and len(found) > 3 and found[-3].kind == "start":
+            before = next((one.text for one in reversed(found[-9:-3]) if one.text), " ")
+            size = 0 if has_letters(found[-2].text) or before[-1].isspace() else 3
+        if size:
+            found[-size:] = [Token("thing", _raw(found[-size:]))]
     return found

@@ -30,7 +30,6 @@ from vidrio.errors import DataError
 MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
 LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # of the parts with text, all together
 
-STYLES = "word/styles.xml"
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
 DOCX = Dialect(
@@ -65,13 +64,8 @@ def plan_docx(data: bytes, target: str) -> FilePlan:
     """The plan of a Word file."""
     parts = unpacked(data)
     _part(parts, "word/document.xml")
-    named = [name for name in parts if DOCX_PARTS.fullmatch(name)]
-    read = _read(parts, [name for name in parts if name in (STYLES, *named)])
-    new = language.of_parts(read, STYLES, "w:lang", {"w:val": escape(target)})
-    plans = {name: plan([*_runs(new[name])], DOCX) for name in named}
-    if STYLES in new:  # says in which language spelling is checked
-        plans[STYLES] = joined(["".join(token.raw for token in new[STYLES])])
-    return packed(data, plans)
+    read = _read(parts, list(filter(DOCX_PARTS.fullmatch, parts)))
+    return packed(data, {name: plan([*_runs(found)], DOCX) for name, found in read.items()})
 
 
 def _runs(found: Sequence[Token]) -> Iterator[Token]:
@@ -94,13 +88,11 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
     if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
         raise DataError("this file is encrypted", do="save it without a password")
     read = _read(parts, ["content.xml", *({"styles.xml"} & parts.keys())])
-    values = {"fo:language": escape(target.partition("-")[0]), "fo:country": "none"}
 
     def spaces(token: Token) -> Token:
         return Token("text", token.raw, text=" ") if token.name == "text:s" and token.kind == "thing" else token
 
-    new = language.of_parts(read, "styles.xml", "style:text-properties", values)
-    return packed(data, {name: plan([*map(spaces, found)], ODT) for name, found in new.items()})
+    return packed(data, {name: plan([*map(spaces, found)], ODT) for name, found in read.items()})
 
 
 def plan_epub(data: bytes, target: str) -> FilePlan:
