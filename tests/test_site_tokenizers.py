@@ -65,7 +65,7 @@ def test_texts_become_the_same_tokens(name: str, cased: Path) -> None:
 def test_a_letter_and_its_marks_have_one_place() -> None:
     own = ours.Tokenizer.from_str((find("en-es") / "tokenizer.json").read_text("utf-8"))
     for text, places in (("e\u0301a", {(0, 2), (2, 3)}), ("xe\u0323\u0301", {(0, 1), (1, 4)})):
-        assert set(own.normalizer.apply(text, [(i, i + 1) for i in range(len(text))])[1]) == places
+        assert set(own.prepare(text)[1]) == places
 
 
 def test_what_our_files_never_have_is_refused() -> None:

@@ -19,11 +19,10 @@ from vidrio.lessons.run import NAMES, Language, sections
 from vidrio.model import find
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
-from vidrio.site.browser import tokenizers
 from vidrio.site.classes import classes
 from vidrio.site.packing import pack
 from vidrio.text.sentences import OWN
-from vidrio.text.tokens.sentence_pieces import BEGINNING, SentencePieces
+from vidrio.text.tokens.tokenizer import read_tokenizers
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
@@ -94,24 +93,14 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
 
 
 def _check(folder: Path) -> None:
-    """Whether a browser can read it: there, tokenizers of our own kinds are known, and sentences of two languages."""
-    _, about = read_config(folder)
-    for path in (folder / "tokenizer.json", folder / "target-tokenizer.json"):
-        try:
-            if path.is_file() or path.name == "tokenizer.json":
-                text = path.read_text("utf-8")
-                (SentencePieces.from_json if text.startswith(BEGINNING) else tokenizers.Tokenizer.from_str)(text)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelError(
-                f"{folder} cannot be read in a browser",
-                found=f"{path.name}: {error!s:.100}",
-                do="use a model with a tokenizer of Vidrio's own; others run in vidrio serve",
-            ) from None
+    """Refuse a damaged model, or one of a language that a browser cannot split into sentences."""
+    config, about = read_config(folder)
+    read_tokenizers(folder, config)
     code = about.source_language.lower().replace("_", "-").partition("-")[0]
     if code not in ("", *OWN):
         raise ModelError(
             f"{folder} cannot be read in a browser",
-            found=f"it reads {code}, whose sentences are told by a library that runs on a computer only",
+            found=f"it reads {code}, which is split into sentences by a library that does not run in a browser",
             do="use vidrio serve for it",
         )
 

@@ -1,9 +1,8 @@
-"""In the browser, this module is `tokenizers`: as much of the Rust library as our own tokenizer files take, in Python.
+"""In the browser, this module is `tokenizers`: as much of the Rust library as our own tokenizer files need, in Python.
 
-It reads a tokenizer.json whose normalizer, pre-tokenizer and decoder are of the kinds below (text/tokens/normalise.py
-makes them) and whose model is BPE or WordLevel, and gives the same ids and tokens, and the same places but inside a
-letter with several marks: a test compares the two (test_site_tokenizers.py). What letters, marks and numbers are
-(`\\p{L}`), the site's writer asks the library itself, and writes down beside this file (classes.json).
+It interprets the steps of a tokenizer.json (text/tokens/normalise.py writes them) and gives the same ids, tokens and
+places, except within a letter with several marks. Which characters are letters, marks and numbers (`\\p{L}`), the
+library itself has told when the site was written (classes.json).
 """
 
 import json
@@ -16,7 +15,9 @@ from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 CLASSES = Path(__file__).with_name("classes.json")
-Spans = list[tuple[int, int]]  # for each character, where it comes from in the original text
+Step = dict[str, Any]  # as the file has it
+Spans = list[tuple[int, int]]  # for each character, its place in the original text
+Prepared = tuple[str, Spans]
 
 
 # --- regular expressions ----------------------------------------------------------------------------------------------
@@ -43,165 +44,117 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(written))
 
 
-class Regex(str):
-    """A pattern, not a text."""
+def _matches(step: Step, text: str) -> Iterator[tuple[int, int]]:
+    """The places of a step's pattern, or string."""
+    pattern = step["pattern"]
+    if "Regex" in pattern or pattern["String"] in text:
+        found = compiled(pattern["Regex"] if "Regex" in pattern else re.escape(pattern["String"])).finditer(text)
+        yield from (match.span() for match in found)
 
 
-def _pattern(data: dict[str, str]) -> str:
-    return Regex(data["Regex"]) if "Regex" in data else data["String"]
+# --- steps before splitting: text with places → text with places ------------------------------------------------------
 
 
-def _matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where a pattern, or a text, is found."""
-    if isinstance(pattern, Regex):
-        yield from (found.span() for found in compiled(pattern).finditer(text))
-    elif pattern in text:
-        yield from (found.span() for found in re.finditer(re.escape(pattern), text))
+def _replace(step: Step, text: str, spans: Spans) -> Prepared:
+    content, parts, places, last = step["content"], [], [], 0
+    for start, end in _matches(step, text):
+        parts += [text[last:start], content]
+        before = spans[end - 1] if end else (0, 0)  # an insertion has the place of the character before it
+        places += [*spans[last:start], *[before] * len(content)]
+        last = end
+    return ("".join([*parts, text[last:]]), places + spans[last:]) if parts else (text, spans)
 
 
-# --- before: each step takes a text with the places of its characters, and gives another ------------------------------
-
-
-class Replace(NamedTuple):
-    pattern: str
-    content: str
-
-    def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
-        parts, places, last = [], [], 0
-        for start, end in _matches(self.pattern, text):
-            parts += [text[last:start], self.content]
-            before = spans[end - 1] if end else (0, 0)  # what is put in shares the place of what stands before it
-            places += [*spans[last:start], *[before] * len(self.content)]
-            last = end
-        return ("".join([*parts, text[last:]]), places + spans[last:]) if parts else (text, spans)
-
-    def decode(self, tokens: list[str]) -> list[str]:
-        if isinstance(self.pattern, Regex):
-            return [compiled(self.pattern).sub(lambda _: self.content, token) for token in tokens]
-        return [token.replace(self.pattern, self.content) for token in tokens]
-
-
-class NFC(NamedTuple):
-    """Canonical composition. A letter and its marks have one place, as a whole; the library's are finer."""
-
-    def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
-        if normalize("NFC", text) == text:
-            return text, spans
-        parts: list[str] = []
-        places: Spans = []
-        start = 0
-        for end in range(1, len(text) + 1):
-            before, after = text[start:end], text[end : end + 1]
-            apart = normalize("NFC", before) + normalize("NFC", after)
-            if not after or not (combining(after) or normalize("NFC", before + after) != apart):
-                parts.append(normalize("NFC", before))
-                places += [(spans[start][0], spans[end - 1][1])] * len(parts[-1])
-                start = end
-        return "".join(parts), places
-
-
-class Lowercase(NamedTuple):
-    def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
-        lower = [character.lower() for character in text]
-        return "".join(lower), [span for span, some in zip(spans, lower, strict=True) for _ in some]
-
-
-class Prepend(NamedTuple):
-    prepend: str
-
-    def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
-        return (self.prepend + text, [*spans[:1] * len(self.prepend), *spans]) if text else (text, spans)
-
-
-class Steps(NamedTuple):
-    """Normalizers, or decoders, one after the other."""
-
-    steps: list[Any]
-
-    def apply(self, text: str, spans: Spans) -> tuple[str, Spans]:
-        for step in self.steps:
-            text, spans = step.apply(text, spans)
+def _compose(step: Step, text: str, spans: Spans) -> Prepared:
+    """NFC. A letter and its marks have one place, as a whole; the library's are finer."""
+    if normalize("NFC", text) == text:
         return text, spans
-
-    def normalize_str(self, text: str) -> str:
-        return self.apply(text, [(0, 0)] * len(text))[0]
-
-
-class Split(NamedTuple):
-    """Where a text is cut; what matches is a part by itself, or left out."""
-
-    pattern: str
-    behavior: str
-
-    def split(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-        last = start
-        for a, b in _matches(self.pattern, text[start:end]):
-            if last < start + a:
-                yield last, start + a
-            if self.behavior.lower() == "isolated" and a < b:
-                yield start + a, start + b
-            last = start + b
-        if last < end:
-            yield last, end
+    parts: list[str] = []
+    places: Spans = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        before, after = text[start:end], text[end : end + 1]
+        apart = normalize("NFC", before) + normalize("NFC", after)
+        if not after or not (combining(after) or normalize("NFC", before + after) != apart):
+            parts.append(normalize("NFC", before))
+            places += [(spans[start][0], spans[end - 1][1])] * len(parts[-1])
+            start = end
+    return "".join(parts), places
 
 
-class Splits(list[Split]):
-    """Pre-tokenizers, one after the other."""
-
-    def parts(self, text: str) -> list[tuple[int, int]]:
-        parts = [(0, len(text))] if text else []
-        for split in self:
-            parts = [part for start, end in parts for part in split.split(text, start, end)]
-        return parts
-
-    def pre_tokenize_str(self, text: str) -> list[tuple[str, tuple[int, int]]]:
-        return [(text[start:end], (start, end)) for start, end in self.parts(text)]
+def _lowercase(step: Step, text: str, spans: Spans) -> Prepared:
+    lower = [character.lower() for character in text]
+    return "".join(lower), [span for span, some in zip(spans, lower, strict=True) for _ in some]
 
 
-# --- after: each step takes tokens, and gives others ------------------------------------------------------------------
+def _prepend(step: Step, text: str, spans: Spans) -> Prepared:
+    prefix = step["prepend"]
+    return (prefix + text, [*spans[:1] * len(prefix), *spans]) if text else (text, spans)
 
 
-class ByteFallback(NamedTuple):
-    def decode(self, tokens: list[str]) -> list[str]:
-        written: list[str] = []
-        held = bytearray()
-        for token in [*tokens, ""]:
-            if found := re.fullmatch("<0x([0-9A-Fa-f]{2})>", token):
-                held.append(int(found[1], 16))
-                continue
-            if held:
-                try:
-                    written.append(held.decode())
-                except UnicodeDecodeError:
-                    written += ["�"] * len(held)
-                held.clear()
-            written.append(token)
-        return written[:-1]
+# --- splitting --------------------------------------------------------------------------------------------------------
 
 
-class Fuse(NamedTuple):
-    def decode(self, tokens: list[str]) -> list[str]:
-        return ["".join(tokens)]
+def _split(step: Step, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a part; matches are isolated or removed."""
+    last = start
+    for a, b in _matches(step, text[start:end]):
+        if last < start + a:
+            yield last, start + a
+        if step["behavior"].lower() == "isolated" and a < b:
+            yield start + a, start + b
+        last = start + b
+    if last < end:
+        yield last, end
 
 
-class Strip(NamedTuple):
+# --- steps after the search: tokens → tokens --------------------------------------------------------------------------
+
+
+def _replace_in_tokens(step: Step, tokens: list[str]) -> list[str]:
+    pattern = compiled(step["pattern"].get("Regex") or re.escape(step["pattern"]["String"]))
+    return [pattern.sub(lambda _: step["content"], token) for token in tokens]
+
+
+def _bytes(step: Step, tokens: list[str]) -> list[str]:
+    written: list[str] = []
+    held = bytearray()
+    for token in [*tokens, ""]:
+        if found := re.fullmatch("<0x([0-9A-Fa-f]{2})>", token):
+            held.append(int(found[1], 16))
+            continue
+        if held:
+            try:
+                written.append(held.decode())
+            except UnicodeDecodeError:
+                written += ["�"] * len(held)
+            held.clear()
+        written.append(token)
+    return written[:-1]
+
+
+def _fuse(step: Step, tokens: list[str]) -> list[str]:
+    return ["".join(tokens)]
+
+
+def _strip(step: Step, tokens: list[str]) -> list[str]:
     """One character before the text, as our files have it: the space put there."""
-
-    content: str
-    start: int
-    stop: int
-
-    def decode(self, tokens: list[str]) -> list[str]:
-        return [token.removeprefix(self.content) for token in tokens]
+    return [token.removeprefix(step["content"]) for token in tokens]
 
 
-class WordPiece(NamedTuple):
-    prefix: str
-    cleanup: bool
+def _word_pieces(step: Step, tokens: list[str]) -> list[str]:
+    prefix = step["prefix"]
+    return [*tokens[:1], *(t.removeprefix(prefix) if t.startswith(prefix) else f" {t}" for t in tokens[1:])]
 
-    def decode(self, tokens: list[str]) -> list[str]:
-        joined = (t.removeprefix(self.prefix) if t.startswith(self.prefix) else f" {t}" for t in tokens[1:])
-        return [*tokens[:1], *joined]
+
+NORMALIZERS = {"Replace": _replace, "NFC": _compose, "Lowercase": _lowercase, "Prepend": _prepend}
+DECODERS = {
+    **{"Replace": _replace_in_tokens, "ByteFallback": _bytes, "Fuse": _fuse},
+    **{"Strip": _strip, "WordPiece": _word_pieces},
+}
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
 
 
 class BPE:
@@ -210,28 +163,18 @@ class BPE:
     def __init__(self, model: dict[str, Any]) -> None:
         self._ids = model["vocab"]
         self._ranks = {(left, right): rank for rank, (left, right) in enumerate(model["merges"])}
-        self._known: dict[str, list[tuple[str, int, int]]] = {}
+        self.tokens = cache(self._tokens)
 
-    def tokens(self, word: str) -> list[tuple[str, int, int]]:
+    def _tokens(self, word: str) -> list[tuple[str, int, int]]:
         """The tokens of a word and which of its characters each stands for."""
-        found = self._known.get(word)
-        if found is None:
-            found = self._known[word] = self._split(word)
-        return found
-
-    def _split(self, word: str) -> list[tuple[str, int, int]]:
         symbols: list[tuple[str, int, int]] = []
         for i, character in enumerate(word):
-            if character in self._ids:
-                symbols.append((character, i, i + 1))
-            else:
-                symbols += [(f"<0x{byte:02X}>", i, i + 1) for byte in character.encode()]
+            known = character in self._ids
+            spelled = [character] if known else [f"<0x{byte:02X}>" for byte in character.encode()]
+            symbols += [(symbol, i, i + 1) for symbol in spelled]
         while True:
-            ranked = [
-                (rank, n)
-                for n, (a, b) in enumerate(pairwise(symbols))
-                if (rank := self._ranks.get((a[0], b[0]))) is not None
-            ]
+            pairs = enumerate(pairwise(symbols))
+            ranked = [(self._ranks[a[0], b[0]], n) for n, (a, b) in pairs if (a[0], b[0]) in self._ranks]
             if not ranked:
                 return symbols
             _, n = min(ranked)
@@ -264,10 +207,13 @@ class Tokenizer:
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._data, model = data, data["model"]
-        self.normalizer, self.pre_tokenizer, self._decoder = (_read(data[part]) for part in PARTS)
+        self._steps = _steps(data["normalizer"], "normalizers", NORMALIZERS)
+        self._splits = _steps(data["pre_tokenizer"], "pretokenizers", ["Split"])
+        self._decoders = _steps(data["decoder"], "decoders", DECODERS)
         self.model = BPE(model) if model["type"] == "BPE" else WordLevel(model)
         self._ids = model["vocab"] | {token["content"]: token["id"] for token in data["added_tokens"]}
         self._names = {i: token for token, i in self._ids.items()}
+        self.normalizer = self.pre_tokenizer = self  # the library has objects to ask
         self.encode_special_tokens = True  # a text that says "</s>" is text
 
     @staticmethod
@@ -286,16 +232,33 @@ class Tokenizer:
     def get_vocab(self) -> dict[str, int]:
         return self._ids
 
+    def prepare(self, text: str) -> Prepared:
+        spans = [(i, i + 1) for i in range(len(text))]
+        for step in self._steps:
+            text, spans = NORMALIZERS[step["type"]](step, text, spans)
+        return text, spans
+
+    def normalize_str(self, text: str) -> str:
+        return self.prepare(text)[0]
+
+    def _parts(self, text: str) -> list[tuple[int, int]]:
+        parts = [(0, len(text))] if text else []
+        for step in self._splits:
+            parts = [part for start, end in parts for part in _split(step, text, start, end)]
+        return parts
+
+    def pre_tokenize_str(self, text: str) -> list[tuple[str, tuple[int, int]]]:
+        return [(text[start:end], (start, end)) for start, end in self._parts(text)]
+
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        prepared, spans = self.normalizer.apply(text, [(i, i + 1) for i in range(len(text))])
-        ids, tokens, offsets, words = [], [], [], []
-        for nth, (first, last) in enumerate(self.pre_tokenizer.parts(prepared)):
-            for token, start, end in self.model.tokens(prepared[first:last]):
-                ids.append(self._ids[token])
-                tokens.append(token)
-                offsets.append((spans[first + start][0], spans[first + end - 1][1]))
-                words.append(nth)
-        return Encoding(ids, tokens, offsets, words)
+        prepared, spans = self.prepare(text)
+        rows = [
+            (self._ids[token], token, (spans[first + start][0], spans[first + end - 1][1]), nth)
+            for nth, (first, last) in enumerate(self._parts(prepared))
+            for token, start, end in self.model.tokens(prepared[first:last])
+        ]
+        columns: Any = ([row[column] for row in rows] for column in range(4))
+        return Encoding(*columns)
 
     def encode_batch_fast(self, texts: Sequence[str], add_special_tokens: bool = False) -> list[Encoding]:
         return [self.encode(text) for text in texts]
@@ -304,32 +267,22 @@ class Tokenizer:
         return [self._decoded([self._names[i] for i in ids]) for ids in many]
 
     def _decoded(self, tokens: list[str]) -> str:
-        for step in self._decoder.steps:
-            tokens = step.decode(tokens)
+        for step in self._decoders:
+            tokens = DECODERS[step["type"]](step, tokens)
         return "".join(tokens)
 
 
-def _read(data: dict[str, Any]) -> Any:
-    """One part of a file; a sequence becomes all its steps."""
-    kind = data["type"]
-    if kind == "Sequence":
-        found = [_read(part) for name in LISTS if name in data for part in data[name]]
-        return Splits([split for splits in found for split in splits]) if "pretokenizers" in data else Steps(found)
-    if kind == "Split":
-        return Splits([Split(_pattern(data["pattern"]), data["behavior"])])
-    if kind == "Replace":
-        return Replace(_pattern(data["pattern"]), data["content"])
-    simple = {one.__name__: one for one in (NFC, Lowercase, Prepend, ByteFallback, Fuse, Strip, WordPiece)}
-    if kind not in simple:
-        raise ValueError(f"a tokenizer with {kind} cannot be read in the browser")
-    return simple[kind](**{name: value for name, value in data.items() if name != "type"})
+def _steps(data: Step, name: str, known: Iterable[str]) -> list[Step]:
+    """The steps of a part of a file."""
+    steps: list[Step] = data[name] if data["type"] == "Sequence" else [data]
+    if unknown := {step["type"] for step in steps} - {*known}:
+        raise ValueError(f"a tokenizer with {', '.join(unknown)} cannot be read in the browser")
+    return steps
 
 
-PARTS = ("normalizer", "pre_tokenizer", "decoder")  # of a file
-LISTS = ("normalizers", "pretokenizers", "decoders")  # in a sequence of them
+# What text/tokens names of these modules; a browser learns no tokenizer.
 
-
-# What our files name of these modules where they learn a tokenizer, which no browser does.
+Regex = str
 
 
 class normalizers:
