@@ -52,6 +52,6 @@ def read_shortlist(path: Path, config: ModelConfig, copies: bool) -> Shortlist:
         raise ValueError(f"{n_offsets:,} offsets and {n_tokens:,} words in {size:,} bytes, for {source:,} source words")
     offsets, tokens = memoryview(data)[HEADER.size : begin].cast("Q"), memoryview(data)[begin:].cast("I")
     in_order = not offsets[0] and offsets[-1] == n_tokens and all(a <= b for a, b in pairwise(offsets))
-    if not in_order or max(always - 1, *tokens) >= config.target_vocabulary:
+    if not in_order or max(always - 1, max(tokens, default=0)) >= config.target_vocabulary:
         raise ValueError("words that are not in the vocabulary, or lists that overlap")
     return Shortlist(always, offsets, tokens, copies)
