@@ -104,7 +104,7 @@ def quantile(seconds: Sequence[float], share: float) -> float:
 
 
 def report(**figures: Any) -> None:
-    """One line of JSON, for docs/benchmarks.md."""
+    """One line of JSON, for benchmarks/README.md."""
     print(json.dumps({name: round(value, 3) if isinstance(value, float) else value for name, value in figures.items()}))
 
 

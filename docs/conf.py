@@ -19,6 +19,7 @@ master_doc = "README"
 include_patterns = [
     "*.md",
     "docs/*.md",
+    "benchmarks/README.md",
     "page/README.md",
     "src/vidrio/lessons/*.md",
     "src/vidrio/lessons/es/*.md",

@@ -14,7 +14,7 @@ from vidrio import cli
 sys.path.insert(0, str(REPOSITORY / "docs"))
 import architecture
 
-FOLDERS = (".", "docs", "recipes/en-es", "src/vidrio/lessons", "tests/behaviour")
+FOLDERS = (".", "docs", "benchmarks", "recipes/en-es", "src/vidrio/lessons", "tests/behaviour")
 PAGES = sorted(page for folder in FOLDERS for page in (REPOSITORY / folder).glob("*.md"))
 SPANISH = sorted((REPOSITORY / "src/vidrio/lessons/es").glob("*.md"))  # whose blocks are those of the English lessons
 
