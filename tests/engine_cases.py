@@ -9,8 +9,9 @@ import numpy as np
 
 from parity_models import make_config, make_parameters
 from vidrio.engine.engine import as_struct
+from vidrio.engine.interventions import as_words, places_of
 from vidrio.engine.weights import Weights, read_weights
-from vidrio.hypothesis import Options, Sampling
+from vidrio.hypothesis import HeadOff, Hidden, Intervention, Options, RowSet, Sampling
 from vidrio.model.config import ACTIVATIONS, CELLS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig, SpecialIds
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.quantised import quantise
@@ -23,6 +24,7 @@ class Asked:
     source: tuple[int, ...]
     options: Options
     shortlist: tuple[int, ...] = ()  # empty: all tokens
+    interventions: bytes = b""
 
 
 def random_model(folder: Path, seed: int) -> ModelConfig:
@@ -92,8 +94,26 @@ def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[Asked]:
         )
         few = rng.choice(config.target_vocabulary, rng.integers(1, 20)) if config.has_decoder else ()
         shortlist = tuple(sorted({*map(int, few), max(0, config.special.end)})) if rng.random() < 0.3 else ()
-        asked.append(Asked(tuple(map(int, source)), options, shortlist if config.has_decoder else ()))
+        interventions = as_words(config, random_interventions(config, len(source), rng))
+        read = tuple(map(int, source))
+        asked.append(Asked(read, options, shortlist if config.has_decoder else (), interventions))
     return asked
+
+
+def random_interventions(config: ModelConfig, n_source: int, rng: np.random.Generator) -> list[Intervention]:
+    """None to three of them."""
+    found: list[Intervention] = []
+    places = [place for place in places_of(config) if config.has_encoder or "cross" not in place]
+    for _ in range(rng.integers(4)):
+        place = str(rng.choice(places))
+        if place.endswith(("self", "cross")) and rng.random() < 0.5:
+            found.append(HeadOff(place, int(rng.integers(config.n_heads))))
+        elif n_source > 1 and rng.random() < 0.5:
+            found.append(Hidden(int(rng.integers(1, n_source))))
+        else:
+            row = int(rng.integers(n_source if place.startswith("enc") else 12))
+            found.append(RowSet(place, row, rng.normal(size=config.d_model).tolist()))
+    return found
 
 
 def numbers(values: Sequence[int]) -> bytes:
@@ -103,7 +123,10 @@ def numbers(values: Sequence[int]) -> bytes:
 def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int = 1000) -> bytes:
     """What the driver reads."""
     searches = (
-        as_struct(a.options) + b"".join(map(numbers, (a.source, a.options.prefix, a.options.suppressed, a.shortlist)))
+        as_struct(a.options)
+        + b"".join(map(numbers, (a.source, a.options.prefix, a.options.suppressed, a.shortlist)))
+        + struct.pack("<i", len(a.interventions) // 4)
+        + a.interventions
         for a in asked
     )
     model = struct.pack("<i", 1) + weights.sizes + struct.pack("<i", len(weights.tensors) // 24)
@@ -160,6 +183,6 @@ def _odd(rng: np.random.Generator, number: int) -> int:
 
 
 SIZES_END = 4 + 4 * 23
-OPTIONS, LISTS = len(as_struct(Options())), 4
+OPTIONS, LISTS = len(as_struct(Options())), 5
 ODD_NUMBERS = [0, 1, 2, 3, 5, 16, 17, 63, 64, 65, 127, 1000, 4096, 65536, 2**20, 2**24, 2**31 - 1, -1, -2, -(2**31)]
 ODD_FLOATS = [0.0, -0.0, 1e-45, 1e-38, 1e30, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan"), 1e9]

@@ -24,7 +24,7 @@ static void counted_free(void *p) {
 #undef malloc
 #undef free
 
-enum { LISTS = 4 }; // of a sentence: source, prefix, suppressed, shortlist
+enum { LISTS = 5 }; // of a sentence: source, prefix, suppressed, shortlist, interventions
 
 static void *get(size_t bytes) { // exactly as much as it takes, so that a sanitizer sees the first byte beyond
   void *to = malloc(bytes ? bytes : 1);
@@ -81,13 +81,22 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
     Options *options = get(sizeof *options);
     int32_t *ids[LISTS], count[LISTS];
     for (int k = 0; k < LISTS; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
-    sentences[i] = !search ? NULL : search_add(search, ids[0], count[0], options, ids[1], count[1], ids[2], count[2]);
+    sentences[i] = !search ? NULL : search_add(search, ids[0], count[0], options, ids[1], count[1], ids[2], count[2], ids[4], count[4]);
     if (sentences[i] && count[3]) put_number(sentence_shortlist(search, sentences[i], ids[3], count[3]));
     lengths[i] = count[0];
     put_number(sentences[i] != NULL);
     Record *record = record_new();
-    float *found = forced(model, record, ids[0], count[0], ids[1], count[1]);
-    put_pass(found, (size_t)count[1] + 1, record);
+    // The variant with a record; then it, one without interventions and it again, together.
+    size_t rows_2 = 2 * (size_t)count[1] + 2, words = (size_t)count[4] + 1;
+    int32_t *asked = malloc(rows_2 * 4), *variants = malloc((2 * words + 1) * 4);
+    for (size_t k = 0; k < rows_2; k++) asked[k] = k % 3 ? model->size[END] : -1;
+    variants[0] = count[4], variants[words] = 0;
+    memcpy(variants + 1, ids[4], (words - 1) * 4), memcpy(variants + words + 1, variants, words * 4);
+    float *found = forced(model, record, ids[0], count[0], ids[1], count[1], asked, variants, (int32_t)words);
+    put_pass(found, rows_2, record);
+    found = forced(model, NULL, ids[0], count[0], ids[1], count[1], asked, variants, (int32_t)(2 * words + 1));
+    put_pass(found, 3 * rows_2, NULL);
+    free(asked), free(variants);
     record = record_new();
     found = classify(model, record, ids[0], count[0]);
     put_pass(found, (size_t)model->size[N_CLASSES], record);

@@ -17,7 +17,7 @@ async function translate(given, module) {
   const model = engine.model_load(put(bytes(given.sizes)), put(tensors), tensors.length / 24, put(data), data.length);
   const search = engine.search_new(model, 32);
   const options = put(bytes(given.options));
-  const sentences = given.sentences.map((ids) => engine.search_add(search, whole(ids), ids.length, options, 0, 0, 0, 0));
+  const sentences = given.sentences.map((ids) => engine.search_add(search, whole(ids), ids.length, options, 0, 0, 0, 0, 0, 0));
   while (engine.search_run(search, 100));
   return sentences.map((sentence) => {
     const best = engine.sentence_found(sentence, 0);

@@ -21,13 +21,14 @@ from vidrio.cli import main
 from vidrio.engine.engine import Engine
 from vidrio.errors import ConfigError
 from vidrio.glass.checking import check
+from vidrio.glass.compared import compare
 from vidrio.glass.declaration import stages_of
 from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.walk import encode, stepper
-from vidrio.glass.whatif import compare, parse
+from vidrio.glass.whatif import parse
 from vidrio.hypothesis import default_options
 from vidrio.interop.convert import import_model
 from vidrio.look.run import look, open_model

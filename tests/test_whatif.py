@@ -9,11 +9,12 @@ from traced import make_machine, make_trace, run
 from vidrio.errors import ConfigError
 from vidrio.glass import maths
 from vidrio.glass.checking import check
+from vidrio.glass.compared import compare, first, layer_of
 from vidrio.glass.maths import softmax
 from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
-from vidrio.glass.whatif import WhatIf, compare, first, layer_of, parse
+from vidrio.glass.whatif import WhatIf, parse
 from vidrio.look.changed import as_data, look_changed, view
 from vidrio.look.run import open_model
 from vidrio.model.json_text import json_text

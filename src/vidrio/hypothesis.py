@@ -97,6 +97,34 @@ def default_options(config: ModelConfig) -> Options:
     )
 
 
+# --- what is changed in a pass ----------------------------------------------------------------------------------------
+
+
+class Hidden(NamedTuple):
+    """A source row that no attention reads."""
+
+    row: int
+
+
+class HeadOff(NamedTuple):
+    """A head that outputs zeros."""
+
+    sub_layer: str  # enc.1.self
+    head: int
+
+
+class RowSet(NamedTuple):
+    """A row with these values after a sub-layer (enc.1.ffn), or at the input of a stack (enc.in)."""
+
+    place: str
+    row: int
+    values: Sequence[float]
+
+
+Intervention = Hidden | HeadOff | RowSet
+Interventions = Sequence[Intervention]
+
+
 class Hypothesis(NamedTuple):
     """One result of a search."""
 

@@ -43,13 +43,14 @@ _WHATIF = {
     "norm-epsilon": ("X", "ε of layer norm."),
     "layer-norm": ("KIND", "beside: add ε outside the root, as in the worked example."),
     "heads-off": ("HEAD,…", "Make these heads output zeros: enc.1.self.h0."),
+    "hide": ("ROW,…", "Hide these source positions, by number or token, from all attention."),
     "set": (
         "ADDRESS=X",
         "Replace a parameter or an intermediate value; [2,*] is a row, no index the whole. X: 1 or [[1,0],[0,1]].",
     ),
     "scale": ("ADDRESS=X", "Multiply a value by X."),
 }
-_REPEATED = ("without", "heads-off", "set", "scale")
+_REPEATED = ("without", "heads-off", "hide", "set", "scale")
 # Target, search, reading and what-ifs; `RunRequest.take` reads them, and --model and --dtype.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching."),

@@ -15,15 +15,17 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+from vidrio.engine.interventions import as_words
 from vidrio.engine.library import Library, opener
 from vidrio.engine.slots import Model, Slots, load_model
 from vidrio.errors import InputError, VidrioError
-from vidrio.hypothesis import Hypothesis, Options, Pair, Sampling, computes_nan
+from vidrio.hypothesis import Hypothesis, Ids, Interventions, Options, Pair, Sampling, computes_nan
 from vidrio.model.config import ModelConfig
 
 ROWS = 16  # hypotheses that go through the decoder together: with more, their keys and values leave the cache
 WAITING = 16  # more of them wait in a search, so that they begin as soon as others end
 STEPS = 4  # decoding steps between two looks at what has ended
+TOGETHER = 512  # rows of variants that go through the model together
 LARGEST = 2**31 - 1
 FOUND = struct.Struct("<2i2d")  # how `Hypothesis` of search.c begins: length, ended, log p, score
 QUANTITY = struct.Struct("<64s2i")  # how `Quantity` of record.c begins: its address, its rows and columns
@@ -71,21 +73,41 @@ class Engine:
     ) -> list[list[Hypothesis]]:
         """For each source the best hypotheses, best first; CancelledError once `stopped` returns true. `shortlists` are
         the tokens, in ascending order, that each source's hypotheses may consist of."""
-        items = list(zip(sources, shortlists or repeat(()), strict=shortlists is not None))
-        return self.run(partial(search, options, stopped), items)
+        listed = zip(sources, shortlists or repeat(()), strict=shortlists is not None)
+        return self.run(partial(search, options, stopped), [(*item, ()) for item in listed])
+
+    def search_changed(
+        self, source: Ids, options: Options, variants: Sequence[Interventions], stopped: Stopped = None
+    ) -> list[list[Hypothesis]]:
+        """The same for one source, once with each variant's interventions."""
+        return self.run(partial(search, options, stopped), [(source, (), variant) for variant in variants])
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """How likely the model finds each target, given its source: log p of each token, and of the end token."""
-        return self.run(partial(each, forced), pairs)
+        end = self._slots.config.special.end
+        asked = [[(token, -1) for token in (*target, end)] for _, target in pairs]
+        found = self.run(partial(each, forced), [(*pair, rows, [()]) for pair, rows in zip(pairs, asked, strict=True)])
+        return [[log_prob for log_prob, _ in rows] for [rows] in found]
+
+    def forced_changed(
+        self, pair: Pair, asked: Sequence[tuple[int, int]], variants: Sequence[Interventions]
+    ) -> list[list[tuple[float, float]]]:
+        """For each variant and each row of the target (the start token's first) log p of two tokens; 0 for token −1."""
+        together = max(1, TOGETHER // max(len(pair[0]), len(pair[1]) + 1))
+        pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
+        found = self.run(partial(each, forced), [(*pair, asked, piece) for piece in pieces])
+        return [rows for piece in found for rows in piece]
 
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
         """The probabilities of a classifier's classes for each source."""
         return self.run(partial(each, classify), [(source,) for source in sources])
 
-    def quantities(self, source: Sequence[int], target: Sequence[int] = ()) -> dict[str, "memoryview[float]"]:
+    def quantities(
+        self, source: Sequence[int], target: Sequence[int] = (), interventions: Interventions = ()
+    ) -> dict[str, "memoryview[float]"]:
         """Every quantity of a pass by its address (enc.0.self.Q.h1), as it was in the engine's memory; a classifier has
         no target."""
-        [found] = self.run(partial(each, quantities), [(source, target)])
+        [found] = self.run(partial(each, quantities), [(source, target, interventions)])
         return dict(found)
 
     def run(self, work: Work, items: Sequence[Any]) -> list[Any]:
@@ -133,7 +155,7 @@ class Engine:
 def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None:
     """Search for sentences side by side; as some are done, others begin."""
     functions = model.library.functions
-    begun = dict[int, tuple[int, Any]]()  # by the addresses of their sentences
+    begun = dict[int, tuple[int, Sequence[int]]]()  # by the addresses of their sentences
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
     most = min(call.share, (ROWS + WAITING) // (options.n_best if options.sampling else options.beam) or 1)
     address = functions.search_new(model.address, ROWS)
@@ -142,14 +164,15 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
     try:
         while not call.over:
             while len(begun) < most and (item := next(call.waiting, None)):
-                source, shortlist = item[1]
-                sentence = functions.search_add(address, *as_ids(source), *given)
+                place, (source, shortlist, interventions) = item
+                words = as_words(model.config, interventions)
+                sentence = functions.search_add(address, *as_ids(source), *given, words, len(words) // 4)
                 listed = sentence and (
                     not shortlist or functions.sentence_shortlist(address, sentence, *as_ids(shortlist))
                 )
                 if not listed:
-                    raise refusal(model, source, options.max_length)
-                begun[sentence] = item
+                    raise refusal(model, source, options.max_length, words)
+                begun[sentence] = place, source
             if not begun:
                 return
             if stopped and stopped():
@@ -159,7 +182,7 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
             if functions.search_run(address, STEPS) < 0:
                 raise MemoryError(model.problem())
             while sentence := functions.search_next(address):
-                place, (source, _) = begun.pop(sentence)
+                place, source = begun.pop(sentence)
                 call.found[place] = hypotheses(model.library, sentence, source, options)
                 functions.search_drop(address, sentence)
     finally:
@@ -191,12 +214,26 @@ def each(ask: Callable[..., Any], call: Call, model: Model) -> None:
         call.found[place] = ask(model, *item)
 
 
-def forced(model: Model, source: Sequence[int], target: Sequence[int], record: int = 0) -> list[float]:
-    """The log-probabilities of a target and of the end token after it. `record` gets all quantities of the pass."""
-    found = model.library.functions.forced(model.address, record, *as_ids(source), *as_ids(target))
+def forced(
+    model: Model,
+    source: Sequence[int],
+    target: Sequence[int],
+    asked: Sequence[tuple[int, int]],
+    variants: Sequence[Interventions],
+    record: int = 0,
+) -> list[list[tuple[float, float]]]:
+    """For each variant and row log p of two tokens. `record` gets all quantities of the only variant."""
+    each_one = [as_words(model.config, variant) for variant in variants]
+    words = b"".join(struct.pack("<i", len(one) // 4) + one for one in each_one)
+    rows = range(len(target) + 1)
+    pairs = array("i", [token for _, pair in zip(rows, asked, strict=True) for token in pair]).tobytes()
+    given = (*as_ids(source), *as_ids(target), pairs, words, len(words) // 4)
+    found = model.library.functions.forced(model.address, record, *given)
     if not found:
-        raise refusal(model, source, len(target) + 1)
-    return numbers(model.library, found, len(target) + 1)
+        raise refusal(model, source, len(target) + 1, b"".join(each_one))
+    log_probs = numbers(model.library, found, 2 * len(asked) * len(variants))
+    of_rows = list(zip(log_probs[::2], log_probs[1::2], strict=True))
+    return [of_rows[n : n + len(asked)] for n in range(0, len(of_rows), len(asked))]
 
 
 def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float]:
@@ -207,12 +244,14 @@ def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float
     return numbers(model.library, found, model.config.n_classes)
 
 
-def quantities(model: Model, source: Sequence[int], target: Sequence[int]) -> dict[str, "memoryview[float]"]:
+def quantities(
+    model: Model, source: Sequence[int], target: Sequence[int], interventions: Interventions
+) -> dict[str, "memoryview[float]"]:
     library, functions = model.library, model.library.functions
     record = functions.record_new()
     try:
         if model.config.has_decoder:
-            forced(model, source, target, record)
+            forced(model, source, target, [(-1, -1)] * (len(target) + 1), [interventions], record)
         else:
             classify(model, source, record)
         # Read at once: in a browser, a look into the engine's memory takes longer than most quantities.
@@ -249,7 +288,7 @@ def numbers(library: Library, address: int, count: int) -> list[float]:
     return values
 
 
-def refusal(model: Model, source: Sequence[int], to_write: int) -> InputError | MemoryError:
+def refusal(model: Model, source: Sequence[int], to_write: int, interventions: bytes = b"") -> InputError | MemoryError:
     """Why the library returned nothing."""
     if why := model.problem():
         return MemoryError(why)
@@ -259,6 +298,12 @@ def refusal(model: Model, source: Sequence[int], to_write: int) -> InputError | 
             "the text is longer than the model's positions",
             found=f"{len(source)} tokens to read and up to {to_write} to write; the model holds {config.max_positions}",
             do="shorten or split the text; nothing was cut off silently",
+        )
+    if interventions:
+        return InputError(
+            "these interventions are none of this model's",
+            found="a head, a row or a position that it has not, a row that is not finite, or every position hidden",
+            do="name heads and rows that there are, and leave a position visible",
         )
     return InputError(
         "these ids are none of this model's", found="a token beyond its vocabulary, or none", do="give its own ids"

@@ -30,11 +30,11 @@ NEEDED = {"vnni": V4 | {"avx512_vnni"}, "avx2": V3}
 # Results and arguments of the engine's functions: p for a pointer or a size, i for int32_t.
 FUNCTIONS = {
     **{"model_load": "p:ppipp", "model_problem": "p:", "model_free": ":p"},
-    **{"search_new": "p:pi", "search_add": "p:ppippipi", "sentence_shortlist": "i:pppi"},
+    **{"search_new": "p:pi", "search_add": "p:ppippipipi", "sentence_shortlist": "i:pppi"},
     **{"search_run": "i:pi", "search_next": "p:p"},
     **{"search_drop": ":pp", "search_free": ":p"},
     **{"sentence_found": "p:pi", "hypothesis_tokens": "p:p", "sentence_attention": "p:p"},
-    **{"forced": "p:pppipi", "classify": "p:pppi", "release": ":p"},
+    **{"forced": "p:pppipippi", "classify": "p:pppi", "release": ":p"},
     **{"record_new": "p:", "record_quantities": "p:p", "record_count": "i:p", "record_free": ":p"},
 }
 TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}

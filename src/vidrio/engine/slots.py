@@ -71,6 +71,7 @@ class Slots:
 
     def __init__(self, load: Callable[[], Model], most: int) -> None:
         first = load()  # a damaged one is refused here
+        self.config = first.config
         self._load, self._most = load, 1 if first.library.shares_models else most
         self._begin(first)
 

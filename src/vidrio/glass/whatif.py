@@ -2,14 +2,13 @@
 
     whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
     machine = whatif.apply(machine)  # run it again: `after`
-    compare(before, after, whatif)
+    compare(before, after, whatif)  # compared.py
 
 A change (a function of `changes.py`) puts another operation or other parameters into the machine, or edits numbers on
 their way. Addresses and tokens in it are those of the run before the change.
 """
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +23,8 @@ from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array
 from vidrio.glass.operations import Operation
 from vidrio.glass.trace import Address, Trace, parse_address
+from vidrio.glass.words import without_head
+from vidrio.hypothesis import HeadOff, Hidden, Interventions
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Change:
     make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
     asked: str = ""  # as it was asked for: --softmax naive
+    interventions: Interventions | None = None  # by which the engine computes the same; None: it cannot
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class WhatIf:
 
     def __bool__(self) -> bool:
         return bool(self.changes)
+
+    @property
+    def interventions(self) -> Interventions | None:
+        """By which the engine computes the same; None: it cannot."""
+        each = [change.interventions for change in self.changes]
+        return None if None in each else tuple(one for some in each for one in some or ())
 
     def apply(self, machine: Machine) -> Machine:
         """The changed machine."""
@@ -161,6 +169,8 @@ def _change(option: str, words: str, before: Trace) -> Change:
             change = Change(f"ε in layer norm is {epsilon:g}", partial(changes.with_config, norm_epsilon=epsilon))
         case "heads-off":
             change = _heads_off(words, before)
+        case "hide":
+            change = _hidden(words, before)
         case "set" | "scale":
             change = _edit(option, words, before)
         case _:
@@ -217,7 +227,29 @@ def _heads_off(words: str, before: Trace) -> Change:
         if word not in heads:
             raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
     says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
-    return Change(says, _zero({heads[word] for word in wanted}))
+    off = tuple(HeadOff(name, int(head[2:])) for name, head in map(without_head, wanted))
+    return Change(says, _zero({heads[word] for word in wanted}), interventions=off)
+
+
+def _hidden(words: str, before: Trace) -> Change:
+    """Source positions, by number or token, that no attention reads: their scores become −∞."""
+    if "src.ids" not in before:
+        raise ConfigError("this model has no encoder, so no source")
+    rows = [before.position(Address("src.ids", (word.strip(),)))[0] for word in words.split(",")]
+    if len(set(rows)) == len(before.source_tokens):
+        raise ConfigError("every source position is hidden", found="attention needs one to read")
+    names = {name for name in before.stages if ".scaled.h" in name and (name[:3] == "enc" or ".cross." in name)}
+
+    def edit(address: str, value: Array) -> Array:
+        if address not in names:
+            return value
+        value = value.copy()
+        value[:, rows] = -np.inf
+        return value
+
+    says = f"no attention reads {', '.join(before.source_tokens[row] for row in rows)}"
+    hidden = partial(changes.with_edits, edit=edit, rows=False)
+    return Change(says, hidden, interventions=tuple(map(Hidden, rows)))
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
@@ -269,111 +301,3 @@ def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, 
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))
     position = before.position(numbered)
     return tuple(slice(None) if part == "*" else place for part, place in zip(address.index, position, strict=True))
-
-
-# --- before and after: what changed, how much, and where NaN begins -------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Changed:
-    """The largest change of a layer, relative to the largest number of its quantity. NaN: some of it became NaN."""
-
-    address: str  # of the number that changed most
-    largest: float
-    relative: float
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
-
-    shared_steps: int
-    layers: dict[str, Changed]  # in the order in which they are computed, those that did not change too
-    kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
-    first_nan: str | None
-    first_infinite: str | None
-    notes: tuple[str, ...] = ()
-
-
-def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
-    """Two runs on the same text, number by number."""
-    shared = _shared(before.target_tokens, after.target_tokens)
-    kl: tuple[float, ...] = ()
-    if "out.prob" in before and "out.prob" in after:
-        p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
-        kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
-    notes = []
-    if after.machine.operations["mask"] is not before.machine.operations["mask"] and "tgt.ids" in after:
-        notes = ["the numbers are those of the last step, where earlier rows see later words"]
-    idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
-    notes += [f"{change.asked}: there was nothing to change" for change in idle]
-    layers = _layers(before, after, shared or None)
-    return Comparison(shared, layers, kl, first(after, np.isnan), first(after, np.isinf), tuple(notes))
-
-
-def _shared(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many steps saw the same words."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-
-
-def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
-    """Ids are left out: how far one is from another says nothing. So is the mask's own stage: from −∞ every change is
-    infinite."""
-    largest: dict[str, Changed] = {}
-    for name, stage in before.stages.items():
-        if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
-            continue
-        if name in before and name in after:
-            rows = tuple(slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
-            changed = _changed(name, before.array(name)[rows], after.array(name)[rows])
-            layer = layer_of(name)
-            if layer not in largest or _size(changed) > _size(largest[layer]):
-                largest[layer] = changed
-    way = dict.fromkeys(map(layer_of, before.values))
-    order = [*(layer for layer in largest if layer not in way), *(layer for layer in way if layer in largest)]
-    return {layer: largest[layer] for layer in order}
-
-
-def _changed(name: str, before: Array, after: Array) -> Changed:
-    before, after = before.astype(np.float64), after.astype(np.float64)
-    same = (before == after) | (np.isnan(before) & np.isnan(after))
-    with np.errstate(invalid="ignore"):
-        difference = np.where(same, 0.0, np.abs(after - before))
-    flat = int(np.argmax(difference))  # argmax takes NaN for the largest
-    place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
-    address = str(Address(name, tuple(map(str, place))))
-    finite = np.abs(before[np.isfinite(before)])
-    largest = float(finite.max()) if finite.size else 0.0
-    relative = float(difference[place]) / largest if largest else math.inf if difference[place] else 0.0
-    return Changed(address, float(difference[place]), relative, float(before[place]), float(after[place]))
-
-
-def layer_of(name: str) -> str:
-    """enc.0.self.scores.h1 belongs to enc.0, out.prob to out."""
-    first, _, rest = name.partition(".")
-    second = rest.partition(".")[0]
-    return f"{first}.{second}" if second.isdigit() else first
-
-
-def _size(changed: Changed) -> float:
-    return math.inf if math.isnan(changed.relative) else changed.relative
-
-
-def _kl(p: Array, q: Array) -> float:
-    """Σ p log(p / q): how much another distribution surprises one who expects p; 0 if nothing changed."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = p / p.sum(), q / q.sum()  # in float16 they miss 1 by more than what is measured here
-        divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
-    return 0.0 if -1e-12 < divergence < 0 else divergence  # it is never below 0, but for rounding
-
-
-def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
-    """The address of the first number that is NaN (or infinite), along the way. The −∞ of the mask is no surprise."""
-    for name, array in trace.values.items():
-        if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
-            places = np.argwhere(wrong(array))
-            if len(places):
-                return str(Address(name, tuple(map(str, places[0]))))
-    return None

@@ -16,7 +16,8 @@ import numpy as np
 
 from vidrio.engine.engine import Stopped
 from vidrio.errors import ConfigError, nearest
-from vidrio.glass.whatif import Change, Comparison, WhatIf, compare, parse
+from vidrio.glass.compared import Comparison, compare
+from vidrio.glass.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, note, number, table

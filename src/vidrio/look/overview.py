@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from vidrio.glass.whatif import first
+from vidrio.glass.compared import first
 from vidrio.glass.words import without_head
 from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look

@@ -53,6 +53,8 @@ typedef struct {
   KVCache *self, *cross; // keys and values of each layer: of the tokens so far, and of what was read
   float *attention;      // gets a row of attention for each token: the mean of the last layer's heads; or NULL
   int32_t first;
+  Interventions interventions;
+  int32_t seen; // tokens of it that went through the stack before
 } Group;
 
 // Queries that are computed together: some rows of one head, which read the same keys and values, or all heads of one row.
@@ -86,6 +88,8 @@ static void attend(const Model *m, const Group *g, const KVCache *cache, int is_
       scores(Q + before, rows, cache, h * width, width, s, padded);
       tap(record, "scores", "", h, s, rows.count, keys, padded);
       for (float *x = s; x < s + (size_t)rows.count * (size_t)padded; x += LANES) store(x, load(x) / m->score_divisor);
+      for (const int32_t *one = NULL; !is_causal && (one = next_intervention(m, g->interventions, one));)
+        for (int32_t l = 0; one[0] == HIDE && l < rows.count; l++) s[(size_t)l * (size_t)padded + (size_t)one[2]] = -INFINITY;
       tap(record, "scaled", "", h, s, rows.count, keys, padded);
       for (int32_t l = 0; l < rows.count; l++)
         for (int32_t k = is_causal && !is_one ? keys - g->count + first + l + 1 : keys; k < padded; k++) s[(size_t)l * (size_t)padded + (size_t)k] = -INFINITY;
@@ -98,7 +102,6 @@ static void attend(const Model *m, const Group *g, const KVCache *cache, int is_
           *mean = head == heads - 1 ? total / (float)heads : total;
         }
       mix(s, rows, padded, cache, h * width, width, concat + before, all);
-      tap(record, "head", "", h, concat + before + h * width, rows.count, width, all);
     }
   }
 }

@@ -22,6 +22,7 @@
 #include "positions.c"
 #include "model.c"
 #include "record.c"
+#include "interventions.c"
 #include "attention.c"
 #include "transformer.c"
 #include "search.c"

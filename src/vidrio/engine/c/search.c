@@ -20,6 +20,7 @@ typedef struct {
   int32_t *source, n_source, *prefix, n_prefix, *suppressed, n_suppressed;
   int32_t *shortlist;  // the tokens that may be chosen, ascending; NULL: all
   const Matrix *out;   // a column for each of them
+  Interventions interventions;
   enum { WAITS, BEGUN, DONE } state;
   KVCache *cross; // of each layer
   Hypothesis *alive, *finished; // finished: best first, equals in the order in which they were found
@@ -281,7 +282,7 @@ static void admit(Search *search) {
     rows += hypotheses_of(s);
     tokens += s->n_source;
     begin(search->pass.m, s);
-    groups[n++] = (Group){.ids = s->source, .count = s->n_source, .cross = s->cross};
+    groups[n++] = (Group){.ids = s->source, .count = s->n_source, .cross = s->cross, .interventions = s->interventions};
   }
   if (n && has_encoder(search->pass.m)) encode(&search->pass, groups, n), remember(&search->pass);
   release(groups);
@@ -298,7 +299,8 @@ static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group 
     const Hypothesis *alive = &s->alive[h];
     tokens[0] = is_first ? m->size[START] : alive->tokens[alive->length - 1].id;
     if (count > 1) memcpy(tokens + 1, s->prefix, (size_t)s->n_prefix * sizeof *tokens);
-    groups[h] = (Group){tokens, count, alive->self, s->cross, s->attention + (size_t)(first + h * count) * (size_t)s->n_source, 0};
+    groups[h] = (Group){tokens, count, alive->self, s->cross, s->attention + (size_t)(first + h * count) * (size_t)s->n_source,
+                        .interventions = s->interventions};
   }
   return count * s->n_alive;
 }
@@ -385,12 +387,12 @@ static int can_translate(const Model *m, const int32_t *source, int32_t n_source
 
 // One more sentence. NULL: refused, or no memory is left.
 Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, const Options *o, const int32_t *prefix, int32_t n_prefix,
-                     const int32_t *suppressed, int32_t n_suppressed) {
+                     const int32_t *suppressed, int32_t n_suppressed, const int32_t *interventions, int32_t n_interventions) {
   const int32_t *c = search->pass.m->size;
   int fits = can_translate(search->pass.m, source, n_source, prefix, n_prefix) && are_tokens(suppressed, n_suppressed, c[TARGET_VOCABULARY]) &&
              o->max_length > n_prefix && o->max_length <= c[MAX_POSITIONS] && o->beam >= 1 && o->beam <= LARGEST_BEAM && o->n_best >= 1 &&
              o->n_best <= (o->sampling ? LARGEST_BEAM : o->beam) && o->no_repeat_ngram >= 0 && o->top_k >= 0 && o->top_p > 0 && o->temperature > 0 &&
-             (!o->sampling || o->beam == 1);
+             (!o->sampling || o->beam == 1) && are_interventions(search->pass.m, (Interventions){interventions, n_interventions}, n_source);
   *problem = 0, owner = search;
   if (!fits) return NULL;
   if (RAN_OUT) return NULL;
@@ -398,6 +400,7 @@ Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, co
   *s = (Sentence){.options = *o, .n_source = n_source, .n_prefix = n_prefix, .n_suppressed = n_suppressed, .out = &search->pass.m->out};
   s->source = copy_of(source, (uint64_t)n_source, 4), s->prefix = copy_of(prefix, (uint64_t)n_prefix, 4);
   s->suppressed = copy_of(suppressed, (uint64_t)n_suppressed, 4);
+  s->interventions = (Interventions){copy_of(interventions, (uint64_t)n_interventions, 4), n_interventions};
   s->finished = allocate_zeroed((uint64_t)(3 * (o->beam > o->n_best ? o->beam : o->n_best)), sizeof *s->finished);
   search->sentences = grow(search->sentences, search->n_sentences + 1, &search->room, sizeof *search->sentences);
   search->sentences[search->n_sentences++] = s;
@@ -457,7 +460,8 @@ void search_drop(Search *search, Sentence *s) {
   release_steps(&search->pass, s);
   for (i = 0; i < s->n_finished; i++) hypothesis_drop(&search->pass, &s->finished[i]);
   if (s->shortlist) release_matrix((Matrix *)s->out);
-  release(s->shortlist), release(s->source), release(s->prefix), release(s->suppressed), release(s->finished), release(s->attention), release(s);
+  release(s->shortlist), release((void *)s->interventions.words), release(s->source), release(s->prefix), release(s->suppressed);
+  release(s->finished), release(s->attention), release(s);
 }
 
 void search_free(Search *search) { release_all(search); }

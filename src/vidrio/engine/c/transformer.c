@@ -9,6 +9,7 @@ typedef struct {
   int32_t width; // of all heads
   Group *groups;
   int32_t n_groups, rows, most_rows, most_keys;
+  int32_t place; // where it is: interventions.c
   float *x, *normed, *y, *Q, *K, *V, *concat, *hidden, *product, *s, *mean, *var, *scale, *sum, *whole;
 } Pass;
 
@@ -36,6 +37,17 @@ static void reserve(Pass *p, uint64_t rows, uint64_t keys) {
   }
 }
 
+// Rows that an intervention replaces here.
+static void set_rows(Pass *p) {
+  size_t d = (size_t)p->m->size[D_MODEL];
+  for (const Group *g = p->groups; g < p->groups + p->n_groups; g++)
+    for (const int32_t *one = NULL; (one = next_intervention(p->m, g->interventions, one));) {
+      int32_t row = one[2] - g->seen;
+      if (one[0] == SET_ROW && one[1] == p->place && row >= 0 && row < g->count)
+        memcpy(p->x + (size_t)(g->first + row) * d, one + 3, d * sizeof *p->x);
+    }
+}
+
 // Some groups go through the model: a row of the table for each id, times √D (§3.4), plus the row of its position (§3.5).
 static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const char *ids, const char *side) {
   int32_t d = p->m->size[D_MODEL], keys = p->most_keys;
@@ -43,7 +55,8 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
   for (Group *g = groups; g < groups + n; all += g++->count) {
     if (all + g->count > INT32_MAX) run_out();
     g->first = (int32_t)all;
-    int32_t written = g->count + (g->self ? g->self[0].length : 0), read = g->cross ? g->cross[0].length : 0;
+    g->seen = g->self ? g->self[0].length : 0;
+    int32_t written = g->count + g->seen, read = g->cross ? g->cross[0].length : 0;
     keys = written > keys ? written : keys;
     keys = read > keys ? read : keys;
   }
@@ -57,7 +70,7 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
   enter(p->record, ids, -1, "");
   for (const Group *g = groups; g < groups + n; g++) {
     float *x = p->x + (size_t)g->first * (size_t)d;
-    const float *positions = stack->positions + (g->self ? (size_t)g->self[0].length * (size_t)d : 0);
+    const float *positions = stack->positions + (size_t)g->seen * (size_t)d;
     for (int32_t r = 0; r < g->count; r++) {
       float *row = x + (size_t)r * (size_t)d;
       if (g->ids[r] < 0) memset(row, 0, (size_t)d * sizeof *row); // no start token
@@ -71,6 +84,7 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
     tap(p->record, "positions", "", -1, positions, g->count, d, d);
     for (size_t i = 0; i < (size_t)g->count * (size_t)d; i++) x[i] = x[i] + positions[i];
   }
+  set_rows(p);
   enter(p->record, side, -1, "");
   tap(p->record, "in", "", -1, p->x, rows, d, d);
 }
@@ -115,6 +129,7 @@ static const float *layer_norm(Pass *p, const Norm *norm, const float *x, float 
   tap(p->record, "norm", ".normed", -1, y, rows, d, d);
   for (int32_t r = 0; r < rows; r++)
     for (int32_t i = 0; i < d; i++) y[(size_t)r * (size_t)d + i] = y[(size_t)r * (size_t)d + i] * norm->gain[i] + norm->bias[i];
+  if (!p->m->size[NORM]) set_rows(p); // y is p->x: only a sub-layer's end has a norm
   tap(p->record, "norm", ".out", -1, y, rows, d, d);
   return y;
 }
@@ -128,6 +143,7 @@ static const float *sub_layer_input(Pass *p, const Norm *norm) {
 static void add_residual(Pass *p, const Norm *norm) {
   int32_t d = p->m->size[D_MODEL];
   for (size_t i = 0; i < (size_t)p->rows * (size_t)d; i++) p->x[i] = p->x[i] + p->y[i];
+  if (p->m->size[NORM]) set_rows(p);
   tap(p->record, "sum", "", -1, p->x, p->rows, d, d);
   if (!p->m->size[NORM]) layer_norm(p, norm, p->x, p->x);
 }
@@ -154,7 +170,7 @@ static void keys_and_values(Pass *p, const Attention *a, const Rows *y, int kind
 // Concat(head_1, ..., head_H) W^O. §3.2.2. What a decoder knows of the tokens so far is in the keys and values of its
 // groups, and nowhere else.
 static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
-  int32_t d = p->m->size[D_MODEL], e = p->width, is_last = layer == p->m->size[N_DECODER_LAYERS] - 1;
+  int32_t d = p->m->size[D_MODEL], e = p->width, width = p->m->size[D_HEAD], is_last = layer == p->m->size[N_DECODER_LAYERS] - 1;
   Rows x = make_rows(p, sub_layer_input(p, &a->norm), p->rows, d, "x");
   project(p, &a->Q, &x, p->rows, p->Q, e, "Q", p->m->size[N_HEADS]);
   if (kind != CROSS) keys_and_values(p, a, &x, kind, layer);
@@ -162,6 +178,11 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
     Group asking = *g++;
     for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // hypotheses that read one memory
     attend(p->m, &asking, cache_of(&asking, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? asking.attention : NULL, p->Q, p->s, p->concat, p->record);
+    float *heads = p->concat + (size_t)asking.first * (size_t)e;
+    for (const int32_t *one = NULL; (one = next_intervention(p->m, asking.interventions, one));)
+      for (int32_t r = 0; one[0] == HEAD_OFF && one[1] == p->place && r < asking.count; r++)
+        memset(heads + (size_t)r * (size_t)e + one[2] * width, 0, (size_t)width * sizeof *heads);
+    for (int32_t h = 0; p->record && h < p->m->size[N_HEADS]; h++) tap(p->record, "head", "", h, heads + h * width, asking.count, width, e);
   }
   tap(p->record, "concat", "", -1, p->concat, p->rows, e, e);
   Rows concat = make_rows(p, p->concat, p->rows, e, "concat");
@@ -208,17 +229,23 @@ static void feed_forward(Pass *p, const FeedForward *ffn) {
 
 // --- forward pass ----------------------------------------------------------------------------------------------------------
 
+static void enter_sub_layer(Pass *p, const char *side, int32_t layer, const char *part) {
+  p->place++;
+  enter(p->record, side, layer, part);
+}
+
 // The encoder: sentences -> their memories, row by row in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
   KVCache *caches = allocate_zeroed((uint64_t)n, sizeof *caches);
+  p->place = 0;
   embed(p, &m->encoder, groups, n, "src", "enc");
   for (int32_t l = 0; l < m->size[N_ENCODER_LAYERS]; l++) {
     for (int32_t g = 0; g < n; g++) groups[g].self = &caches[g];
-    enter(p->record, "enc", l, "self");
+    enter_sub_layer(p, "enc", l, "self");
     attention(p, &m->encoder.layers[l].self, SELF, l);
-    enter(p->record, "enc", l, "ffn");
+    enter_sub_layer(p, "enc", l, "ffn");
     feed_forward(p, &m->encoder.layers[l].ffn);
     for (int32_t g = 0; g < n; g++) cache_drop(&caches[g]);
   }
@@ -243,14 +270,15 @@ static void remember(Pass *p) {
 static void decode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
+  p->place = decoder_place(m);
   embed(p, &m->decoder, groups, n, "tgt", "dec");
   for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) {
-    enter(p->record, "dec", l, m->size[DECODER_CELL] ? "ssru" : "self");
+    enter_sub_layer(p, "dec", l, m->size[DECODER_CELL] ? "ssru" : "self");
     if (m->size[DECODER_CELL]) recurrent_cell(p, &m->decoder.layers[l].ssru, l);
     else attention(p, &m->decoder.layers[l].self, CAUSAL, l);
-    enter(p->record, "dec", l, "cross");
+    enter_sub_layer(p, "dec", l, "cross");
     if (has_encoder(m)) attention(p, &m->decoder.layers[l].cross, CROSS, l);
-    enter(p->record, "dec", l, "ffn");
+    enter_sub_layer(p, "dec", l, "ffn");
     feed_forward(p, &m->decoder.layers[l].ffn);
   }
   enter(p->record, "dec", -1, "");

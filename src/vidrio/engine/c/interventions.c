@@ -1,0 +1,44 @@
+// What-ifs: in the pass of one sentence a source position is hidden from all attention, a head outputs zeros, or a row is
+// replaced. The host gives them as int32 words, one after the other: kind, place, number; and of a row its values. No
+// position is given twice.
+
+enum { HIDE, HEAD_OFF, SET_ROW, N_KINDS };
+
+typedef struct { const int32_t *words; int32_t count; } Interventions;
+
+// A place is a stack's input or a sub-layer, numbered in the order of the pass: enc.in, enc.0.self, enc.0.ffn, …, dec.in,
+// dec.0.self (or ssru), dec.0.cross, dec.0.ffn, …
+static int32_t decoder_place(const Model *m) { return has_encoder(m) ? 1 + 2 * m->size[N_ENCODER_LAYERS] : 0; }
+
+static int has_heads(const Model *m, int32_t place) {
+  int32_t first = decoder_place(m);
+  if (place < first) return place % 2;
+  int32_t part = (place - first) % 3;
+  return place > first && ((part == 1 && !m->size[DECODER_CELL]) || (part == 2 && has_encoder(m)));
+}
+
+// The one after it, or the first.
+static const int32_t *next_intervention(const Model *m, Interventions of, const int32_t *one) {
+  if (!one) return of.count ? of.words : NULL;
+  one += one[0] == SET_ROW ? 3 + m->size[D_MODEL] : 3;
+  return one < of.words + of.count ? one : NULL;
+}
+
+// Whether a pass can be changed so: everything named is there, values are finite, and some source position stays visible.
+static int are_interventions(const Model *m, Interventions of, int32_t n_source) {
+  const int32_t *c = m->size, *end = of.words + of.count;
+  int32_t first = decoder_place(m), places = has_decoder(m) ? first + 1 + 3 * c[N_DECODER_LAYERS] : first, visible = n_source;
+  for (const int32_t *one = of.words; one < end; one += one[0] == SET_ROW ? 3 + c[D_MODEL] : 3) {
+    if (end - one < 3 || one[0] < 0 || one[0] >= N_KINDS || one[1] < 0 || one[1] >= places || one[2] < 0) return 0;
+    if (one[0] == HEAD_OFF && (one[2] >= c[N_HEADS] || !has_heads(m, one[1]))) return 0;
+    if (one[0] == HIDE && (one[2] >= n_source || --visible < 1)) return 0;
+    if (one[0] != SET_ROW) continue;
+    if (one[2] >= (one[1] < first ? n_source : c[MAX_POSITIONS]) || end - one < 3 + c[D_MODEL]) return 0;
+    for (int32_t i = 0; i < c[D_MODEL]; i++) {
+      float value;
+      memcpy(&value, &one[3 + i], sizeof value);
+      if (!(fabsf(value) <= 3.4e38f)) return 0;
+    }
+  }
+  return of.count >= 0;
+}

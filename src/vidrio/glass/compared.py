@@ -1,0 +1,116 @@
+"""A run before a what-if and after it: which numbers changed, by how much, and where NaN begins."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Address, Trace
+from vidrio.glass.whatif import WhatIf
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The largest change of a layer, relative to the largest number of its quantity. NaN: some of it became NaN."""
+
+    address: str  # of the number that changed most
+    largest: float
+    relative: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
+
+    shared_steps: int
+    layers: dict[str, Changed]  # in the order in which they are computed, those that did not change too
+    kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
+    first_nan: str | None
+    first_infinite: str | None
+    notes: tuple[str, ...] = ()
+
+
+def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
+    """Two runs on the same text, number by number."""
+    shared = _shared(before.target_tokens, after.target_tokens)
+    kl: tuple[float, ...] = ()
+    if "out.prob" in before and "out.prob" in after:
+        p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
+        kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
+    notes = []
+    if after.machine.operations["mask"] is not before.machine.operations["mask"] and "tgt.ids" in after:
+        notes = ["the numbers are those of the last step, where earlier rows see later words"]
+    idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
+    notes += [f"{change.asked}: there was nothing to change" for change in idle]
+    layers = _layers(before, after, shared or None)
+    return Comparison(shared, layers, kl, first(after, np.isnan), first(after, np.isinf), tuple(notes))
+
+
+def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many steps saw the same words."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
+    """Ids are left out: how far one is from another says nothing. So is the mask's own stage: from −∞ every change is
+    infinite."""
+    largest: dict[str, Changed] = {}
+    for name, stage in before.stages.items():
+        if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
+            continue
+        if name in before and name in after:
+            rows = tuple(slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
+            changed = _changed(name, before.array(name)[rows], after.array(name)[rows])
+            layer = layer_of(name)
+            if layer not in largest or _size(changed) > _size(largest[layer]):
+                largest[layer] = changed
+    way = dict.fromkeys(map(layer_of, before.values))
+    order = [*(layer for layer in largest if layer not in way), *(layer for layer in way if layer in largest)]
+    return {layer: largest[layer] for layer in order}
+
+
+def _changed(name: str, before: Array, after: Array) -> Changed:
+    before, after = before.astype(np.float64), after.astype(np.float64)
+    same = (before == after) | (np.isnan(before) & np.isnan(after)) | np.isneginf(after)  # hidden
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, np.abs(after - before))
+    flat = int(np.argmax(difference))  # argmax takes NaN for the largest
+    place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
+    address = str(Address(name, tuple(map(str, place))))
+    finite = np.abs(before[np.isfinite(before)])
+    largest = float(finite.max()) if finite.size else 0.0
+    relative = float(difference[place]) / largest if largest else math.inf if difference[place] else 0.0
+    return Changed(address, float(difference[place]), relative, float(before[place]), float(after[place]))
+
+
+def layer_of(name: str) -> str:
+    """enc.0.self.scores.h1 belongs to enc.0, out.prob to out."""
+    first, _, rest = name.partition(".")
+    second = rest.partition(".")[0]
+    return f"{first}.{second}" if second.isdigit() else first
+
+
+def _size(changed: Changed) -> float:
+    return math.inf if math.isnan(changed.relative) else changed.relative
+
+
+def _kl(p: Array, q: Array) -> float:
+    """Σ p log(p / q): how much another distribution surprises one who expects p; 0 if nothing changed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = p / p.sum(), q / q.sum()  # in float16 they miss 1 by more than what is measured here
+        divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
+    return 0.0 if -1e-12 < divergence < 0 else divergence  # it is never below 0, but for rounding
+
+
+def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
+    """The address of the first number that is NaN (or infinite), along the way. The −∞ of a mask is expected."""
+    for name, array in trace.values.items():
+        if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
+            places = np.argwhere(wrong(np.where(np.isneginf(array), 0, array) if ".scaled." in name else array))
+            if len(places):
+                return str(Address(name, tuple(map(str, places[0]))))
+    return None
