@@ -24,7 +24,13 @@ GOOD: dict[str, dict[str, Any]] = {
     "/suggest": {"q": "hello", "s": "hola", "source": "en", "target": "es"},
     "/translate_file": {"source": "en", "target": "es"},
     **{
-        f"/api/{name}": {"text": "hello world", "model": "lesson", "address": "enc.0.self.scores.h0[0,1]", "step": 1}
+        f"/api/{name}": {
+            "text": "hello world",
+            "model": "lesson",
+            "other": "hello hello",
+            "address": "enc.0.self.scores.h0[0,1]",
+            "step": 1,
+        }
         for name in ANSWERS
     },
 }
@@ -43,6 +49,7 @@ FIELDS: dict[str, Any] = {
     "if_there": True,
     "answer": "hola mundo",
     "rival": "mundo",
+    "other": "hello hello",
 }
 WORDS = (
     *(

@@ -19,7 +19,7 @@ from tolerances import FLOAT64
 from traced import make_machine, make_trace, run
 from vidrio.cli import main
 from vidrio.engine.engine import Engine
-from vidrio.errors import ConfigError
+from vidrio.errors import ConfigError, InputError
 from vidrio.glass.checking import check
 from vidrio.glass.compared import compare
 from vidrio.glass.declaration import stages_of
@@ -230,8 +230,13 @@ def test_every_question_of_the_page_has_an_answer(imported: Path, change: tuple[
         "receipt": {"address": f"{CELL}[1,2]"},
         "copy": {"address": "dec.0.ssru.forget[1,2]", "kind": "python"},
         "forced": {"answer": "never"},
+        "why_rows": {"other": TEXT},
     }
     for name, ask in ANSWERS.items():
+        if name.startswith("why_") and change:
+            with pytest.raises(InputError, match="what-ifs"):
+                ask(looking, Question(text=TEXT, changes=(change,)))
+            continue
         question = Question(text=TEXT, changes=(change,) if change else (), **further.get(name, {}))  # type: ignore[arg-type]
         answer = ask(looking, question)
         assert answer, name

@@ -1,6 +1,7 @@
 """What-ifs: what they do to the numbers, what they refuse, and how before and after are compared."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.whatif import WhatIf, parse
-from vidrio.look.changed import as_data, look_changed, view
-from vidrio.look.run import open_model
+from vidrio.hypothesis import default_options
+from vidrio.look.changed import as_data, look_changed, view, with_changes
+from vidrio.look.run import look, open_model
+from vidrio.look.translated import read_as_translated
 from vidrio.model.json_text import json_text
+from vidrio.search import Tree
 
 
 def tried(
@@ -53,6 +57,7 @@ EVERY = [
     ("mask", "off"),
     ("mask", "zeros"),
     ("heads-off", "enc.1.self.h0,dec.0.cross.h2"),
+    ("hide", "0,2"),
     ("positions", "none"),
     ("positions", "sinusoidal-halves"),
     ("positions", "sinusoidal-marian"),
@@ -278,3 +283,52 @@ def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: l
 
 def test_without_text_nothing_can_change() -> None:
     assert "nothing can change" in "\n".join(view(look_changed(open_model("lesson"), "", [("softmax", "naive")])))
+
+
+# --- on the engine ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("heads-off", "dec.1.self.h3,enc.0.self.h1")],
+        [("hide", "5")],
+        [("hide", "▁car"), ("heads-off", "dec.1.cross.h5")],
+        [("prefix", "Ayer he"), ("hide", "1,2")],
+        [("pin", "▁un ▁coche </s>"), ("hide", "1")],
+        [("draw", "seed=3"), ("heads-off", "dec.1.cross.h5")],
+    ],
+    ids=str,
+)
+def test_the_engine_runs_a_what_if_as_numpy_does(asked: list[tuple[str, str]]) -> None:
+    model = open_model("en-es")
+    printed = read_as_translated(model, "I bought a new car.", default_options(model.config)).printed
+    assert printed
+    before = look(model, "I bought a new car.", target=printed)
+    alone = replace(before, model=replace(before.model, in_engine=None))
+    by_engine, by_numpy = (with_changes(run, model, asked) for run in (before, alone))
+    assert by_engine.after.model.in_engine
+    assert not by_numpy.after.model.in_engine
+    for kept in ("values", "computed"):
+        ours, reference = (getattr(run.after.trace, kept) for run in (by_engine, by_numpy))
+        assert ours.keys() == reference.keys()
+        assert not [name for name in reference if ours[name].tobytes() != reference[name].tobytes()]
+    ours, reference = ([h._replace(attention=None) for h in run.after.hypotheses] for run in (by_engine, by_numpy))
+    assert ours == reference
+    assert by_engine.compared == by_numpy.compared
+    assert by_engine.compared.first_infinite is None
+
+
+def test_only_numpy_runs_a_what_if_that_is_no_intervention() -> None:
+    model = open_model("en-es")
+    printed = read_as_translated(model, "Hello.", default_options(model.config)).printed
+    tried = look_changed(model, "Hello.", [("without", "dec.1.cross"), ("hide", "0")], target=printed, tree=Tree())
+    assert not tried.after.model.in_engine
+    assert tried.after.tree
+
+
+def test_every_position_hidden_is_refused() -> None:
+    with pytest.raises(ConfigError, match="every source position is hidden"):
+        look_changed(open_model("lesson"), "hello world", [("hide", "0,1"), ("hide", "1,0")])
+    with pytest.raises(ConfigError, match="not on its axis"):
+        look_changed(open_model("lesson"), "hello world", [("hide", "9")])

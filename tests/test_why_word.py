@@ -20,7 +20,7 @@ from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, Tap
 from vidrio.glass.trace import Trace
-from vidrio.look.deleted import each_word_deleted
+from vidrio.look.interventions import each_word_deleted
 from vidrio.look.layer_by_layer import After, after_each, overtakes
 from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Part, decisions, neurons, runner_up
 from vidrio.look.run import look, open_model
@@ -200,9 +200,9 @@ def test_a_deleted_word_leaves_one_space(text: str, word: str, left: str) -> Non
 def test_each_word_is_deleted_translated_anew_and_scored() -> None:
     translation = vidrio.load("en-es").translate(CAR)
     made = vidrio.why(translation, "coche")
-    found = each_word_deleted(made.seen, translation.translator, made.seen.options)
-    assert [one.word for one in found] == ["I", "bought", "a", "new", "car", "yesterday"]
-    assert max(found, key=lambda one: one.losses[made.decision.row]).word == "car"
+    found = each_word_deleted(made.seen, translation.translator)
+    assert [one.what for one in found] == ["I", "bought", "a", "new", "car", "yesterday"]
+    assert max(found, key=lambda one: one.losses[made.decision.row]).what == "car"
     without_car = translation.without("Car")
     assert found[4].translation == without_car.text == str(vidrio.load("en-es").translate("I bought a new yesterday."))
     [before], [after] = (translation.translator.score([(text, str(translation))]) for text in (CAR, without_car.source))
@@ -323,8 +323,8 @@ def test_numbers_that_a_what_if_replaced_are_not_called_rounding(capsys: pytest.
 def test_deleted_words_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = why(capsys, "coche", CAR, "--delete-words")
     assert code == 0, err
-    assert "Ayer compré un nuevo." in out.split("without:\n")[1]
+    assert "Ayer compré un nuevo." in out.split("deleted:\n")[1]
     told = json.loads(why(capsys, "coche", CAR, "--delete-words", "--json")[1])
-    assert max(told["deleted"], key=lambda one: one["loss"])["word"] == "car"
+    assert max(told["deleted"], key=lambda one: one["loss"])["name"] == "car"
     assert [layer["after"] for layer in told["layers"]][-1] == "dec.1.ffn"
     assert why(capsys, "coche", CAR, "--delete-words", "--without", "ffn")[0] == 2

@@ -1,6 +1,7 @@
 """`vidrio why WORD TEXT`: why the translation has a word. `vidrio why ADDRESS TEXT`: the receipt of one number."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -8,7 +9,58 @@ from vidrio.commands._options import dtype_option, json_option, model_option, pr
 from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, tell_unknown
 
 if TYPE_CHECKING:
+    from vidrio.look.interventions import Without
     from vidrio.look.why_word import Why
+
+
+class Measured(NamedTuple):
+    """What is measured besides the sum."""
+
+    delete_words: bool
+    hide_words: bool
+    ablate_heads: bool
+    patch_from: str | None
+
+    def view(self, why: "Why", precision: int) -> Iterator[str]:
+        from vidrio.look import intervention_views as views
+        from vidrio.look import interventions
+
+        if self.delete_words:
+            yield ""
+            yield from views.words_view(why, _deleted(why), "deleted", precision)
+        if self.hide_words:
+            yield ""
+            yield from views.words_view(why, interventions.each_word_hidden(why.seen), "hidden", precision)
+        if self.ablate_heads:
+            yield ""
+            yield from views.heads_view(why, interventions.each_head_off(why.seen), precision)
+        if self.patch_from is not None:
+            yield ""
+            yield from views.map_view(
+                why, interventions.rows_patched(why.seen, why.decision, self.patch_from), precision
+            )
+
+    def data(self, why: "Why") -> Iterator[tuple[str, Any]]:
+        from vidrio.look import intervention_views as views
+        from vidrio.look import interventions
+
+        if self.delete_words:
+            yield "deleted", views.without_data(why, _deleted(why))
+        if self.hide_words:
+            yield "hidden", views.without_data(why, interventions.each_word_hidden(why.seen))
+        if self.ablate_heads:
+            yield "heads", views.without_data(why, interventions.each_head_off(why.seen))
+        if self.patch_from is not None:
+            found = interventions.rows_patched(why.seen, why.decision, self.patch_from)
+            yield "patched", views.map_data(why, found)
+
+
+def _deleted(why: "Why") -> "list[Without]":
+    from vidrio.look.interventions import each_word_deleted, engine_of
+    from vidrio.look.translated import translator_of
+
+    engine_of(why.seen)  # refuses a model that does not translate
+    return each_word_deleted(why.seen, translator_of(why.seen.model))
 
 
 @click.command()
@@ -17,7 +69,10 @@ if TYPE_CHECKING:
 @model_option
 @click.option("--not", "rival", metavar="WORD", help="Compare WORD with this one. [the runner-up]")
 @click.option("--all", "every", is_flag=True, help="Print every part of the difference.")
-@click.option("--delete-words", "delete", is_flag=True, help="Also delete each source word in turn; translate anew.")
+@click.option("--delete-words", is_flag=True, help="Also delete each source word in turn; translate anew.")
+@click.option("--hide-words", is_flag=True, help="Also hide each source word in turn from all attention.")
+@click.option("--ablate-heads", is_flag=True, help="Also turn each attention head off in turn.")
+@click.option("--patch-from", metavar="TEXT", help="Also insert each row of this text's run in turn.")
 @click.option(
     "--as",
     "kind",
@@ -48,49 +103,33 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
     from vidrio.look.asked_word import is_word
-    from vidrio.look.why_word import why_word
+    from vidrio.look.why_word import data, view, why_word
 
     request = RunRequest.take(text, given)
     kind, as_json = given.pop("kind"), given.pop("as_json")
-    rival, every, delete = given.pop("rival"), given.pop("every"), given.pop("delete")
+    rival, every = given.pop("rival"), given.pop("every")
+    measured = Measured(*(given.pop(name) for name in Measured._fields))
     if kind and as_json:
         raise click.UsageError("--as cannot be combined with --json.")
-    if delete and request.whatif:
-        raise click.UsageError("--delete-words cannot be combined with what-ifs.")
+    if any(measured) and request.whatif:
+        raise click.UsageError("--delete-words and its like cannot be combined with what-ifs.")
     model = request.open()
     seen = request.run(model).after
     tell_unknown(seen)
     refuse_copied(seen)
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    if rival is not None or every or delete or is_word(seen, asked):
+    if rival is not None or every or any(measured) or is_word(seen, asked):
         if kind:
             raise click.UsageError("--as is for the receipt of a number, not for a word.")
-        _print_word(why_word(seen, asked, rival), request if delete else None, as_json, precision, every=every)
+        found = why_word(seen, asked, rival)
+        if as_json:
+            print_json(data(found) | dict(measured.data(found)))
+        else:
+            click.echo("\n".join((*view(found, precision, every=every), *measured.view(found, precision))))
     elif as_json:
         print_json(report.receipt_data(seen, asked))
     elif kind:
         click.echo(report.copied(seen.trace, asked, kind))
     else:
         click.echo("\n".join(report.why(seen.trace, asked, model.path / "model.safetensors", precision)))
-
-
-def _print_word(why: "Why", delete: RunRequest | None, as_json: bool, precision: int, *, every: bool) -> None:
-    """Print why a word; `delete`: the request whose words are deleted in turn."""
-    from vidrio.errors import InputError
-    from vidrio.look import why_word
-    from vidrio.look.deleted import each_word_deleted
-    from vidrio.look.translated import translator_of
-
-    found = None
-    if delete is not None:
-        model = why.seen.model
-        if model.config.shape != "encoder-decoder":
-            raise InputError("--delete-words needs a translator", found=f"{model.name} is a model of another shape")
-        found = each_word_deleted(why.seen, translator_of(model), delete.options(model))
-    if as_json:
-        print_json(why_word.data(why) | ({} if found is None else {"deleted": why_word.deleted_data(why, found)}))
-        return
-    click.echo("\n".join(why_word.view(why, precision, every=every)))
-    if found is not None:
-        click.echo("\n".join(("", *why_word.deleted_view(why, found, precision))))

@@ -10,9 +10,11 @@ HIDE, HEAD_OFF, SET_ROW = range(3)
 
 
 def as_words(config: ModelConfig, interventions: Interventions) -> bytes:
-    words = array(
-        "i", [word for row in {one.row for one in interventions if isinstance(one, Hidden)} for word in (HIDE, 0, row)]
-    )
+    if not interventions:
+        return b""
+    words = array("i")
+    for row in {one.row for one in interventions if isinstance(one, Hidden)}:
+        words.extend((HIDE, 0, row))
     places = {name: number for number, name in enumerate(places_of(config))}
     for one in interventions:
         if isinstance(one, Hidden):

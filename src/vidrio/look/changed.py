@@ -19,7 +19,7 @@ from vidrio.errors import ConfigError, nearest
 from vidrio.glass.compared import Comparison, compare
 from vidrio.glass.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
-from vidrio.look.run import LoadedModel, Look, Printed, look
+from vidrio.look.run import InEngine, LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, note, number, table
 from vidrio.search import Tree
 
@@ -76,7 +76,10 @@ def with_changes(
     options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
     machine = whatif.apply(model.machine)
-    changed = replace(model, machine=machine, config=machine.config, may_ramble=True)
+    engine, interventions = before.model.in_engine, whatif.interventions
+    in_engine = None if engine is None or interventions is None else InEngine(engine.engine, interventions)
+    changed = replace(model, machine=machine, config=machine.config, may_ramble=True, in_engine=in_engine)
+    tree = None if in_engine and machine.whole else tree  # only NumPy's search records one
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
         after = look(changed, before.text, options=options, target=pinned or target, tree=tree, stopped=stopped)
     return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))

@@ -18,10 +18,9 @@ from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Sampling
 from vidrio.look import run_data
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.run import Look, look
+from vidrio.look.run import Look, with_tree
 from vidrio.look.writing import CommandLine, visible
 from vidrio.model.json_text import json_text
-from vidrio.search import Tree
 
 SMALL = 1_000_000  # bytes of parameters that go along
 LEVEL = 6
@@ -42,7 +41,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "run": {**run_data.answer(tried, again.text), "milliseconds": {}, "notes": list(seen.notes)},
         "changes": [change.asked.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
         "edited": list(seen.trace.computed),
-        "search": run_data.search_data(_searched(seen)) if seen.result else None,
+        "search": run_data.search_data(with_tree(seen)) if seen.result else None,
         "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "again": again.look(),
@@ -59,13 +58,6 @@ def _numbers(trace: Trace) -> dict[str, Array]:
     means = [name.removesuffix(".h0") for name in trace.values if name.endswith(".weights.h0")]
     names = [*means, *parameters, *trace.values]
     return {name: run_data.array_at(trace, name) for name in names}
-
-
-def _searched(seen: Look) -> Look:
-    """The run with its search; of what translating printed, a search that finds the same."""
-    if (seen.tree and seen.tree.nodes) or seen.forced or seen.options.sampling is not None:
-        return seen
-    return look(seen.model, seen.text, options=seen.options, tree=Tree())
 
 
 def _title(seen: Look) -> str:

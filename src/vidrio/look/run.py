@@ -27,7 +27,7 @@ from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.glass.walk import classify, decode, encode, logits, stepper, translate_forced
-from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
+from vidrio.hypothesis import HeadOff, Hypothesis, Ids, Interventions, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_arrays, read_config
@@ -35,6 +35,13 @@ from vidrio.model.quantised import multiplies_in_whole_numbers
 from vidrio.search import Step, Tree, finish, never, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
 from vidrio.translate.remedies import repeats
+
+
+class InEngine(NamedTuple):
+    """An engine, and the interventions with which it computes what a machine does."""
+
+    engine: Engine
+    interventions: Interventions = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class LoadedModel:
     target_tokenizer: Tokenizer
     path: Path
     may_ramble: bool = False  # a what-if, whose search is cut if it repeats itself or grows too long
+    in_engine: InEngine | None = None  # computes what the machine does; None: only the machine does
 
     @property
     def name(self) -> str:
@@ -181,8 +189,16 @@ def look(
     if target is None:
         return _searched(seen, stopped)
     if isinstance(target, Printed):
-        return _concluded(_traced(seen, _taken(target.hypothesis, config), target.engine), [target.hypothesis])
+        seen = replace(seen, model=replace(model, in_engine=InEngine(target.engine)))
+        return _concluded(_traced(seen, _taken(target.hypothesis, config)), [target.hypothesis])
     return _forced(seen, tuple(target))
+
+
+def with_tree(seen: Look, stopped: Stopped = None) -> Look:
+    """The run with its search recorded; of what translating printed, a search that finds the same."""
+    if (seen.tree and seen.tree.nodes) or seen.forced or seen.options.sampling is not None:
+        return seen
+    return look(seen.model, seen.text, options=seen.options, tree=Tree(), stopped=stopped)
 
 
 def target_ids(model: LoadedModel, text: str) -> list[int]:
@@ -213,19 +229,30 @@ def _forced(seen: Look, target: Ids) -> Look:
 def _searched(seen: Look, stopped: Stopped) -> Look:
     """Search, and trace what was found."""
     config, options, cut = seen.model.config, seen.options, never
-    step = _step(seen.model.machine, seen.source_ids, stopped)
     if seen.model.may_ramble:
         longest = len(options.prefix) + 3 * len(seen.source_ids or options.prefix) + 10
         options = replace(options, max_length=min(options.max_length, longest))
         cut = partial(repeats, tuple(seen.source_ids))
+    found = _found_in_engine(seen, options, stopped) if seen.tree is None else []
+    if any(cut(hypothesis.ids) for hypothesis in found):
+        found = []
+    step = _step(seen.model.machine, seen.source_ids, stopped)
     try:
-        found = search(step, config.special.start, config.special.end, options, seen.tree, cut)
+        found = found or search(step, config.special.start, config.special.end, options, seen.tree, cut)
     except _NoChoice as stop:
         return _stopped(seen, stop.prefix)
     taken = _taken(found[0], config)
     if not taken:
         raise ConfigError("no token may be taken", found="every one is forbidden", do="suppress fewer tokens")
     return _concluded(_traced(seen, taken), found)
+
+
+def _found_in_engine(seen: Look, options: Options, stopped: Stopped) -> list[Hypothesis]:
+    """What the engine finds; nothing where it computes otherwise than the machine."""
+    if not (own := seen.model.in_engine) or not seen.model.machine.whole:
+        return []
+    [found] = own.engine.search_changed(tuple(seen.source_ids), options, [own.interventions], stopped)
+    return found
 
 
 def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
@@ -243,23 +270,37 @@ def _stopped(seen: Look, prefix: Ids) -> Look:
     return replace(_passed(seen, prefix[1:], prefix), stopped=True, translation=said)
 
 
-def _traced(seen: Look, taken: Ids, engine: Engine | None = None) -> Look:
+def _traced(seen: Look, taken: Ids) -> Look:
     """One pass over the tokens taken."""
-    seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]), engine)
+    seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]))
     seen.trace.take(taken)
     return seen
 
 
-def _passed(seen: Look, taken: Ids, target_ids: Ids, engine: Engine | None = None) -> Look:
+def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
     """One pass, which keeps every number: by the engine, where that computes the same, else a walk."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [token_of(trace, i) for i in target_ids]
     trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
-    kept = engine and seen.model.machine.whole and trace.keep(engine.quantities(seen.source_ids, target_ids[1:]))
-    if not kept:
+    own = seen.model.machine.whole and seen.model.in_engine
+    if own and trace.keep(own.engine.quantities(seen.source_ids, target_ids[1:], own.interventions)):
+        _keep_computed(trace, own.interventions)
+    else:
         translate_forced(_tapped(seen), seen.source_ids, target_ids)
     return replace(seen, target_ids=target_ids)
+
+
+def _keep_computed(trace: Trace, interventions: Interventions) -> None:
+    """What heads and scores were before interventions replaced them."""
+    values, operations = trace.values, trace.machine.operations
+    for one in interventions:
+        if isinstance(one, HeadOff):
+            weights, V = (values[f"{one.sub_layer}.{part}.h{one.head}"] for part in ("weights", "V"))
+            trace.computed[f"{one.sub_layer}.head.h{one.head}"] = operations["rows_dot_columns"].run(weights, V)  # type: ignore[misc]
+    for name in [name for name in values if ".scaled.h" in name and np.isneginf(values[name]).any()]:
+        scores = values[name.replace(".scaled.", ".scores.")]
+        trace.computed[name] = operations["divide"].run(scores, trace.machine.config.d_head)  # type: ignore[misc]
 
 
 def token_of(trace: Trace, token: int) -> str:

@@ -12,7 +12,7 @@ from vidrio.hypothesis import Options
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import CommandLine
 from vidrio.translate.translation import Sentence, Translation
-from vidrio.translate.translator import Translator
+from vidrio.translate.translator import Translator, cores
 
 COPIED = "translating copies this text as it stands"
 
@@ -39,7 +39,9 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
 def translator_of(model: LoadedModel) -> Translator:
     """The translator of a model that is open."""
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
-    return Translator(model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config))
+    return Translator(
+        model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config, workers=cores())
+    )
 
 
 def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Reading:

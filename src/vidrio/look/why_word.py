@@ -12,7 +12,7 @@ import numpy as np
 
 from vidrio.errors import InputError
 from vidrio.look.asked_word import decide, decide_step, names_of
-from vidrio.look.deleted import Deleted, source_words
+from vidrio.look.interventions import source_words
 from vidrio.look.layer_by_layer import After, after_each, overtakes
 from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, Decision, Neuron, Part, neurons
 from vidrio.look.run import Look
@@ -89,7 +89,7 @@ def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
 def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterator[str]:
     """The difference and its parts, largest first: grouped by origin, or with `every` one by one."""
     seen, made = why.seen, why.decision
-    this, that = (visible(_token(seen, token)) for token in (made.this, made.that))
+    this, that = (visible(token_name(seen, token)) for token in (made.this, made.that))
     yield note(f"{seen.text} → {seen.translation}", hang=2)
     row = f" after row {made.row}" if seen.model.config.has_decoder else ""
     count = len(made.parts)
@@ -126,16 +126,6 @@ def _layers(why: Why) -> Iterator[str]:
         yield note(f"{this} stays above {that} from {name} on.")
 
 
-def deleted_view(why: Why, found: Sequence[Deleted], precision: int = PRECISION) -> Iterator[str]:
-    """A line per deleted source word: the log-probability that the word's token loses, and the new translation."""
-    yield f"log-probability that {visible(_token(why.seen, why.decision.this))} loses, and the translation, without:"
-    losses = [one.losses[why.decision.row] for one in found]
-    rows = [[visible(one.word), number(loss, precision), ""] for one, loss in zip(found, losses, strict=True)]
-    lines = table(rows, align="l.l", indent=2).splitlines() if rows else []
-    for line, one in zip(lines, found, strict=True):
-        yield note(f"{line}  {one.translation}", hang=4)
-
-
 def _mostly(parts: Sequence[Part], precision: int) -> str:
     """The name and value of the largest part, if there are several."""
     largest = _sorted(parts)[0]
@@ -166,7 +156,7 @@ def _read(seen: Look, part: Part) -> str:
     return str((seen.trace.source_tokens if part.reads == SOURCE else seen.trace.target_tokens)[part.row])
 
 
-def _token(seen: Look, token: int) -> str:
+def token_name(seen: Look, token: int) -> str:
     return seen.trace.vocabulary[token] if seen.model.config.has_decoder else names_of(seen)[token]
 
 
@@ -185,8 +175,8 @@ def data(why: Why) -> dict[str, Any]:
         "text": seen.text,
         "translation": seen.translation,
         "row": made.row,
-        "this": _token(seen, made.this),
-        "that": _token(seen, made.that),
+        "this": token_name(seen, made.this),
+        "that": token_name(seen, made.that),
         "difference": made.difference,
         "origins": [
             {**_place(origin.side, origin.row), "name": origin.name, "value": _sum(parts)}
@@ -222,19 +212,6 @@ def data(why: Why) -> dict[str, Any]:
 def _place(side: str, row: int) -> dict[str, Any]:
     """The row that was read, if any."""
     return {"side": side or None, "row": row if side else None}
-
-
-def deleted_data(why: Why, found: Sequence[Deleted]) -> list[dict[str, Any]]:
-    """The effect of deleting each source word, as JSON."""
-    return [
-        {
-            "word": one.word,
-            "translation": one.translation,
-            "loss": one.losses[why.decision.row],
-            "loss_of_all": math.fsum(one.losses),
-        }
-        for one in found
-    ]
 
 
 def _neuron(seen: Look, one: Neuron) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from vidrio.errors import ConfigError, InputError
 from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
 from vidrio.look.changed import BeforeAfter, with_changes
-from vidrio.look.run import LoadedModel, Look, Printed, look, open_model
+from vidrio.look.run import LoadedModel, Look, Printed, look, open_model, with_tree
 from vidrio.model import find as models
 from vidrio.search import Tree
 from vidrio.serve.memo import Memo
@@ -112,9 +112,11 @@ class Looking:
 
     def searched(self, asked: Asked) -> Look:
         """A search by the glass, with every hypothesis that it considered."""
-        return self._search(replace(asked, changes=()), self.stopped)
+        return self._search(asked, self.stopped)
 
     def _searched(self, asked: Asked, stopped: Stopped) -> Look:
+        if asked.changes:
+            return with_tree(self._runs(asked, stopped).look, stopped)
         given, options, _ = self._given(asked, self.translating.translated(asked, stopped))
         return look(self.loaded(asked.model, asked.numbers), given, options=options, tree=Tree(), stopped=stopped)
 

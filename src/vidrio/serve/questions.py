@@ -12,8 +12,10 @@ from safetensors.numpy import save
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Sampling
-from vidrio.look import history, run_data, why_word
+from vidrio.look import history, intervention_views, interventions, run_data, why_word
 from vidrio.look.receipt import copied, receipt_data
+from vidrio.look.translated import translator_of
+from vidrio.look.why_word import Why
 from vidrio.serve.looking import Looking
 from vidrio.serve.translating import Question
 
@@ -45,8 +47,6 @@ def search(looking: Looking, q: Question) -> Any:
     """Every hypothesis of the beam and what became of it, and greedy search beside it."""
     own = q.asked(looking.default)
     greedy = replace(own, beam=1)
-    if q.changes:
-        return run_data.search_data(looking.run(own).look, looking.run(greedy).look)
     return run_data.search_data(looking.searched(own), looking.searched(greedy))
 
 
@@ -61,8 +61,35 @@ def choose(looking: Looking, q: Question) -> Any:
 
 def why(looking: Looking, q: Question) -> Any:
     """Why a step took its token and not a rival: the difference of their logits as an exact sum."""
-    seen = looking.run(q.asked(looking.default)).look
-    return why_word.data(why_word.why_step(seen, q.step, q.rival or None))
+    return why_word.data(_why(looking, q))
+
+
+def why_words(looking: Looking, q: Question) -> Any:
+    """What becomes of a token and of the translation with each source word deleted, and with it hidden."""
+    asked = _why(looking, q)
+    hidden = interventions.each_word_hidden(asked.seen, looking.stopped)  # refuses a model that does not translate
+    translator = looking.translating.translator(q.model or looking.default) or translator_of(asked.seen.model)
+    deleted = interventions.each_word_deleted(asked.seen, translator, looking.stopped)
+    return {
+        "deleted": intervention_views.without_data(asked, deleted),
+        "hidden": intervention_views.without_data(asked, hidden),
+    }
+
+
+def why_heads(looking: Looking, q: Question) -> Any:
+    """What becomes of a token and of the translation with each attention head off."""
+    asked = _why(looking, q)
+    return {"heads": intervention_views.without_data(asked, interventions.each_head_off(asked.seen, looking.stopped))}
+
+
+def why_rows(looking: Looking, q: Question) -> Any:
+    """How far the difference of two logits moves with each row of another text's run."""
+    asked = _why(looking, q)
+    return intervention_views.map_data(asked, interventions.rows_patched(asked.seen, asked.decision, q.other))
+
+
+def _why(looking: Looking, q: Question) -> Why:
+    return why_word.why_step(looking.run(q.asked(looking.default)).look, q.step, q.rival or None)
 
 
 def tokens(looking: Looking, q: Question) -> Any:
@@ -114,7 +141,7 @@ def forced(looking: Looking, q: Question) -> Any:
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (
-        *(machine, translate, run, search, choose, why, tokens, tensors, positions),
+        *(machine, translate, run, search, choose, why, why_words, why_heads, why_rows, tokens, tensors, positions),
         *(receipt, copy, learning, forced),
     )
 }

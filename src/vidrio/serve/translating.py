@@ -57,11 +57,12 @@ class Question:
     if_there: bool = False
     answer: str = ""  # the right one
     rival: str = ""  # a token or word that was not chosen; empty: the runner-up
+    other: str = ""  # a text whose run is inserted row by row
 
     def __post_init__(self) -> None:
         short = [self.model, self.numbers, self.address, self.kind, self.rival, *self.addresses, *sum(self.changes, ())]
         within = (
-            max(len(self.text), len(self.answer)) <= LONGEST_TEXT
+            max(len(self.text), len(self.answer), len(self.other)) <= LONGEST_TEXT
             and max(map(len, short)) <= SHORT
             and len(self.changes) <= MOST_CHANGES
             and len(self.addresses) <= MOST_TENSORS

@@ -20,7 +20,14 @@ from vidrio.serve.requests import hold, json_of
 from vidrio.serve.translating import Question
 
 QUESTION = TypeAdapter(Question)
-SEARCHES = ("search", "learning", "forced")  # questions for which the glass computes more than a run
+SEARCHES = (
+    "search",
+    "learning",
+    "forced",
+    "why_words",
+    "why_heads",
+    "why_rows",
+)  # questions for which the glass computes more than a run
 AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would hold up all clients
 
 
@@ -60,7 +67,7 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
             def work(stopped: Stopped) -> Steps[Response]:
                 return in_one_step(lambda: as_response(answer(looking.until(stopped), question)))
 
-            with queue.admitted(len(question.text) + len(question.answer)):
+            with queue.admitted(len(question.text) + len(question.answer) + len(question.other)):
                 return await while_connected(request, lane.run(work, len(question.text)))
 
         return endpoint

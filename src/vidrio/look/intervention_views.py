@@ -1,0 +1,101 @@
+"""What interventions did to a word and its translation, as text and as data."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from vidrio.look.interventions import CausalMap, Without
+from vidrio.look.parts import SOURCE
+from vidrio.look.why_word import Why, token_name
+from vidrio.look.writing import PRECISION, cut, note, number, table, visible
+
+SHOWN = 10  # heads
+
+
+def without_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -> Iterator[str]:
+    """A line for each word or head taken out: how much less likely the word's token became, and the new translation."""
+    losses = [one.losses[why.decision.row] for one in found]
+    rows = [[visible(one.what), number(loss, precision), ""] for one, loss in zip(found, losses, strict=True)]
+    lines = table(rows, align="l.l", indent=2).splitlines() if rows else []
+    for line, one in zip(lines, found, strict=True):
+        yield note(f"{line}  {one.translation}", hang=4)
+
+
+def words_view(why: Why, found: Sequence[Without], how: str, precision: int = PRECISION) -> Iterator[str]:
+    """Each source word taken out."""
+    yield f"log-probability that {_this(why)} loses, and the translation, with each word {how}:"
+    yield from without_view(why, found, precision)
+
+
+def heads_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -> Iterator[str]:
+    """The heads whose absence changes the word's log-probability most."""
+    order = sorted(found, key=lambda one: -abs(one.losses[why.decision.row]))[:SHOWN]
+    differ = sum(one.translation != why.seen.translation for one in found)
+    yield note(
+        f"log-probability that {_this(why)} loses, and the translation, with one head off; the {len(order)} largest of "
+        f"{len(found)}, of which {differ} change the translation:"
+    )
+    yield from without_view(why, order, precision)
+
+
+def map_view(why: Why, found: CausalMap, precision: int = PRECISION) -> Iterator[str]:
+    """How far each row moves the difference: a column for each layer, a line for each token."""
+    that = visible(token_name(why.seen, why.decision.that))
+    yield note(
+        f"{_this(why)} minus {that} is {number(found.before, precision)} here and {number(found.of_other, precision)} "
+        f"beside “{found.other}”. With one row of that run, it moves by:",
+        hang=2,
+    )
+    for side in dict.fromkeys(layer.side for layer in found.layers):
+        layers = [layer for layer in found.layers if layer.side == side]
+        rows = [
+            [cut(token, 18), *(f"{layer.differences[n] - found.before:.2f}" for layer in layers)]
+            for n, token in enumerate(_tokens(why, found, side))
+        ]
+        yield table(rows, ["", *(layer.layer for layer in layers)], "l" + "r" * len(layers), indent=2)
+
+
+def _this(why: Why) -> str:
+    return visible(token_name(why.seen, why.decision.this))
+
+
+def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
+    """A row's token, and the other run's where that is another."""
+    trace = why.seen.trace
+    if side != SOURCE:
+        return list(trace.target_tokens[: why.decision.row + 1])
+    pairs = zip(trace.source_tokens, found.other_tokens, strict=True)
+    return [here if here == there else f"{here} ← {there}" for here, there in pairs]
+
+
+def without_data(why: Why, found: Sequence[Without]) -> list[dict[str, Any]]:
+    """Each word or head taken out: the loss of the word's token, and of every token."""
+    return [
+        {
+            "name": one.what,
+            "translation": one.translation,
+            "loss": one.losses[why.decision.row],
+            "losses": list(one.losses),
+        }
+        for one in found
+    ]
+
+
+def map_data(why: Why, found: CausalMap) -> dict[str, Any]:
+    """The causal map: layers × tokens."""
+    return {
+        "text": why.seen.text,
+        "other": found.other,
+        "translation": why.seen.translation,
+        "row": why.decision.row,
+        "this": token_name(why.seen, why.decision.this),
+        "that": token_name(why.seen, why.decision.that),
+        "difference": found.before,
+        "other_difference": found.of_other,
+        "source": list(why.seen.trace.source_tokens),
+        "other_source": list(found.other_tokens),
+        "target": list(why.seen.trace.target_tokens[: why.decision.row + 1]),
+        "layers": [
+            {"name": one.layer, "side": one.side, "moved": [value - found.before for value in one.differences]}
+            for one in found.layers
+        ],
+    }
