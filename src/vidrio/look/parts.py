@@ -10,10 +10,10 @@ The part `rounding` is the rest: it comes from products of int8 numbers in the e
 float64. All other parts are multiples of one power of two, chosen so that float64 adds them exactly, in any order.
 """
 
-import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,9 @@ class Neuron(NamedTuple):
     pushes: Array  # what it adds to each logit
 
 
+Label = tuple[str, str, int]  # a part without its value: name, reads, row
+
+
 @dataclass(frozen=True)
 class Decision:
     """The logits of two tokens after one row, and what makes their difference."""
@@ -53,12 +56,13 @@ class Decision:
     this: int
     that: int
     difference: float
-    parts: tuple[Part, ...]
+    labels: Sequence[Label]
+    values: Array  # one for each label
 
-    @property
-    def total(self) -> float:
-        """The sum of the parts, rounded once."""
-        return math.fsum(part.value for part in self.parts)
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        values = self.values.tolist()
+        return tuple(Part(name, v, reads, row) for (name, reads, row), v in zip(self.labels, values, strict=True))
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,7 @@ def runner_up(trace: Trace, row: int, this: int) -> int:
 
 def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[Decision]:
     """For each row, why its logit of `this` differs from that of `that`. A classifier has one row."""
-    columns_VD = _columns(trace)
-    d_RD = columns_VD[list(this)] - columns_VD[list(that)]
+    d_RD = _columns(trace, this) - _columns(trace, that)
     logits = _logits(trace).astype(float)
     found = [
         _Summand("out.b", bias[list(this)] - bias[list(that)])
@@ -102,10 +105,22 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
         rows = len(trace.values["memory"])
         of_rows = _carried_back(trace, "enc", np.repeat(d_RD / rows, rows, axis=0))
         found += (_summed(made) for made in of_rows if isinstance(made, _Summand))
-    changed = bool(trace.machine.changes or trace.computed)
-    rest = CHANGED if changed else ROUNDING
+    rows_R = np.arange(len(this))
+    differences_R = logits[rows_R, list(this)] - logits[rows_R, list(that)]
+    labels, values_RP = _exact(found, differences_R)
+    rest = CHANGED if trace.machine.changes or trace.computed else ROUNDING
+    labels.append((rest, "", -1))
+    later = [row if reads == TARGET else -1 for _, reads, row in labels]
+    shown_RP = np.array(later) <= rows_R[:, None]  # no row reads later ones
     return [
-        _decision(row, (this[row], that[row]), float(logits[row, this[row]] - logits[row, that[row]]), found, rest)
+        Decision(
+            row,
+            this[row],
+            that[row],
+            float(differences_R[row]),
+            [label for label, shown in zip(labels, shown_RP[row].tolist(), strict=True) if shown],
+            values_RP[row, shown_RP[row]],
+        )
         for row in range(len(this))
     ]
 
@@ -211,35 +226,35 @@ def _summed(made: _Summand) -> _Summand:
     return _Summand(made.name, made.values.sum(axis=0, keepdims=True), made.reads)
 
 
-def _decision(row: int, pair: tuple[int, int], difference: float, found: Sequence[_Summand], rest: str) -> Decision:
-    parts = []
-    for made in found:
-        if made.reads:
-            seen = len(made.values[row]) if made.reads == SOURCE else row + 1
-            parts += [Part(made.name, float(made.values[row][j]), made.reads, j) for j in range(seen)]
-        else:
-            parts.append(Part(made.name, float(made.values[row])))
-    # No sum of these parts has more than the 53 bits of a float64.
-    grain = math.ldexp(1.0, math.frexp(sum(abs(part.value) for part in parts))[1] - 51)
-    parts = [part._replace(value=round(part.value / grain) * grain) for part in parts]
-    over = math.fsum([difference, *(-part.value for part in parts)])
-    return Decision(row, *pair, difference, (*parts, Part(rest, over)))
+def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label], Array]:
+    """The summands side by side, a line for each row, and as the last column what is left of the row's difference."""
+    labels = [
+        (made.name, made.reads, row) for made in found for row in (range(made.values.shape[-1]) if made.reads else [-1])
+    ]
+    values_RP = np.concatenate([made.values if made.reads else made.values[:, None] for made in found], axis=1)
+    # No sum of multiples of this grain has more than the 53 bits of a float64.
+    grain_R1 = np.ldexp(1.0, np.frexp(np.abs(values_RP).sum(axis=1, keepdims=True))[1] - 51)
+    values_RP = np.round(values_RP / grain_R1) * grain_R1
+    rest_R = differences_R - values_RP.sum(axis=1)
+    return labels, np.concatenate([values_RP, rest_R[:, None]], axis=1)
 
 
-def _parameter(trace: Trace, name: str) -> Array:
-    """A parameter as the machine multiplies with it."""
+def _parameter(trace: Trace, name: str, at: Any = ...) -> Array:
+    """A parameter, or a part of it, as the machine multiplies with it."""
     machine = trace.machine
     if name not in machine.whole_parameters:
-        return np.asarray(machine.parameters[name], float)
+        return np.asarray(machine.parameters[name][at], float)
     whole, scale = machine.whole_parameters[name]
-    axis = SUMMED[parameter_specs(machine.config)[name].axes]
-    return np.asarray(whole, float) * np.expand_dims(np.asarray(scale, float), axis)
+    scale = np.expand_dims(np.asarray(scale, float), SUMMED[parameter_specs(machine.config)[name].axes])
+    return np.asarray(whole[at], float) * np.broadcast_to(scale, whole.shape)[at]
 
 
-def _columns(trace: Trace) -> Array:
-    """The output matrix, a row for each token or class."""
+def _columns(trace: Trace, ids: Sequence[int] | slice = slice(None)) -> Array:
+    """Columns of the output matrix, a row for each token or class."""
     config = trace.machine.config
-    return _parameter(trace, target_table(config)) if output_is_tied(config) else _parameter(trace, "out.W").T
+    if output_is_tied(config):
+        return _parameter(trace, target_table(config), (ids, slice(None)))
+    return _parameter(trace, "out.W", (slice(None), ids)).T
 
 
 def _logits(trace: Trace) -> Array:
