@@ -12,6 +12,8 @@ from vidrio.errors import RunError
 from vidrio.interop.convert import import_model
 from vidrio.learn.task import Start
 from vidrio.model.folder import read_config, read_parameters, write_config
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +74,32 @@ def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
 
 
 def test_a_recurrent_decoder_is_trained_from_nothing(tmp_path):
-    model = train_small(tmp_path, "--decoder", "ssru", "--steps", "150")
+    """A model of Marian's kind: its engines' files hold it, and the same pieces come out of SentencePiece's library."""
+    import sentencepiece
+
+    model = train_small(tmp_path, "--decoder", "ssru", "--steps", "150", "--d-model", "64", "--d-ff", "64")
     config, _ = read_config(model)
-    assert config.decoder_cell == "ssru"
+    assert (config.decoder_cell, config.norm, config.positions) == ("ssru", "post", "sinusoidal-marian")
     assert "dec.0.ssru.Wf" in read_parameters(model)
     assert losses(model)[-1] < 0.3 * losses(model)[0]
     assert main(["check", "--model", str(model), "the cat sees a house"]) == 0
+    lines = [source for source, _ in PAIRS]
+    (tmp_path / "lines.txt").write_text("\n".join(lines), encoding="utf-8")
+    exported = tmp_path / "exported"
+    assert main(["export", str(model), "--to", "marian", "--text", str(tmp_path / "lines.txt"), str(exported)]) == 0
+    library = sentencepiece.SentencePieceProcessor(model_file=str(exported / "vocab.enes.spm"))
+    assert (library.eos_id(), library.unk_id(), library.bos_id(), library.pad_id()) == (0, 1, -1, -1)
+    tokenizer = Tokenizer.load(model / "tokenizer.json")
+    for line in [*lines, "Hé  llo, 1984 ☃!", ""]:
+        assert tokenizer.encode(line) == library.encode(line)
+    import_model(str(exported), tmp_path / "again")
+    ours, again = (Translator.load(folder).translate(lines[:40]) for folder in (model, tmp_path / "again"))
+    assert sum(one.text == other.text for one, other in zip(ours, again, strict=True)) > 30
+    code, said = vidrio_train(
+        tmp_path, "pairs.tsv", "--to", "model", "--vocabulary", "400", "--languages", "en,es", "--steps", "152"
+    )
+    assert code == 0, said
+    assert "continuing from step 150" in said
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,8 @@ def test_saved_and_read_back(learned: dict[str, Tokenizer], kind: str, tmp_path:
 
 
 def test_learning_is_reproducible() -> None:
-    assert Tokenizer.learn(TEXTS, 350).fingerprint() == Tokenizer.learn(iter(TEXTS), 350).fingerprint()
+    for learn in (Tokenizer.learn, Tokenizer.learn_unigram):
+        assert learn(TEXTS, 350).fingerprint() == learn(iter(TEXTS), 350).fingerprint()
 
 
 def test_rare_characters_become_bytes_and_are_never_joined_across() -> None:
@@ -161,6 +162,8 @@ def test_impossible_wishes_are_refused() -> None:
     for size, told in ((262, "too small for these texts"), (2_000_000, "too large")):
         with pytest.raises(TokenizerError, match=told):
             Tokenizer.learn(TEXTS, size)
+        with pytest.raises(TokenizerError, match=told):
+            Tokenizer.learn_unigram(TEXTS, size)
     for texts in ([], ["", " "]):
         with pytest.raises(TokenizerError, match="no text to learn"):
             Tokenizer.learn(texts, 400)

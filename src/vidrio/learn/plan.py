@@ -41,6 +41,11 @@ MINUTES = 30  # of training, unless the user chooses an end
 WARMUP = 500  # steps; fewer where the whole run is short
 SHARE_OF_RATE = 1 / 3  # of the usual peak rate, with --from, so that the model's knowledge is not lost
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
+# What Marian's engines compute, besides their tokenizer: the rest of a model with a recurrent decoder.
+LIKE_MARIAN: dict[str, Any] = {
+    **{"norm": "post", "norm_epsilon": 1e-6, "positions": "sinusoidal-marian"},
+    **{"attention_bias": True, "output_bias": True},
+}
 # Metrics that may select the best model, the default first.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
 
@@ -183,6 +188,7 @@ def decided_by(task: Task) -> dict[str, Any]:
         return values | {"target_vocabulary": 0, "shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
     if task.kind == "generate":
         return values | {"source_vocabulary": 0, "shape": "decoder"}
+    values |= LIKE_MARIAN if task.source.sentence_pieces else {}
     return values | {"tying": "all" if task.source is task.target else "output"}
 
 

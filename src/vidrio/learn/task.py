@@ -85,6 +85,11 @@ class Request:
     command: tuple[str, ...] = ()  # as it was typed, for the model card
 
     @property
+    def like_marian(self) -> bool:
+        """Whether to learn a model of Marian's kind, which its engines can load: with a recurrent decoder."""
+        return self.task == "translate" and self.sizes.get("decoder_cell") == "ssru" and not self.start
+
+    @property
     def run(self) -> Path:
         """Where the training keeps what it needs to continue."""
         return self.folder / "run"
@@ -150,7 +155,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
         with making(folder, key) as part:
             _make_tokens(clean(part, files, options, progress), request, progress)
         progress.work = None
-    task = load_task(request.run, request.task, start.config.special if start else SpecialIds())
+    task = load_task(request.run, request.task, start.config.special if start else None)
     tally, pairs = task.prepared.tally, task.pairs
     progress.say(f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}")
     for reason, count in tally.reasons():
@@ -161,7 +166,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
     return task
 
 
-def load_task(run: Path, kind: str, special: SpecialIds) -> Task:
+def load_task(run: Path, kind: str, special: SpecialIds | None) -> Task:
     """The task prepared in the run's folder."""
     prepared = Prepared.load(run / "data")
     source = Tokenizer.load(prepared.folder / "tokenizer.json", special)
@@ -201,7 +206,8 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
     else:
         size = request.vocabulary or max(size for size, least in VOCABULARY_FOR.items() if pairs["train"] >= least)
         sources, targets = zip(*thin(prepared.read("train"), MOST_TEXTS // 2), strict=True)
-        source = target = Tokenizer.learn((*sources, *targets) if request.task == "translate" else sources, size)
+        learned = (*sources, *targets) if request.task == "translate" else sources
+        source = target = (Tokenizer.learn_unigram if request.like_marian else Tokenizer.learn)(learned, size)
     source.save(folder / "tokenizer.json")
     if target is not source:
         target.save(folder / "target-tokenizer.json")

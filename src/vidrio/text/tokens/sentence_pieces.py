@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vidrio.errors import TokenizerError
+from vidrio.model.config import SpecialIds
 from vidrio.model.json_record import fitted
 from vidrio.model.json_text import json_data, json_text
 from vidrio.text.tokens.charsmap import SPACE
@@ -24,6 +25,7 @@ from vidrio.text.tokens.vocabulary import BYTES
 
 BEGINNING = '{"sentencepiece":'  # of such a file
 UNKNOWN_SURFACE = " ⁇ "
+END = "</s>"
 
 
 class Encoding(NamedTuple):
@@ -62,6 +64,11 @@ class SentencePieces:
         return SentencePieces(
             proto, fitted(list[str], data["vocabulary"]), fitted(int, data["unknown"]), fitted(str, data["opening"])
         )
+
+    @property
+    def special(self) -> SpecialIds:
+        """As Marian has them: no padding and no start token; the unknown token, which is never chosen, pads."""
+        return SpecialIds(pad=self._unknown, unk=self._unknown, start=-1, end=self._ids[END])
 
     def to_str(self, *, pretty: bool = False) -> str:
         """The content of the file."""

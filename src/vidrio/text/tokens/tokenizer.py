@@ -23,7 +23,7 @@ from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import read_text, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
-from vidrio.text.tokens import vocabulary
+from vidrio.text.tokens import learn_unigram, vocabulary
 from vidrio.text.tokens.case import CAPITAL
 from vidrio.text.tokens.closed import has_our_steps
 from vidrio.text.tokens.normalise import MARKS, SPACE, valid, with_capitals
@@ -86,6 +86,12 @@ class Tokenizer:
         return Tokenizer(engine, SpecialNames().ids(engine))
 
     @staticmethod
+    def learn_unigram(texts: Iterable[str], size: int) -> "Tokenizer":
+        """Learn a SentencePiece unigram model of at most `size` tokens."""
+        engine = learn_unigram.learn(texts, size)
+        return Tokenizer(engine, engine.special)
+
+    @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
         """A word tokenizer with just these words, in this order; special tokens that are not among them come first."""
         names = names or SpecialNames()
@@ -94,10 +100,12 @@ class Tokenizer:
 
     @staticmethod
     def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
-        """Read a tokenizer.json; `special` says which of its tokens are special, if not the first four as usual."""
+        """Read a tokenizer.json. `special` says which of its tokens are special, if not the first four of BPE or
+        `</s>` and `<unk>` of a SentencePiece model."""
         try:
             text = read_text(Path(path), LARGEST_FILE)
             engine = SentencePieces.from_json(text) if text.startswith(BEGINNING) else _read(text)
+            usual = engine.special if isinstance(engine, SentencePieces) else SpecialIds()
         except FileNotFoundError:
             raise TokenizerError(f"there is no tokenizer {path}", do="give the path of a tokenizer.json") from None
         except (TokenizerError, ModuleNotFoundError):
@@ -105,7 +113,7 @@ class Tokenizer:
         except Exception as error:  # the library raises nothing more precise
             what = f"{path} is damaged, or no tokenizer"
             raise TokenizerError(what, found=f"{error!s:.200}", do="copy it again") from None
-        return Tokenizer(engine, special or SpecialIds())
+        return Tokenizer(engine, special or usual)
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""

@@ -1,0 +1,68 @@
+"""Learning a SentencePiece unigram model, which is what Marian's engines split texts by.
+
+Its pieces are those that byte-pair merges make, and a piece's score is the log of its share of the text. Bytes stand
+for characters without a piece. Texts are taken as they are, so that the file needs no rules.
+"""
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from vidrio.text.tokens import normalise, vocabulary
+from vidrio.text.tokens.sentence_pieces import SentencePieces
+from vidrio.text.tokens.unigram import CONTROL, NORMAL, UNKNOWN
+from vidrio.text.tokens.vocabulary import BYTES, MOST_TEXTS, thin
+
+SPECIAL = {"</s>": CONTROL, "<unk>": UNKNOWN}  # their ids are 0 and 1
+BYTE = 6  # a type of pieces
+MULTIPLE = 8  # of pieces: Marian's engines multiply by so many columns at a time
+AT_ONCE = 10_000  # texts to split
+# Fields of the file's protobuf messages.
+PIECES, TRAINER, NORMALISER = 1, 2, 3
+NAME, SCORE, TYPE = 1, 2, 3
+MODEL_TYPE, SIZE, BYTE_FALLBACK, UNK_ID, BEGIN_ID, END_ID, PAD_ID = 3, 4, 35, 40, 41, 42, 43
+
+
+def learn(texts: Iterable[str], size: int, *, coverage: float = 0.9999) -> SentencePieces:
+    """A model of at most `size` pieces; characters that make up the rarest 1 - `coverage` of the texts have none."""
+    sample = thin(map(normalise.valid, texts), MOST_TEXTS)
+    names = [*SPECIAL, *BYTES]
+    engine = vocabulary.learn(sample, size, coverage=coverage, case_tokens=False)
+    counts = Counter[str]()
+    for first in range(0, len(sample), AT_ONCE):
+        for encoding in engine.encode_batch_fast(sample[first : first + AT_ONCE], add_special_tokens=False):
+            counts.update(encoding.tokens)
+    hidden = {*names, *vocabulary.SpecialNames().given()}
+    letters_first = sorted(engine.get_vocab().keys() - hidden, key=lambda name: (len(name) > 1, -counts[name], name))
+    learned = letters_first[: len(letters_first) - (len(names) + len(letters_first)) % MULTIPLE]
+    total = counts.total()
+    pieces = [(name, 0.0, SPECIAL.get(name, BYTE)) for name in names]
+    pieces += [(name, math.log(max(0.5, counts[name]) / total), NORMAL) for name in learned]
+    return SentencePieces(file_of(pieces), [*names, *learned], unknown=1)
+
+
+def file_of(pieces: list[tuple[str, float, int]]) -> bytes:
+    """A `.spm` file of pieces with their scores and types."""
+    trainer = {MODEL_TYPE: 1, SIZE: len(pieces), BYTE_FALLBACK: 1, UNK_ID: 1, BEGIN_ID: -1, END_ID: 0, PAD_ID: -1}
+    parts = [(PIECES, message({NAME: name.encode(), SCORE: score, TYPE: kind})) for name, score, kind in pieces]
+    parts += [(TRAINER, message(trainer)), (NORMALISER, message({NAME: b"identity"}))]
+    return b"".join(message({number: content}) for number, content in parts)
+
+
+def message(fields: Mapping[int, int | float | bytes]) -> bytes:
+    """A protobuf message: integers, float32 numbers and bytes by their numbers."""
+    data = b""
+    for number, value in fields.items():
+        if isinstance(value, bytes):
+            data += varint(number << 3 | 2) + varint(len(value)) + value
+        elif isinstance(value, float):
+            data += varint(number << 3 | 5) + struct.pack("<f", value)
+        else:
+            data += varint(number << 3) + varint(value % 2**64)
+    return data
+
+
+def varint(value: int) -> bytes:
+    """An integer, seven bits a byte, the lowest first."""
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
