@@ -176,8 +176,7 @@ def test_what_cannot_be_done_is_told_and_the_rest_is_done(loop, tmp_path):
     assert (tmp_path / "out" / "good").read_text() == "ONE\nGOOD\n"
     tried.clear()
     broken.clear()
-    summary = answer_files(asked(tmp_path, begin, resume=True), no_bar)
-    assert (summary.there, summary.lines) == (1, 4)
+    assert answer_files(asked(tmp_path, begin, resume=True), no_bar) == (3, 1, 4)
     assert sorted(tried) == ["bad", "worse"]
     assert (tmp_path / "out" / "bad").read_text() == "ONE\nBAD\n"
 

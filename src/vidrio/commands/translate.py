@@ -189,9 +189,9 @@ def translate_on_cluster(request: Request) -> None:
     target = str(request.target)
     bulk = Bulk(request.sources, target, request.ray or None, request.resume, request.workers, begin)
     try:
-        summary = answer_files(bulk, bar)
+        files, before, lines = answer_files(bulk, bar)
     except KeyboardInterrupt:
         click.echo("vidrio: finished files are kept; run the same command with --resume to continue", err=True)
         raise
-    there = f" ({summary.there:,} complete before)" if summary.there else ""
-    click.echo(f"vidrio: files: {summary.files:,}{there}; lines: {summary.lines:,}", err=True)
+    there = f" ({before:,} complete before)" if before else ""
+    click.echo(f"vidrio: files: {files:,}{there}; lines: {lines:,}", err=True)

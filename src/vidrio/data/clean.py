@@ -1,7 +1,4 @@
-"""Rules that decide whether a pair is usable, and counts and samples of what they leave out.
-
-Every rule considers one pair alone. What needs all pairs (duplicates, held-out sentences) is in prepare.py.
-"""
+"""Rules that decide whether a single pair is usable, and counts and samples of what they leave out."""
 
 import re
 import unicodedata
@@ -20,7 +17,7 @@ _CONTROL = re.compile(
 )
 _SPACES = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LETTER = re.compile(r"[^\W\d_]")
-# Letters that say a syllable or a word.
+# Letters that stand for a syllable or a word.
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _BEYOND_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
@@ -118,16 +115,12 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _numbers_differ(source: str, target: str) -> bool:
-    """Whether a number of two or more digits is on one side only, and the other side has numbers or it is a long one.
+    """Whether a number of two or more digits (four, if only one side has numbers) is on one side only.
 
-    A small number may be written as a word, a year as "the nineties"; what parts thousands and decimals does not count.
+    A small number may be written as a word, a year as "the nineties".
     """
     ours, theirs = _numbers(source), _numbers(target)
-    if ours == theirs:
-        return False
-    if ours and theirs:
-        return any(len(number) > 1 for number in ours ^ theirs)
-    return any(len(number) > 3 for number in ours | theirs)
+    return any(len(number) > (1 if ours and theirs else 3) for number in ours ^ theirs)
 
 
 def _numbers(text: str) -> set[str]:

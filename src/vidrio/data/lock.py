@@ -34,16 +34,15 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
 def only_one(home: Path) -> Iterator[None]:
     """Work in this folder while no other command does. The folder is removed again if it stayed empty."""
     made = [path for path in (home, *home.parents) if not path.exists()]
+    do = "wait until it has ended, or give another folder"
     try:
         with ExitStack() as stack:
             try:
                 home.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(
-                    locked(home / LOCK, f"working in {home}", "wait until it has ended, or give another folder")
-                )
+                stack.enter_context(locked(home / LOCK, f"working in {home}", do))
             except OSError as error:
-                found, do = str(error.strerror), "give another folder"
-                raise RunError(f"{home} cannot be written", found=found, do=do) from None
+                found = str(error.strerror)
+                raise RunError(f"{home} cannot be written", found=found, do="give another folder") from None
             yield
     finally:
         for path in made:

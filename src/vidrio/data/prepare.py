@@ -1,8 +1,7 @@
-"""Corpora → pairs worth learning from, as files in a folder: cleaned, each once, some held out.
+"""Corpora → pairs to learn from, as files in a folder: cleaned, without duplicates, some held out.
 
-The corpora are read once: each pair is tested by itself and written to a work file, and 64-bit checksums of its sides
-stay in memory (160 MB for ten million pairs). They decide which pairs are copies and which are held out, without random
-numbers: the same pairs, in any order, give the same held-out sentences.
+The corpora are read once into a work file; 64-bit checksums of both sides stay in memory (160 MB for ten million pairs)
+and decide which pairs are duplicates or held out. The same pairs, in any order, give the same held-out sentences.
 """
 
 import json
@@ -171,10 +170,8 @@ def first_of_each(keys: Keys) -> NDArray[np.bool_]:
 
 
 def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[Keys, Keys]) -> NDArray[np.int8]:
-    """The part of each pair: 1, 2 … held out, as many as wanted; COPY where a side also occurs in a held-out pair or in
-    the `given` sets; otherwise TRAIN.
-
-    The pairs whose sides are in no other pair are held out first, so that usually no copy has to be left out for them.
+    """The part of each pair: 1, 2 … held out, as many as wanted; COPY if a side is in a held-out pair or in the `given`
+    sets; else TRAIN. Pairs whose sides are in no other pair are held out first, so that usually nothing is COPY.
     """
     part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
     free = np.flatnonzero(part == TRAIN)

@@ -1,8 +1,7 @@
-"""Sentence pairs from files: tables (TSV, CSV) and two aligned texts. And plain texts, each line as a pair with itself.
+"""Sentence pairs from files: tables (TSV, CSV), two aligned texts, and plain texts, each line a pair with itself.
 
-`corpora` recognises what the given names are; `read` streams one of them, pair by pair, in bounded memory. A row that
-lacks a column is counted and skipped; a file that cannot be used at all is a DataError. Bytes that are not UTF-8 become
-the mark U+FFFD, by which clean.py knows them.
+`corpora` recognises the files; `read` streams the pairs of one. Rows that lack a column are counted and skipped, a file
+that cannot be used is a DataError, and bytes that are not UTF-8 become U+FFFD, which clean.py finds.
 """
 
 import csv
@@ -113,11 +112,11 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 def described(corpus: Corpus, pairs: int) -> list[str]:
     """What was recognised in a corpus, with its first pairs, so that a wrong guess is noticed."""
-    found = islice(read(corpus, Tally()), pairs)
+    sides = 1 if corpus.layout.source == corpus.layout.target else 2
     texts = (
-        (source,) if corpus.layout.source == corpus.layout.target else (source, target) for source, target, _ in found
+        " → ".join(map(shown, (pair.source, pair.target)[:sides])) for pair in islice(read(corpus, Tally()), pairs)
     )
-    return [f"{corpus.name}: {corpus.layout.words}", *(f"  {' → '.join(map(shown, sides))}" for sides in texts)]
+    return [f"{corpus.name}: {corpus.layout.words}", *(f"  {text}" for text in texts)]
 
 
 def shown(text: str, most: int = _SHOWN) -> str:
@@ -198,59 +197,35 @@ def _csv_rows(path: Path, lines: Iterator[str]) -> Rows:
 
 
 # --- which columns ----------------------------------------------------------------------------------------------------
-#
-# What was recognised is always shown in words, so that a wrong guess can be seen and corrected with --columns.
 
 
 def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> Layout:
-    """The columns of a table's pairs: the requested ones, or those that its first rows suggest."""
+    """The columns of a table's pairs: the requested ones, those that a header names, or the first two with texts."""
     rows = [row for _, row in islice(_rows(form, [path]), _SAMPLE)]
     if not rows:
         raise DataError(f"{path} holds no sentence pairs", found="no row", do="give a file with pairs")
+    first, width = rows[0], min(map(len, rows))
     usual = [*([languages] if all(languages) and languages[0] != languages[1] else []), *_KNOWN]
-    layout = _asked_for(rows[0], columns, usual) if columns else _guessed(rows, usual)
-    if layout is None:
+    cells = [cell.strip().lower() for cell in first]
+    header = next((names for names in usual if {*names} <= {*cells}), None)
+    if columns and all(name.isdecimal() and int(name) > 0 for name in columns):
+        words = f"columns {columns[0]} and {columns[1]}, as asked for"
+        return Layout(int(columns[0]) - 1, int(columns[1]) - 1, header is not None, words)
+    if columns and {*columns} <= {*first}:
+        words = f"columns {columns[0]!r} and {columns[1]!r}"
+        return Layout(first.index(columns[0]), first.index(columns[1]), True, words)
+    if columns or width < 2:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "name the columns: --columns source,target or --columns 1,2"
-        raise DataError(f"{path} does not have {asked}", found=shown(" | ".join(rows[0]), 300), do=do)
-    return layout
-
-
-def _header(row: list[str], usual: Sequence[Names]) -> Names | None:
-    """The names of the two columns, if this row is a header."""
-    cells = {cell.strip().lower() for cell in row}
-    return next((names for names in usual if set(names) <= cells), None)
-
-
-def _asked_for(row: list[str], columns: Names, usual: Sequence[Names]) -> Layout | None:
-    """The requested columns, by number or name; None if the first row lacks these names."""
-    if all(name.isdecimal() and int(name) > 0 for name in columns):
-        source, target = (int(name) - 1 for name in columns)
-        words = f"columns {columns[0]} and {columns[1]}, as asked for"
-        return Layout(source, target, _header(row, usual) is not None, words)
-    if set(columns) <= set(row):
-        source, target = map(row.index, columns)
-        return Layout(source, target, True, f"columns {columns[0]!r} and {columns[1]!r}")
-    return None
-
-
-def _guessed(rows: Sequence[list[str]], usual: Sequence[Names]) -> Layout | None:
-    """The columns that a header names, or the first two that hold texts; None if there are fewer than two columns."""
-    first, width = rows[0], min(map(len, rows))
-    if width < 2:
-        return None
-    if header := _header(first, usual):
-        source, target = map([cell.strip().lower() for cell in first].index, header)
+        raise DataError(f"{path} does not have {asked}", found=shown(" | ".join(first), 300), do=do)
+    if header:
+        source, target = map(cells.index, header)
         return Layout(source, target, True, f"a header; source {first[source]!r}, target {first[target]!r}")
     if width == 2:
         return Layout(0, 1, False, "source, target")
-    # Numbers are not texts, nor are labels: one word in every row, or a few that recur.
-    by_column = [set(cells) for cells in zip(*rows, strict=False)]
-    most = max(map(len, by_column))
-    found = [
-        n
-        for n, cells in enumerate(by_column)
-        if len(cells) > 1 and _LABELS * len(cells) > most and not all(map(str.isdecimal, cells))
-    ]
+    # Columns of numbers are no texts, nor are labels: the same word in every row, or a few that recur.
+    values = [set(column) for column in zip(*rows, strict=False)]
+    least = max(map(len, values)) / _LABELS
+    found = [n for n, some in enumerate(values) if len(some) > max(1, least) and not all(map(str.isdecimal, some))]
     source, target = found[:2] if len(found) > 1 else (0, 1)
     return Layout(source, target, False, f"of {width} columns {source + 1} as source, {target + 1} as target")

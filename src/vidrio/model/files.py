@@ -30,28 +30,27 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     except BaseException as error:
         if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None  # nobody knows the temporary file
+            error.filename, error.filename2 = str(path), None  # not the temporary file's
         with suppress(OSError):
             temporary.unlink()
         raise
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files that a killed command has left in this folder, which no other command may be using."""
+    """Remove a killed command's temporary files from this folder, which no other command may use."""
     for path in folder.rglob(".*"):
         if LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def keep_access(path: Path, successor: Path) -> None:
-    """What takes a file's place has its mode; where there is no file yet, or no modes, the user's umask decides."""
+    """Give a file's successor its mode."""
     with suppress(OSError):
         shutil.copymode(path, successor)
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write what a user wants at `path`: a file whole or not at all, where a link leads to; into a device or a pipe,
-    which must stay what it is, as it comes."""
+    """Write a user's output: into a device or a pipe, or else a whole file, behind a symbolic link."""
     if is_plain_file(path):
         write_atomically(real_place(path), data)
         return
@@ -60,14 +59,14 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def write_all(file: BinaryIO | FileIO, data: bytes) -> None:
-    """All of it: an unbuffered file may take a part of what it is given."""
+    """Write all of it: an unbuffered file may take a part."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 def is_plain_file(path: Path) -> bool:
-    """Whether a file of ours may take its place: a regular file, where links lead to, or none yet."""
+    """Whether there is a regular file, or none yet."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -75,7 +74,7 @@ def is_plain_file(path: Path) -> bool:
 
 
 def real_place(path: Path) -> Path:
-    """Where a link leads to, so that it stays a link; the path itself where it is none."""
+    """The target of a symbolic link, so that it stays a link; else the path itself."""
     return path.resolve() if path.is_symlink() else path
 
 

@@ -1,21 +1,14 @@
-"""Which model a name or a path means. Packaged models lie in `models/`, imported ones in a folder of the user's.
-
-vidrio translate --model my-model …    a folder
-vidrio translate --model en-fr …       an imported model
-vidrio translate --model es-en …       a packaged model, unless one of that name was imported
-vidrio translate …                     the packaged en-es, English to Spanish; the lesson's while there is none
-"""
+"""The folder of a model's name: a folder, an imported or a packaged model, in this order. The default is en-es."""
 
 import os
 from pathlib import Path
 
 from vidrio.errors import ModelError
 
-PACKAGE = Path(__file__).parents[1]  # as it is installed; nothing is ever written into it
+PACKAGE = Path(__file__).parents[1]  # never written to
 DEFAULT = "en-es"
-LESSON = "lesson"  # the lessons' model: a few thousand numbers, a handful of words
-# The worked example as it is, and as the post prints it.
-WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # untrained, so nothing translates
+LESSON = "lesson"  # the lessons' model: a few thousand parameters, 16 words
+WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # corrected, and as the post prints it; untrained
 LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 
@@ -27,14 +20,14 @@ def packaged() -> dict[str, Path]:
 
 
 def imported() -> dict[str, Path]:
-    """The models that `vidrio import` has put where `own_folder` says, by name."""
+    """The imported models, by name."""
     own = own_folder()
     folders = sorted(own.iterdir()) if own.is_dir() else []
     return {folder.name: folder for folder in folders if is_model(folder)}
 
 
 def own_folder() -> Path:
-    """Where a user's models lie: VIDRIO_MODELS, or a folder where the system keeps a user's data."""
+    """The folder of imported models: VIDRIO_MODELS, or one among the user's data."""
     data = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.local/share")
     return Path(os.environ.get("VIDRIO_MODELS") or Path(data, "vidrio", "models"))
 
@@ -45,7 +38,7 @@ def available() -> dict[str, Path]:
 
 
 def find(name: str | Path | None = None) -> Path:
-    """The folder of a model. A folder of that name comes before a model of that name; `None` is the default model."""
+    """The folder of a model; `None` is the default model, or the lessons' if it is not packaged."""
     ready = available()
     if name is None:
         name = DEFAULT if DEFAULT in ready else LESSON
@@ -58,5 +51,5 @@ def find(name: str | Path | None = None) -> Path:
 
 
 def is_model(folder: Path) -> bool:
-    """A folder is a model as soon as its config is there: it is written last."""
+    """Whether the folder has a config, which is written last."""
     return (folder / "config.json").is_file()

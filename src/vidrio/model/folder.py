@@ -1,4 +1,4 @@
-"""A model is a folder: read it, write it, and never leave half of one behind.
+"""A model is a folder.
 
     MODEL/
       config.json         format number, architecture, languages, special tokens, provenance, scores, checksums
@@ -6,8 +6,8 @@
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
 
-Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place, then moved
-there, `config.json` last: a kill at any moment leaves the last good model or none.
+No code from the folder runs, and no pickle is read. Every file is written beside its place and moved there, config.json
+last: a kill at any moment leaves the last good model or none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +30,19 @@ TOKENIZERS = ("tokenizer.json", "target-tokenizer.json")
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a model says of itself besides its architecture; everything here is for people and for reports."""
+    """What a model says of itself besides its architecture."""
 
     name: str = ""
     source_language: str = ""
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
-    symbols: str = ""  # that the model has learned to copy, each for anything (text/mask.py)
+    symbols: str = ""  # that the model has learned to copy (text/mask.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, About]:
-    """The config of a model folder, held to the header of its parameters before anything of such a size is made."""
+    """The config of a model folder, compared with the header of its parameters before memory is allocated."""
     path = folder / CONFIG
     data = _read(folder)
     if data.get("format") != FORMAT:
@@ -56,13 +56,13 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
         about = record(About, data.get("about", {}))
     except TypeError as error:
         raise ModelError(f"{path} cannot be read", found=f"in its part 'about': {error}") from None
-    if (folder / TENSORS).is_file():  # else it is missed when it is needed
+    if (folder / TENSORS).is_file():
         read_stored(folder, config)
     return config, about
 
 
 def read_stored(folder: Path, config: ModelConfig) -> dict[str, Stored]:
-    """Where the parameters lie in their file, which is one of a model with this config."""
+    """The header of the parameters' file, compared with the config."""
     path = folder / TENSORS
     with _undamaged(path):
         stored = read_header(path)
@@ -71,7 +71,7 @@ def read_stored(folder: Path, config: ModelConfig) -> dict[str, Stored]:
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:
-    """The parameters as NumPy arrays; those stored as integers are worked out (quantised.py)."""
+    """The parameters as NumPy arrays; integers are multiplied by their scales (quantised.py)."""
     from vidrio.model.quantised import dequantise
 
     arrays = read_arrays(folder)
@@ -80,7 +80,7 @@ def read_parameters(folder: Path) -> dict[str, Any]:
 
 
 def read_arrays(folder: Path) -> dict[str, Any]:
-    """The arrays of a model's file as they are stored: integers have their scales beside them."""
+    """The arrays as they are stored."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -96,7 +96,7 @@ def read_arrays(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def _undamaged(path: Path) -> Iterator[None]:
-    """Say what is wrong with a file of parameters."""
+    """Turn errors about a file of parameters into a ModelError."""
     try:
         yield
     except FileNotFoundError:
@@ -107,8 +107,7 @@ def _undamaged(path: Path) -> Iterator[None]:
 
 
 def check_files(folder: Path, names: Sequence[str]) -> None:
-    """Refuse files that are not the ones with which the config was written, if it has their checksums: those of
-    another model, or with a bit that has flipped."""
+    """Refuse files whose checksums are not those in the config, if it has any."""
     written = _read(folder).get("files") if (folder / CONFIG).is_file() else None
     if not isinstance(written, dict):
         return
@@ -124,7 +123,7 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def write_config(folder: Path, config: ModelConfig, about: About) -> None:
-    """Write `config.json`; it is what makes a folder a model, so it is written last, with the checksums of the rest."""
+    """Write `config.json`, with the checksums of the other files."""
     files = {name: sha256(folder / name) for name in (TENSORS, *TOKENIZERS) if (folder / name).is_file()}
     data = {
         "format": FORMAT,

@@ -1,10 +1,10 @@
-"""What a safetensors file says of itself before its numbers: their names, types and shapes. A few kilobytes to read.
+"""The header of a safetensors file: names, types and shapes.
 
     8 bytes   how long the header is
     header    JSON: {"embed": {"dtype": "F32", "shape": [8000, 256], "data_offsets": [0, 8192000]}, …}
     body      the numbers
 
-The library checks a file as a whole, and then it is in memory. Here a folder is held to its config first.
+It is compared with the config before the library reads the file into memory.
 """
 
 import math
@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 
 def read_header(path: Path) -> dict[str, Stored]:
-    """The arrays of a file, by name, which follow one another up to its end; ValueError if it is not so."""
+    """The arrays of a file, by name; ValueError unless they fill it one after the other."""
     with path.open("rb") as file:
         size, length = path.stat().st_size, int.from_bytes(file.read(8), "little")
         if length > min(size - 8, LONGEST_HEADER):
@@ -62,8 +62,7 @@ def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
 
 
 def check_header(stored: dict[str, Stored], config: ModelConfig, where: str) -> None:
-    """Refuse a file that does not hold what a model of this config needs: a ModelError, or a ValueError for integers
-    that are no matrix. Each matrix of integers has a scale beside it, of the one shape that fits."""
+    """Refuse a file whose arrays do not fit the config: a ModelError, or a ValueError if integers are not a matrix."""
     specs = parameter_specs(config)
     expected = {name: spec.shape for name, spec in specs.items()}
     for name in (name for name, array in stored.items() if array.dtype == "I8"):

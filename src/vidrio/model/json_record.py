@@ -1,8 +1,4 @@
-"""Records out of JSON that anybody may have written: every entry has the type of its field, or is refused.
-
-256.0 and true are no whole numbers here. What a value may be beyond its type (how large, which words) the record
-itself knows.
-"""
+"""Dataclasses from untrusted JSON: every entry must have the type of its field. 256.0 and true are not integers."""
 
 import reprlib
 from dataclasses import is_dataclass
@@ -23,31 +19,26 @@ shown = reprlib.repr  # a value for a message, a long one shortened
 
 
 def record(kind: type[T], data: Any) -> T:
-    """`data` as a record of this kind; TypeError if it is none."""
-    hints, values = get_type_hints(kind), {}
+    """`data` as an object of this class; TypeError if it does not fit."""
+    hints = get_type_hints(kind)
     for name, value in fitted(dict[str, Any], data).items():
         if name not in hints:
             raise TypeError(f"{shown(name)} is not an entry of it")
         try:
-            values[name] = fitted(hints[name], value)
+            data = {**data, name: fitted(hints[name], value)}
         except TypeError as error:
             raise TypeError(f"{name}: {error}") from None
-    return kind(**values)  # a TypeError of Python's own names what is missing
+    return kind(**data)  # Python's own TypeError names missing entries
 
 
 def fitted(hint: Any, value: Any) -> Any:
-    """The value, if it has this type, and what lists and objects hold has theirs."""
+    """The value, if it and its parts have this type."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if is_dataclass(kind):
         return record(kind, value)  # type: ignore[arg-type]
-    if kind is not Any and not has_type(kind, value):
+    is_number = kind is float and type(value) in (int, float) and abs(value) < 1e308  # NaN is not
+    if not (kind is Any or is_number or (kind is not float and type(value) is kind)):
         raise TypeError(f"{shown(value)} is not {NAMES[kind]}")
     for part in value if kind is list else value.values() if kind is dict else ():
         fitted(inner[-1], part)
     return value
-
-
-def has_type(kind: type, value: Any) -> bool:
-    if kind is float:
-        return type(value) in (int, float) and abs(value) < 1e308  # NaN is not
-    return type(value) is kind

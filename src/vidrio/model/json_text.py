@@ -1,4 +1,4 @@
-"""JSON that every reader of JSON can read: it has no number for NaN and infinities, and no halves of characters."""
+"""Strict JSON: no numbers for NaN and infinities, no lone surrogates."""
 
 import json
 import math
@@ -8,16 +8,16 @@ from typing import Any
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """In UTF-8's own letters; half a character (\\ud83d), which a user's text may hold, is escaped."""
+    """`data` as JSON text; only lone surrogates (\\ud83d) are escaped."""
     try:
         text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
-    except (TypeError, ValueError):  # arrays, records, NaN: rare, so that all else need not be copied
+    except (TypeError, ValueError):  # arrays, dataclasses or NaN, which are rare
         text = json.dumps(plain(data), ensure_ascii=False, indent=indent, allow_nan=False)
     return text.encode(errors="backslashreplace").decode()
 
 
 def plain(value: Any) -> Any:
-    """What JSON holds: arrays as lists, records as objects, "NaN", "inf" and "-inf" as words, at any depth."""
+    """Arrays as lists, dataclasses as objects, "NaN", "inf" and "-inf" as strings, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, Mapping):
@@ -30,8 +30,7 @@ def plain(value: Any) -> Any:
 
 
 def json_data(text: str | bytes) -> Any:
-    """The data of a text that anybody may have written; ValueError if it is not JSON (Python's own reader takes more)
-    or too deep for Python."""
+    """The data of an untrusted text; ValueError if it is not strict JSON, or nested too deeply."""
     try:
         data = json.loads(text)
         json.dumps(data, ensure_ascii=False, allow_nan=False).encode()

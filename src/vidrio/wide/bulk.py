@@ -1,14 +1,14 @@
 """Many files, line by line, on a Ray cluster.
 
-A worker reads a file and writes its answers, whole or not at all. So doing a file twice does no harm, and an output
-that exists is complete.
+A worker reads a file and writes its translation, whole or not at all: a file may be done twice without harm, and an
+output that exists is complete.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
+from typing import NamedTuple
 
 from vidrio.documents import DOCUMENTS, OTHERS
 from vidrio.errors import DataError
@@ -16,16 +16,13 @@ from vidrio.wide.cluster import Failed, cluster, cores_of_a_worker, results
 from vidrio.wide.files import Place, matching
 
 MOST_LISTED = 20  # failed files
-NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # would be garbled line by line
+NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # line by line they would be garbled
 
-# The file's name and its lines → their answers.
-Answer = Callable[[str, Iterable[bytes]], Iterable[str]]
-# A title and a total → what is called with how much of it is done.
-Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
+Answer = Callable[[str, Iterable[bytes]], Iterable[str]]  # a file's name and its lines → the lines to write
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]  # title, total → what shows progress
 
 
-@dataclass(frozen=True)
-class Bulk:
+class Bulk(NamedTuple):
     """A bulk job."""
 
     inputs: Sequence[str]  # files, folders, patterns
@@ -33,20 +30,10 @@ class Bulk:
     address: str | None  # of the cluster
     resume: bool
     cores: int | None  # of a worker
-    begin: Callable[[int], Answer]  # opens the model on a worker with so many cores
+    begin: Callable[[int], Answer]  # opens the model on a worker with this many cores
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The outcome of a bulk job."""
-
-    files: int
-    there: int  # of them complete before
-    lines: int  # of the others
-
-
-@dataclass(frozen=True)
-class File:
+class File(NamedTuple):
     """An input file and its output."""
 
     source: Place
@@ -55,7 +42,7 @@ class File:
 
 
 def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
-    """On a worker: open the model. Returns a function that answers a file and returns its number of lines."""
+    """On a worker: open the model. Returns a function that translates a file and returns its number of lines."""
     answer = begin(cores)
 
     def work(file: File) -> int:
@@ -69,8 +56,8 @@ def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
     return work
 
 
-def answer_files(bulk: Bulk, bar: Bar) -> Summary:
-    """Answer all lines of all files. The bar is called with the number of bytes done."""
+def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
+    """Translate all lines of all files. Returns how many files there are, how many were complete, and the new lines."""
     out = Place.of(bulk.output)
     files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
     for file in files:
@@ -81,22 +68,21 @@ def answer_files(bulk: Bulk, bar: Bar) -> Summary:
             raise DataError("an output would replace its input", found=file.source.name, do="choose another folder")
     todo = [file for file in files if not (bulk.resume and file.target.size() is not None)]
     lines = done = 0
-    failed: dict[str, str] = {}
+    failed: list[str] = []
     if todo:
         with cluster(bulk.address), bar("translating", sum(file.bytes for file in todo)) as show:
             cores = cores_of_a_worker(bulk.cores)
             for file, outcome in results(partial(worker, bulk.begin, cores), todo, cores):
                 if isinstance(outcome, Failed):
-                    failed[file.source.name] = " ".join(outcome.why.split())
+                    failed.append(f"{file.source.name}: {' '.join(outcome.why.split())}")
                     continue
                 lines += outcome
                 done += file.bytes
                 show(done)
     if failed:
-        told = [f"{name}: {why}" for name, why in sorted(failed.items())]
         raise DataError(
             f"{len(failed):,} of {len(todo):,} files failed",
-            found="\n    ".join([*told[:MOST_LISTED], *["…"] * (len(told) > MOST_LISTED)]),
+            found="\n    ".join([*sorted(failed)[:MOST_LISTED], *["…"] * (len(failed) > MOST_LISTED)]),
             do="run the same command with --resume to try these again; the others are kept",
         )
-    return Summary(len(files), len(files) - len(todo), lines)
+    return len(files), len(files) - len(todo), lines

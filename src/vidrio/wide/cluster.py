@@ -1,7 +1,6 @@
-"""A Ray cluster: joining it, and distributing work.
+"""Work on a Ray cluster. Tasks and results are small: workers read and write files themselves.
 
-Tasks and results are small (which file, how it went): workers read and write files themselves, so nothing goes through
-Ray's object store. Ray retries what fails or dies with its machine.
+Ray retries what fails or dies with its machine.
 """
 
 import logging
@@ -13,10 +12,10 @@ from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
 
-MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
-MOST_WAITING = 1_000  # pieces of work that Ray is given in advance
-TRIES = 3  # of a piece of work
-Do = Callable[[Any], Any]  # a piece of work → what became of it
+MOST_CORES = 8  # of a worker: Python takes about a tenth of the engine's time for a line
+MOST_WAITING = 1_000  # tasks that Ray is given in advance
+TRIES = 3  # of a task
+Do = Callable[[Any], Any]  # a piece of work → its result
 _opened: list[Do] = []  # on a worker, whose process stays: what does the work, with its model
 
 
@@ -28,23 +27,23 @@ class Failed(NamedTuple):
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """Join the cluster at the address; without an address the one that this machine belongs to, or a new local one."""
+    """Join the cluster at the address; without one, this machine's cluster, or a new local one."""
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves these machines
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # failures are reported by whoever asked for the work
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     logging.getLogger("ray").setLevel(logging.ERROR)
-    try:
-        with _quiet():
-            ray.init(address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise RunError(
-            f"there is no Ray cluster at {address or 'this machine'}",
-            found=str(error).strip().partition("\n")[0],
-            do="start one (ray start --head), or leave the address out to use the cores of this machine",
-        ) from None
-    # Ray prints there who died, between what a command prints for a program to read.
+    # Ray prints on stdout which workers died, between the lines of a command.
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        try:
+            with _quiet():
+                ray.init(address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise RunError(
+                f"there is no Ray cluster at {address or 'this machine'}",
+                found=str(error).strip().partition("\n")[0],
+                do="start one (ray start --head), or leave the address out to use the cores of this machine",
+            ) from None
         try:
             yield
         finally:
@@ -69,15 +68,15 @@ def cores_of_a_worker(wanted: int | None) -> int:
     import ray
 
     machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-    machines = [count for count in machines if count > 0]
-    if not machines or (wanted is not None and wanted > max(machines)):
-        found = f"machines with {', '.join(map(str, sorted(machines))) or 'no'} cores"
+    machines = sorted(count for count in machines if count > 0)
+    if not machines or (wanted or 0) > machines[-1]:
+        found = f"machines with {', '.join(map(str, machines)) or 'no'} cores"
         raise RunError("the cluster has no room for a worker", found=found, do="ask for fewer --workers")
-    return wanted or min(*machines, MOST_CORES)
+    return wanted or min(machines[0], MOST_CORES)
 
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
-    """On a worker: do one piece of work. Errors in the data are not retried; all others are."""
+    """On a worker: do a piece of work. Errors in the data are not retried; all others are."""
     try:
         if not _opened:
             _opened.append(make())

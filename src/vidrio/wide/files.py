@@ -1,21 +1,18 @@
-"""Files on any file system that pyarrow knows (local ones, s3://, gs://, abfs://, hdfs://, fsspec+…://): found by a
-pattern, written whole or not at all."""
+"""Files on any file system that pyarrow knows (local ones, s3://, gs://, abfs://, hdfs://, fsspec+…://)."""
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from vidrio.errors import DataError
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A file or folder on a file system, with the name that the user gave it."""
 
     name: str
@@ -45,16 +42,9 @@ class Place:
         return info.size if info.is_file else None
 
     def is_same(self, other: "Place") -> bool:
-        """Whether this is the other file, by another path perhaps."""
+        """Whether this is the other file, perhaps by another path."""
         paths = {os.path.realpath(p.path) if p.system.type_name == "local" else p.path for p in (self, other)}
         return len(paths) == 1 and self.system.type_name == other.system.type_name
-
-    def files(self) -> "list[Place]":
-        """The files in this folder, sorted by name; none if there is no such folder."""
-        from pyarrow.fs import FileSelector
-
-        infos = self.system.get_file_info(FileSelector(self.path, allow_not_found=True))
-        return [self / name for name in sorted(info.base_name for info in infos if info.is_file)]
 
     def reading(self) -> BufferedReader:
         """The file's bytes as a stream, not decompressed."""
@@ -64,8 +54,7 @@ class Place:
     def writing(self) -> Iterator[Any]:
         """A stream into a file that gets its name when it is complete.
 
-        Stores, too, get a temporary name first, though they must copy the object to rename it: some show what is
-        written so far, and all of them complete an object when its stream is closed by an error.
+        In an object store, too: closing a stream there completes the object, even after an error.
         """
         folder = PurePosixPath(self.path).parent
         self.system.create_dir(str(folder), recursive=True)
@@ -82,20 +71,23 @@ class Place:
 
 def matching(patterns: Sequence[str]) -> list[Place]:
     """The files that match: files, folders, or patterns in a folder such as in/*.txt."""
+    from pyarrow.fs import FileSelector
+
     found: dict[str, Place] = {}
     for pattern in patterns:
         folder, slash, last = pattern.rpartition("/")
-        if set("*?[") & set(last):
-            some = [place for place in Place.of(folder + slash or ".").files() if fnmatchcase(place.base, last)]
-        elif Place.of(pattern).size() is None:
-            some = Place.of(pattern).files()
-        else:
-            some = [Place.of(pattern)]
-        some = [place for place in some if not place.base.startswith((".", "_"))]
+        if not set("*?[") & set(last):
+            folder, slash, last = pattern, "", "*"
+        place = Place.of(folder + slash or ".")
+        some = [place]
+        if place.size() is None:
+            infos = place.system.get_file_info(FileSelector(place.path, allow_not_found=True))
+            names = sorted(info.base_name for info in infos if info.is_file)
+            some = [place / name for name in names if fnmatchcase(name, last) and not name.startswith((".", "_"))]
         if not some:
             raise DataError(f"{pattern} matches no file", do="give a file, a folder, or a pattern such as 'in/*.txt'")
-        for place in some:
-            if place.base in found:
-                raise DataError("two inputs would have the same output", found=place.base, do="use two commands")
-            found[place.base] = place
+        for one in some:
+            if one.base in found:
+                raise DataError("two inputs would have the same output", found=one.base, do="use two commands")
+            found[one.base] = one
     return list(found.values())
