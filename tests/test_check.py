@@ -1,8 +1,10 @@
 """Checking all numbers of a run; `vidrio check` and `vidrio why`."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from vidrio.glass.expressions import PRECISIONS, bounded
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.receipts import At, expression
 from vidrio.glass.trace import parse_address
+from vidrio.look import parts
 from vidrio.look.changed import look_changed
 from vidrio.look.receipt import why
 from vidrio.look.run import open_model
@@ -114,6 +117,28 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
     assert "NOT everything agrees" in out
     assert "numbers do not follow from their inputs" in out
     assert ".weights.h" in out
+
+
+def test_a_sum_that_does_not_add_up_is_found(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of heads that are too large by a ten-thousandth."""
+    for model in ("lesson", "en-es"):
+        code, out, _ = vidrio(capsys, "check", "hello world", "--model", model)
+        assert code == 0
+        assert "logit differences of " in out
+        assert int(out.split("rounding: at most ")[1].split(" %")[0]) <= 20
+    of_heads = parts._of_heads
+
+    def slipped(*given: Any) -> Iterator[Any]:
+        for made in of_heads(*given):
+            yield replace(made, values=made.values * (1 + 1e-4))
+
+    monkeypatch.setattr(parts, "_of_heads", slipped)
+    code, out, _ = vidrio(capsys, "check", "hello world", "--model", "en-es")
+    assert code == 1
+    assert "do not add up" in out
+    assert "NOT everything agrees" in out
 
 
 def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[str]) -> None:

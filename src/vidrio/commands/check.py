@@ -14,7 +14,8 @@ from vidrio.commands.run_request import RunRequest, run_options, tell_unknown
 @run_options
 @dtype_option
 def check(text: str, **given: Any) -> int:
-    """Run the model on TEXT, and recompute every number from its inputs with an independent implementation.
+    """Run the model on TEXT, and recompute every number from its inputs with an independent implementation. Then add up
+    the parts of each word's logit difference (see `vidrio why`).
 
     The exit code is 0 if rounding explains every difference; otherwise it is 1, and the worst numbers are listed.
 
@@ -23,11 +24,13 @@ def check(text: str, **given: Any) -> int:
     vidrio check "Hello world" --model lesson --softmax naive
     """
     from vidrio.glass.checking import check as check_trace
+    from vidrio.look.parts import explained_share
     from vidrio.look.receipt import check_view
 
     request = RunRequest.take(text, given)
     tried = request.run(request.open())
     tell_unknown(tried.after)
-    checked = check_trace(tried.after.trace)
-    click.echo("\n".join(check_view(tried, checked)))
-    return 1 if checked.wrong else 0
+    seen = tried.after
+    checked, sums = check_trace(seen.trace), (0, 0.0) if seen.empty or seen.stopped else explained_share(seen.trace)
+    click.echo("\n".join(check_view(tried, checked, sums)))
+    return 1 if checked.wrong or sums[1] > 1 else 0

@@ -6,8 +6,9 @@ Layer norm is linear in its input, given the row's variance. So the difference d
 carried back through the last stack of layers, and every vector that was added to a row on the way is a part: its dot
 product with the d that arrives there. A decoder's parts are those of one step; a classifier's are summed over all rows.
 
-The part `rounding` is the rest: it comes from products of int8 numbers in the engine's arithmetic, and is below 10⁻⁹ in
-float64. All other parts are multiples of one power of two, chosen so that float64 adds them exactly, in any order.
+In the engine's arithmetic, rows are rounded to int8 before they are multiplied with a matrix. Parts named
+`….whole` are what this changes. The part `rounding` is the rest, from floating point. All other parts are multiples of
+one power of two, chosen so that float64 adds them exactly, in any order.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -22,6 +23,7 @@ from vidrio.glass.trace import Trace
 from vidrio.model.parameters import output_is_tied, parameter_specs, target_table
 from vidrio.model.quantised import SUMMED
 
+RELATIVE = 100  # `rounding` may be this many ε of the sum of all parts' sizes
 SOURCE, TARGET = "source", "target"
 ROUNDING = "rounding"
 CHANGED = "rounding and what-ifs"  # numbers that a what-if replaced do not follow from those before them
@@ -99,6 +101,8 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
         for bias in [np.asarray(trace.machine.parameters.get("out.b", ()), float)]
         if bias.size
     ]
+    last = "dec.out" if trace.machine.config.has_decoder else "out.pooled"
+    found += _of_int8(trace, "out.x", np.atleast_2d(trace.values[last]), d_RD)
     if trace.machine.config.has_decoder:
         found += (made for made in _carried_back(trace, "dec", d_RD) if isinstance(made, _Summand))
     else:
@@ -123,6 +127,15 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
         )
         for row in range(len(this))
     ]
+
+
+def explained_share(trace: Trace) -> tuple[int, float]:
+    """How many words of a run have sums, and the largest `rounding` as a share of what floating point explains."""
+    this = trace.values["out.choice"].tolist() if "out.choice" in trace.values else [int(_logits(trace)[0].argmax())]
+    made = decisions(trace, this, [runner_up(trace, row, token) for row, token in enumerate(this)])
+    made = [one for one in made if one.labels[-1][0] == ROUNDING]
+    most = [RELATIVE * np.finfo(trace.machine.dtype).eps * np.abs(one.values[:-1]).sum() for one in made]
+    return len(made), max((abs(one.values[-1]) / limit for one, limit in zip(made, most, strict=True)), default=0.0)
 
 
 def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
@@ -194,6 +207,16 @@ def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Sum
         yield _Summand(f"{name}.h{h}", weights * (d_RD @ WO_KD.T @ V.T), reads)
     if f"{name}.bO" in trace.machine.parameters:
         yield _Summand(f"{name}.bO", d_RD @ _parameter(trace, f"{name}.bO"))
+    yield from _of_int8(
+        trace, f"{name}.concat", trace.values[f"{name}.concat"], d_RD @ _parameter(trace, f"{name}.WO").T
+    )
+
+
+def _of_int8(trace: Trace, name: str, x_RN: Array, d_RN: Array) -> Iterator[_Summand]:
+    """What rounding rows to int8 before a product changes; nothing in floating point."""
+    if trace.machine.whole:
+        whole_RN, scale_R = (trace.values[f"{name}.{part}"].astype(float) for part in ("whole", "scale"))
+        yield _Summand(f"{name}.whole", ((whole_RN * scale_R[:, None] - x_RN) * d_RN).sum(axis=-1))
 
 
 def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:

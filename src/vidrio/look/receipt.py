@@ -182,7 +182,7 @@ def compared_data(result: Compared) -> dict[str, float]:
 # --- a whole run, recomputed ------------------------------------------------------------------------------------------
 
 
-def check_view(tried: BeforeAfter, checked: Checked) -> Iterator[str]:
+def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) -> Iterator[str]:
     """What was checked and what came of it, the verdict last."""
     seen, changes = tried.after, tried.whatif.changes
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
@@ -206,7 +206,14 @@ def check_view(tried: BeforeAfter, checked: Checked) -> Iterator[str]:
             yield f"  {at}"
             yield f"    model {result.model!r}, recomputed {result.recomputed!r}"
             yield f"    difference {result.difference:.2e}, rounding explains up to {result.tolerance:.1e}"
-    yield f"\n{'NOT everything agrees.' if checked.wrong else 'Everything agrees.'}"
+    words, rounding = sums
+    if words:
+        what = f"logit differences of {words} words" if words > 1 else "logit difference of one word"
+        yield note(f"Added up    the parts of the {what} (`vidrio why`)", hang=12)
+        yield note(f"rounding: at most {100 * rounding:.0f} % of what floating point can explain", indent=12)
+    if rounding > 1:
+        yield "\nThe parts of a word do not add up to its logit difference."
+    yield f"\n{'NOT everything agrees.' if checked.wrong or rounding > 1 else 'Everything agrees.'}"
 
 
 # --- as data: for the page, and `vidrio why --json` -------------------------------------------------------------------

@@ -137,6 +137,8 @@ def _origin(seen: Look, part: Part) -> Origin:
         return Origin(_read(seen, part), part.reads, part.row)
     if part.name.endswith(".ffn"):
         return Origin("feed-forward networks")
+    if part.name.endswith(".whole"):
+        return Origin("rounding to int8")
     return Origin(part.name if part.name in (ROUNDING, CHANGED) else "biases and positions")
 
 
