@@ -5,13 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from vidrio.text.mask import Masked, Masker
-from vidrio.text.protect import Protected
 
 COMMON = "".join(map(chr, range(0x21, 0x250)))  # characters that are part of a token
 
 
 def mask(
-    source: Protected, symbols: str, tokens: Callable[[str], int] = lambda word: 1, *, hide_names: bool = True
+    source: str, symbols: str, tokens: Callable[[str], int] = lambda word: 1, *, hide_names: bool = True
 ) -> Masked:
     known: Any = SimpleNamespace(
         id=lambda sign: 0,

@@ -5,19 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text.account import Faults, compare, facts
-from vidrio.text.lexicon import ENGLISH, LEXICONS, NONE, SPANISH, Lexicon, lexicons
-from vidrio.text.protect import protected
+from vidrio.text.lexicon import NONE, Lexicon, lexicons
 from vidrio.text.rendering import obliging, rendered
+
+ENGLISH, SPANISH = lexicons("en", "es")
 
 
 def numbers(text: str, lexicon=ENGLISH) -> list[str]:
     """Those that are surely some, and in brackets those that may be something else."""
-    found = [fact for fact in facts(protected(text), lexicon) if fact.kind == "number"]
+    found = [fact for fact in facts(text, lexicon) if fact.kind == "number"]
     return [fact.key if fact.sure else f"({fact.key})" for fact in found]
 
 
 def faults(source: str, translation: str) -> Faults:
-    return compare(facts(protected(source), ENGLISH), facts(protected(translation), SPANISH))
+    return compare(facts(source, ENGLISH), facts(translation, SPANISH))
 
 
 def told(source: str, translation: str) -> list[str]:
@@ -38,7 +39,7 @@ def told(source: str, translation: str) -> list[str]:
         ("the 12th and twelfth centuries, Henry VIII", ["12", "12", "8"]),
         ("the 1980s and 1980", ["80", "(1980)", "1980", "(80)"]),
         ("one, a second, the first, twice", ["(1)", "(2)", "(1)", "(2)"]),
-        ("CIVIL CD and I, in May I, Charles I", ["(400)", "(1)"]),
+        ("CIVIL CD and I, Vitamin C, Charles I", ["(400)", "(100)", "(1)"]),
         ("hundreds of thousands", []),
         ("H2O, mp3 and B2B", []),
         ("0 million, 2.50 thousand and 1.0005 million", ["0", "2500", "1000500"]),
@@ -214,7 +215,7 @@ def test_what_a_translation_has_too_much_of(source: str, translation: str, wante
     ],
 )
 def test_a_lost_fact_is_written_as_the_other_language_does(source: str, wanted: str) -> None:
-    [fact] = [fact for fact in facts(protected(source), ENGLISH) if fact.sure and fact.kind in ("number", "calendar")]
+    [fact] = [fact for fact in facts(source, ENGLISH) if fact.sure and fact.kind in ("number", "calendar")]
     assert rendered(fact, source[fact.start : fact.end], ENGLISH, SPANISH) == wanted
 
 
@@ -231,7 +232,7 @@ def test_a_lost_fact_is_written_as_the_other_language_does(source: str, wanted: 
     ],
 )
 def test_and_in_english(source: str, wanted: str) -> None:
-    [fact] = [fact for fact in facts(protected(source), SPANISH) if fact.sure and fact.kind in ("number", "calendar")]
+    [fact] = [fact for fact in facts(source, SPANISH) if fact.sure and fact.kind in ("number", "calendar")]
     assert rendered(fact, source[fact.start : fact.end], SPANISH, ENGLISH) == wanted
 
 
@@ -253,12 +254,12 @@ def test_other_languages_are_compared_by_signs_and_digits() -> None:
     assert lexicons("en", "fr") == (NONE, NONE)
     assert lexicons("es_MX", "EN") == (SPANISH, ENGLISH)
     source, translation = "The 12th of twelve months: 5 > 3.", "Le 12e de douze mois : 5 € 3."
-    lost, invented = compare(facts(protected(source)), facts(protected(translation)))
+    lost, invented = compare(facts(source), facts(translation))
     assert ([fact.key for fact in lost], [fact.key for fact in invented]) == ([">"], ["€"])
 
 
-@given(st.text(max_size=60), st.sampled_from([*LEXICONS.values(), NONE]))
+@given(st.text(max_size=60), st.sampled_from([ENGLISH, SPANISH, NONE]))
 def test_a_copy_has_no_faults_and_facts_lie_in_the_text(text: str, lexicon) -> None:
-    found = facts(protected(text), lexicon)
+    found = facts(text, lexicon)
     assert compare(found, found) == Faults()
     assert all(0 <= fact.start <= fact.end <= len(text) for fact in found)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from hiding import mask
 from vidrio.text.mask import Masker, plain
-from vidrio.text.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 SYMBOLS = "①②③"
@@ -28,7 +27,7 @@ SYMBOLS = "①②③"
     ],
 )
 def test_what_is_hidden(sentence: str, read: str) -> None:
-    masked = mask(protected(sentence), SYMBOLS)
+    masked = mask(sentence, SYMBOLS)
     assert masked.given == read
     assert masked.restore(masked.given) == sentence
 
@@ -49,7 +48,7 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
 )
 def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
     """How a text is set is not what it says; places in the sentence are still known (test_alignment.py)."""
-    assert mask(protected(sentence), SYMBOLS).given == given
+    assert mask(sentence, SYMBOLS).given == given
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,7 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
             }.get(word.lower(), 1)
         )
 
-    masked = mask(protected(sentence), SYMBOLS, tokens)
+    masked = mask(sentence, SYMBOLS, tokens)
     assert masked.given == read
     assert masked.restore(masked.given) == sentence
 
@@ -100,26 +99,26 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     ],
 )
 def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
-    masked = mask(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
+    masked = mask(sentence, SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
     assert masked.given == read
     assert masked.restore(masked.given) == sentence
 
 
 def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
-    assert mask(protected("Click {next}."), "").given == "Click {next}."
+    assert mask("Click {next}.", "").given == "Click {next}."
 
 
 def test_an_address_that_no_symbol_hides_keeps_its_punctuation() -> None:
     sentence = "See https://example.com/a?b=1&c=2 and www.a.org/x,y now,please."
-    assert mask(protected(sentence), "").given == sentence.replace("now,please", "now, please")
+    assert mask(sentence, "").given == sentence.replace("now,please", "now, please")
 
 
 def test_quotation_marks_that_the_vocabulary_lacks_are_read_as_simpler_ones() -> None:
     words = "It's John's house - he said \"yes\" and left."
-    sentence = protected("It’s John’s house — he said “yes” and left.")
+    sentence = "It’s John’s house — he said “yes” and left."
     few, more = (Tokenizer.learn([text] * 9, 500) for text in (words, f"{words} “yes” — It’s"))
     assert Masker(few).mask(sentence).given == words
-    assert Masker(more).mask(sentence).given == sentence.text
+    assert Masker(more).mask(sentence).given == sentence
 
 
 CAPITALS = {
@@ -135,27 +134,27 @@ CAPITALS = {
 @pytest.mark.parametrize("sentence", CAPITALS)
 def test_a_sentence_in_capitals_is_read_in_small_letters(sentence: str) -> None:
     given, written, restored = CAPITALS[sentence]
-    masked = mask(protected(sentence), "①②")
+    masked = mask(sentence, "①②")
     assert masked.given == given
     assert masked.restore(written) == restored
     if not masked.symbols:
-        assert mask(protected(sentence), "").given == given
+        assert mask(sentence, "").given == given
 
 
 def test_an_address_among_capitals_stays() -> None:
-    masked = mask(protected("VISIT https://a.org/bC NOW"), "")
+    masked = mask("VISIT https://a.org/bC NOW", "")
     assert masked.given == "Visit https://a.org/bC now"
     assert masked.restore("Visite https://a.org/bC ya") == "VISITE https://a.org/bC YA"
 
 
 @pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②.", "Pulsa①."])
 def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
-    assert mask(protected("Click {next}."), SYMBOLS).restore(translation) is None
+    assert mask("Click {next}.", SYMBOLS).restore(translation) is None
 
 
 def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
     sentence = "Click {a} or {b}."
-    masked = mask(protected(sentence), SYMBOLS)
+    masked = mask(sentence, SYMBOLS)
     assert masked.restore("Pulsa ② o ①.") == "Pulsa {b} o {a}."
 
 
@@ -164,7 +163,7 @@ PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_what_is_hidden_comes_back(sentence: str) -> None:
-    masked = mask(protected(sentence), SYMBOLS)
+    masked = mask(sentence, SYMBOLS)
     assert masked.restore(masked.given) == plain(sentence)
     assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
     assert all(masked.given.count(symbol) == 1 for symbol in masked.symbols)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text import protect
 from vidrio.text.mask import Masker
+from vidrio.text.protect import spans
 from vidrio.text.sentences import Splitter, around, in_parts, split
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.remedies import repeats
+from vidrio.translate.judging import repeats
 from vidrio.translate.translation import fitted
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
@@ -43,7 +43,7 @@ def test_a_part_ends_after_a_comma_rather_than_at_a_space_and_there_rather_than_
 
 
 def parts_in(text, tokenizer=TOKENIZER, longest=128):
-    return list(Splitter(tokenizer, Masker(tokenizer, "①②③"), longest).parts(protect.protected(text), split(text)))
+    return list(Splitter(tokenizer, Masker(tokenizer, "①②③"), longest).parts(text, split(text)))
 
 
 def translated(text, longest=128):
@@ -118,12 +118,12 @@ words_st = st.lists(st.sampled_from(["Hello ", "{x} ", "5, ", "a.b@c.de "])).map
 
 @given(text=st.text("ab.,!?¿ \n<>{}1/:€@", max_size=60) | words_st)
 def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text):
-    spans = parts_in(text)
+    parts = parts_in(text)
     left, at = [], 0
-    for a, b in [*spans, (len(text), len(text))]:
+    for a, b in [*parts, (len(text), len(text))]:
         left.append((at, a))
         at = b
-    protected = [n for span in protect.spans(text) for n in range(span.start, span.end)]
+    protected = [n for span in spans(text) for n in range(span.start, span.end)]
     assert not [n for a, b in left for n in range(a, b) if text[n].isalpha() and n not in protected]
 
 
@@ -155,7 +155,7 @@ def test_a_part_has_nothing_that_only_a_whole_sentence_has(part, translation, fi
     ],
 )
 def test_words_around_what_is_copied(text, parts):
-    assert [text[a:b] for a, b in around(text, 0, len(text), protect.spans(text))] == parts
+    assert [text[a:b] for a, b in around(text, 0, len(text), spans(text))] == parts
 
 
 # --- what repeats itself ----------------------------------------------------------------------------------------------

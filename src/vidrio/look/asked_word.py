@@ -67,7 +67,7 @@ def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
     ids = seen.chosen_ids
     if seen.result:
         text, steps = seen.translation, defaultdict(list)
-        places = token_places(seen.result.ids, seen.model.target_tokenizer.decode)
+        places = token_places(seen.result.ids, seen.model.target_tokenizer)
         of = words(text)
         for row, (word, (start, end)) in enumerate(zip(word_of_each(places, of), places, strict=True)):
             if word >= 0 and start < end:

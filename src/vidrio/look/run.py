@@ -34,7 +34,7 @@ from vidrio.model.folder import About, read_arrays, read_config
 from vidrio.model.quantised import multiplies_in_whole_numbers
 from vidrio.search import Step, Tree, finish, never, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
-from vidrio.translate.remedies import repeats
+from vidrio.translate.judging import repeats
 
 
 class InEngine(NamedTuple):

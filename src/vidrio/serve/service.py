@@ -19,7 +19,7 @@ from vidrio.serve.languages import Detector, Pair, languages, route
 from vidrio.serve.memo import Memo
 from vidrio.serve.queue import PIECE, Queue, Steps, Stopped
 from vidrio.serve.requests import Refusal, bad
-from vidrio.text.protect import protected
+from vidrio.text.protect import spans
 from vidrio.text.sentences import split, undivided
 from vidrio.translate.translation import Pieces, Translation, put_back
 from vidrio.translate.translator import Translator
@@ -141,7 +141,7 @@ def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Sl
         for piece in pieces(text):
             start = 0
             if len(piece) > 2 * PIECE:
-                for _, end in undivided(split(piece, language), protected(piece).spans):
+                for _, end in undivided(split(piece, language), spans(piece)):
                     if end - start >= PIECE:
                         yield Slice(number, at + start, piece[start:end])
                         start = end

@@ -162,6 +162,7 @@ def _write_page(to: Path) -> dict[str, str]:
 def _app() -> dict[str, bytes]:
     """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
     ours = [path for room in ROOMS for path in _all(PACKAGE / room, "*.py")]
+    ours += _all(PACKAGE / "text", "*.json")  # the words of languages
     ours += _all(PACKAGE / "engine" / "built", "*.wasm")
     ours += [path for folder in find.LESSONS.values() for path in _all(PACKAGE / "lessons" / folder, "*")]
     files = {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in ours}

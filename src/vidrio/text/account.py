@@ -1,38 +1,37 @@
 """What a sentence says that its translation must say too, and nothing else of the kind: its facts.
 
-`facts` finds them on both sides by the same rules, `compare` tells which were lost and which were invented. A fact is
-known by its key, whatever form it has: twelve, 12th, XII and 12 are one number; 1,234.5 and 1.234,5 another. A fact is
+`facts` finds them on both sides by the same rules; `compare` tells which were lost and which were invented. A fact is
+known by its key, whatever form it has: twelve, 12th, XII and 12 are one number, 1,234.5 and 1.234,5 another. A fact is
 sure, or it may be something else (a second, "May I?"): it then excuses its like on the other side, and demands nothing.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from math import inf
 from typing import NamedTuple
 
-from vidrio.text.lexicon import NONE, Lexicon
-from vidrio.text.protect import MONEY, UNITS, Protected, is_free, number_key
+from vidrio.text.lexicon import NONE, Lexicon, folded
+from vidrio.text.protect import MONEY, UNITS, Span, is_free, number_key, spans
 
-# Kinds that are worth another search.
-ALWAYS = ("thing", "name", "number", "calendar", "measure", "sign", "list", "obligation", "words")
-_TOKEN = (
+LIGHT = ("negation", "bracket", "quotation")  # kinds that only decide between hypotheses
+_OF_ALL = ("list", "words")  # facts of a sentence, and not of one of its places; they can be lost only
+_WORD = (
     r"(?P<ordinal>\d+\.?(?:[ºª]|(?:st|nd|rd|th|er|[rdtmvn][oa])\b))|(?P<percent>(?i:por cien(?:to)?|per ?cent)\b)"
     r"|(?<!_)(?P<word>[^\W\d_]++(?:['’][^\W\d_]++)*+)(?![\d_])"
 )
+_SIGNS = (
+    rf"(?P<measure>(?<=\d)\s?(?:{UNITS})(?!\w)|(?<=\d)\s?[%‰]|[{MONEY}°])|(?P<single>(?<!\w)['‘’]|['‘’](?!\w))"
+    rf"|(?P<quotation>[“”„«»\"])|(?P<bracket>[()\[\]])|(?P<sign>[^\w\s.,:;!?¡¿'‘’‚‛´`‹›{{}}…–—―{MONEY}°%‰ºª&/-])"
+)
 ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_MEASURE = rf"(?<=\d)\s?(?:{UNITS})(?!\w)|(?<=\d)\s?[%‰]|[{MONEY}°]"
-_SIGN = rf"[^\w\s.,:;!?¡¿'‘’‚‛´`‹›{{}}…–—―/{MONEY}°%‰ºª&-]"
-_SINGLE_QUOTE = r"(?<!\w)['‘’]|['‘’](?!\w)"
-_QUOTES = '“”„«»"'
-_OF_ALL = ("list", "words")  # facts of a sentence, and not of one of its places; they can be lost only
 _LONG_LIST, _LONG_ITEM = 4, 2  # items that make a list; words that make an item
 _ROUND_YEAR = r"(?:1[5-9]|20)\d0"
-_ACCENTS = str.maketrans("áéíóúü’", "aeiouu'")
 _BY_DIGITS = ("number", "date", "time")
 _LONG_NUMBER = 32  # characters; a longer one is a number by itself
+_NEAR = 5  # words between a number and the word for a century
 
 
 class Fact(NamedTuple):
@@ -55,7 +54,7 @@ class Faults(NamedTuple):
     @property
     def grave(self) -> int:
         """How many are worth another search."""
-        return sum(fact.kind in ALWAYS for fact in (*self.lost, *self.invented))
+        return sum(fact.kind not in LIGHT for fact in (*self.lost, *self.invented))
 
 
 class _Token(NamedTuple):
@@ -75,52 +74,56 @@ def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> tuple[Fact, ...]:
     """The sure ones of which the others have not as many."""
-    there = Counter((fact.kind, fact.key) for fact in others)
-    there.subtract((fact.kind, fact.key) for fact in facts if fact.sure)
-    return tuple(
-        fact for fact in facts if fact.sure and there[fact.kind, fact.key] < 0 and not there.update([fact[:2]])
-    )
+    there = Counter(fact[:2] for fact in others)
+    there.subtract(fact[:2] for fact in facts if fact.sure)
+    return tuple(fact for fact in facts if fact.sure and there[fact[:2]] < 0 and not there.update([fact[:2]]))
 
 
-def facts(text: Protected, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
+def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
     """Everything that a text says and a translation must say too, in order within each kind."""
-    written = text.text
-    found = [Fact("thing", written[a:b], a, b) for a, b, kind in text.spans if kind not in _BY_DIGITS]
-    tokens = list(_tokens(text))
-    found += _numbers(tokens, lexicon, shouted=written.isupper())
-    for _, word, start, end, _, kind in tokens:
-        if word in lexicon.calendar:
-            capital = start > 0 and written[start].isupper()
-            sure = word not in (lexicon.names if capital else lexicon.unsure)
-            found.append(Fact("calendar", lexicon.calendar[word], start, end, sure))
-        elif word in lexicon.measures:
-            found.append(Fact("measure", lexicon.measures[word], start, end, sure=kind == "percent"))
-    found += _signs(text)
+    places = spans(text)
+    found = [Fact("thing", text[a:b], a, b) for a, b, kind in places if kind not in _BY_DIGITS]
+    tokens = list(_tokens(text, places))
+    found += _numbers(tokens, lexicon, shouted=text.isupper())
+    found += _words(tokens, lexicon)
+    for sign in re.finditer(_SIGNS, text):
+        kind = str(sign.lastgroup)
+        if kind in ("measure", "single") or is_free(*sign.span(), places):
+            quotes = kind in ("single", "quotation")
+            key, sure = sign[0].strip(), kind != "single" and sign[0] != "°"
+            found.append(Fact("quotation" if quotes else kind, '"' if quotes else key, *sign.span(), sure))
     if lexicon.negative:
-        found += (*_items(written, lexicon), *_polarity(tokens, written, lexicon))
-    if any(sign.isalpha() and is_free(n, n + 1, text.spans) for n, sign in enumerate(written)):
-        found.append(Fact("words", "", 0, len(written)))
+        found += (*_items(text, lexicon), *_polarity(tokens, text, lexicon))
+    if any(sign.isalpha() and is_free(n, n + 1, places) for n, sign in enumerate(text)):
+        found.append(Fact("words", "", 0, len(text)))
     return tuple(found)
 
 
-def folded(word: str) -> str:
-    """Small letters without the accents of vowels."""
-    return word.lower().translate(_ACCENTS)
-
-
-def _tokens(text: Protected) -> Iterator[_Token]:
+def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
     """Words and numbers, without what stands in addresses, tags and code."""
     at = end = 0
-    for span in (*text.spans, None):
-        for match in re.compile(_TOKEN).finditer(text.text, at, span.start if span else len(text.text)):
-            joined = text.text[end : match.start()] in ("", " ", "-", "\xa0")
+    for start, stop, kind in (*places, Span(len(text), len(text), "")):
+        for match in re.compile(_WORD).finditer(text, at, start):
+            joined = text[end : match.start()] in ("", " ", "-", "\xa0")
             yield _Token(match[0], folded(match[0]), *match.span(), joined, str(match.lastgroup))
             end = match.end()
-        if span and span.kind in _BY_DIGITS:
-            joined = text.text[end : span.start] in ("", " ", "-", "\xa0")
-            yield _Token(text.text[span.start : span.end], "", span.start, span.end, joined, span.kind)
-            end = span.end
-        at = span.end if span else at
+        if kind in _BY_DIGITS:
+            yield _Token(text[start:stop], "", start, stop, text[end:start] in ("", " ", "-", "\xa0"), kind)
+            end = stop
+        at = stop
+
+
+def _words(tokens: Sequence[_Token], lexicon: Lexicon) -> Iterator[Fact]:
+    """Months and days, words for units, and rulers: names before a Roman numeral."""
+    for (text, word, start, end, _, kind), following in zip_longest(tokens, tokens[1:]):
+        if word in lexicon.calendar:
+            capital = start > 0 and text[0].isupper()
+            sure = word not in (lexicon.names if capital else lexicon.unsure)
+            yield Fact("calendar", lexicon.calendar[word], start, end, sure)
+        elif kind == "percent" or word in lexicon.measures:
+            yield Fact("measure", lexicon.measures.get(word, "%"), start, end, kind == "percent")
+        elif word in lexicon.rulers and text.istitle() and following and re.fullmatch(ROMAN, following.text):
+            yield Fact("name", lexicon.rulers[word], start, end)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -129,28 +132,43 @@ def _tokens(text: Protected) -> Iterator[_Token]:
 def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> Iterator[Fact]:
     at = 0
     while at < len(tokens):
-        token, after, key, sure = tokens[at], at + 1, "", lexicon is not NONE
-        if read := _read_number(tokens, at, lexicon):
-            key, after, sure = read
-        elif token.kind == "ordinal":
-            key = re.sub(r"\D", "", token.text)
-        elif token.word in lexicon.about:
-            key, sure = lexicon.about[token.word], False
-        elif token.text.isupper() and re.fullmatch(ROMAN, token.text) and not _is_pronoun(tokens, at, lexicon):
-            key = str(_of_roman(token.text))
-            sure = sure and not shouted and _is_numeral(tokens, at, lexicon)
+        token, before = tokens[at], tokens[at - 1] if at and tokens[at].joined else None
+        begins = token.kind != "word" or token.word in lexicon.numeric
+        key, after, sure = (_read_number(tokens, at, lexicon) if begins else None) or ("", at + 1, False)
+        if not key and token.kind == "ordinal":
+            key, sure = re.sub(r"\D", "", token.text), lexicon is not NONE
+        elif not key and token.word in lexicon.about:
+            key = lexicon.about[token.word]
+        elif not key and token.text.isupper():
+            key, sure = _read_roman(token, before, lexicon)
+            sure = sure and not shouted and lexicon is not NONE
         if key:
-            yield Fact("number", key, token.start, tokens[after - 1].end, sure, _is_century(tokens, at, lexicon))
+            of_century = _is_century(tokens, at, lexicon)
+            glued = token.kind == "number" and after < len(tokens) and tokens[after].start == token.end
+            key += tokens[after].text if of_century and glued else ""  # siglo 3r
+            if shouted or not _is_odd(token, before, lexicon, of_century=of_century):
+                article = before and token.word in lexicon.powers and before.word in lexicon.articles
+                start = before.start if before and article else token.start
+                sure = sure or (of_century and token.word in lexicon.ordinals)
+                yield Fact("number", key, start, tokens[after - 1].end, sure, of_century)
         year = number_key(token.text) if token.kind == "number" else ""
         if after == at + 1 and re.fullmatch(_ROUND_YEAR, year):  # the 1980s may be 1980 elsewhere, or the 80s
             yield Fact("number", year[2:] if key == year else year, token.start, token.end, sure=False)
         at = after
 
 
+def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_century: bool) -> bool:
+    """Whether a model wrote this where it failed to write a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
+    if before and before.text.istitle() and token.word in lexicon.ordinals:
+        return token.text.isupper()
+    is_usual = token.text.islower() or re.fullmatch(rf"{ROMAN}|\d.*", token.text)
+    return of_century and not lexicon.century_follows and not is_usual
+
+
 def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
     """Whether this is the number of a century: the 12th and the 13th century, siglos XII y XIII."""
-    near = tokens[at + 1 : at + 5] if lexicon.century_follows else tokens[max(0, at - 4) : at][::-1]
-    for token in near:
+    follows = lexicon.century_follows
+    for token in tokens[at + 1 : at + 1 + _NEAR] if follows else tokens[max(0, at - _NEAR) : at][::-1]:
         if token.word in lexicon.centuries:
             return True
         between = token.kind == "ordinal" or token.word in lexicon.values
@@ -159,42 +177,28 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
     return False
 
 
-def _is_pronoun(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
-    """Whether this is the English I, which follows no name."""
-    is_after_name = at > 0 and tokens[at].joined and tokens[at - 1].text[0].isupper()
-    return tokens[at].word in lexicon.pronouns and not (is_after_name and tokens[at - 1].word not in lexicon.calendar)
-
-
-def _is_numeral(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
-    """Whether a word of these letters is surely a number: XII is; X is after a century or a name."""
-    word, before = tokens[at].text, tokens[at - 1] if at and tokens[at].joined else tokens[at]
-    if before.word in lexicon.centuries:
-        return True
-    if len(word) > 1:
-        return not set(word) & set("LCDM")
-    return word in "VX" and before.text[:1].isupper() and at > 1
-
-
-def _of_roman(word: str) -> int:
-    values = [_ROMAN_VALUES[letter] for letter in word]
-    return sum(-a if a < b else a for a, b in pairwise([*values, 0]))
+def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
+    """The key of a Roman numeral, and whether it is nothing else: XII is one; X is one after a name or a century."""
+    is_named, is_century = bool(before and before.text[0].isupper()), bool(before and before.word in lexicon.centuries)
+    if not re.fullmatch(ROMAN, token.text) or (len(token.text) == 1 and not is_named and not is_century):
+        return "", False
+    values = [_ROMAN_VALUES[letter] for letter in token.text]
+    usual = not set(token.text) & set("LCDM") and (len(token.text) > 1 or (token.text != "I" and token.start > 9))
+    return str(sum(-a if a < b else a for a, b in pairwise([*values, 0]))), is_century or usual
 
 
 def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
     """The number that begins at a token: its key, the token after it, and whether it is nothing but a number."""
-    if tokens[at].kind in _BY_DIGITS:
-        in_powers = _read_words(tokens, at, lexicon) if _takes_power(tokens[at]) else None
+    token = tokens[at]
+    if token.kind in _BY_DIGITS:
+        takes_power = token.kind == "number" and token.text[-1:].isdigit() and len(token.text) < _LONG_NUMBER
+        in_powers = _read_words(tokens, at, lexicon) if takes_power else None
         return in_powers or (_of_digits(tokens, at, lexicon), at + 1, True)
-    if tokens[at].word in lexicon.halves:
+    if token.word in lexicon.halves:
         power = at + 1 + (at + 1 < len(tokens) and tokens[at + 1].word in lexicon.articles)
         if power < len(tokens) and tokens[power].joined and tokens[power].word in lexicon.powers:
             return str(lexicon.powers[tokens[power].word] // 2), power + 1, True
     return _read_words(tokens, at, lexicon)
-
-
-def _takes_power(token: _Token) -> bool:
-    """Whether it is a number in digits that may stand before "million": 2.5, and not 5 km nor 10:30."""
-    return token.kind == "number" and token.text[-1:].isdigit() and len(token.text) < _LONG_NUMBER
 
 
 def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
@@ -227,7 +231,9 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
         else:
             break
         multiplies = power or word in lexicon.hundreds
-        bare = multiplies and at == begin and not (begin and tokens[begin - 1].word in lexicon.articles)
+        near = tokens[max(0, begin - 2) : begin + 1]
+        before = {one.word for one, after in pairwise(near) if after.joined and near[-1].joined}
+        bare = multiplies and at == begin and not before & {*lexicon.articles, *lexicon.powers}
         sure = sure or (word not in lexicon.unsure and not bare)
         at = end = at + 1
     whole, rest = divmod(total + group, unit)
@@ -258,19 +264,7 @@ def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
     return key[2:] if after or before & lexicon.decades else key
 
 
-# --- signs and negations ----------------------------------------------------------------------------------------------
-
-
-def _signs(text: Protected) -> Iterator[Fact]:
-    written = text.text
-    for found in re.finditer(_MEASURE, written):
-        yield Fact("measure", found[0].strip(), *found.span(), found[0] != "°")
-    for found in re.finditer(_SINGLE_QUOTE, written):
-        yield Fact("quotation", '"', *found.span(), sure=False)
-    for found in re.finditer(_SIGN, written):
-        if is_free(*found.span(), text.spans):
-            sort = "bracket" if found[0] in "()[]" else "quotation" if found[0] in _QUOTES else "sign"
-            yield Fact(sort, '"' if sort == "quotation" else found[0], *found.span())
+# --- lists and negations ----------------------------------------------------------------------------------------------
 
 
 def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
@@ -284,12 +278,11 @@ def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
 def _polarity(tokens: Sequence[_Token], text: str, lexicon: Lexicon) -> Iterator[Fact]:
     """Whether a text negates; and whether it forbids or leaves free, or neither, which contradicts nothing."""
     negative = [token for token in tokens if token.word in lexicon.negative or token.word.endswith("n't")]
-    almost = negative or [token for token in tokens if token.word.startswith(tuple(lexicon.almost_negative))]
+    almost = negative or [token for token in tokens if token.word.startswith(lexicon.almost_negative)]
     yield from (Fact("negation", "", token.start, token.end, bool(negative)) for token in almost[:1])
-    patterns = {"forbidden": lexicon.forbidden, "needless": lexicon.needless} if negative else {}
     said = [
         Fact("obligation", key, *found.span())
-        for key, pattern in patterns.items()
+        for key, pattern in (lexicon.obligations.items() if negative else ())
         for found in re.finditer(pattern, text, re.IGNORECASE)
     ]
-    yield from said or [Fact("obligation", key, 0, 0, sure=False) for key in ("forbidden", "needless")]
+    yield from said or [Fact("obligation", key, 0, 0, sure=False) for key in lexicon.obligations]

@@ -13,36 +13,34 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.fold import Table
-from vidrio.text.protect import Protected, Span, is_free, spans, touches
+from vidrio.text.protect import Span, is_free, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
 # After such a word a name follows, though it be a common word.
 _ADDRESS = r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\b\.? "
-# Words with a capital letter first and a small one last, and neighbours like them: Mary-Ann O'Neill.
+# Words with a capital letter first and a small one last, and neighbours like them: Mary-Ann J. O'Neill.
 _CAPITAL = "".join(letter for letter in map(chr, range(0x41, 0x250)) if letter.isupper())
 _NAME = rf"[{_CAPITAL}](?:\w|[-'’](?=[{_CAPITAL}]))*[^\W\d_{_CAPITAL}]\b"
-NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?!{_ADDRESS}){_NAME})*)"
+_NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?:[{_CAPITAL}]\.? )?(?!{_ADDRESS}){_NAME})*)"
 # Tokens of a name that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 5, 7
 LONG = 3  # tokens of a name that may be misspelled
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
-WORD = r"[\w'’-]+"
 # What quotation marks and dashes are read as where the vocabulary lacks them.
 SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
-DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
+_DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
 _SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/%&+=*#@°ºª•€$£¥-]"  # what may be rare
-_WORDS = r"[^\W\d_]{3}"  # a chunk that has some is not copied
 # Letters in more than a hundred pairs of the packaged models' training data, but in no long token.
-USUAL = "äàãçčèôöšü"
+_USUAL = "äàãçčèôöšü"
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
 
 class Masked(NamedTuple):
     """A sentence, and what the model is given for it."""
 
-    source: Protected
+    source: str
     given: str
     symbols: str = ""
     places: tuple[Span, ...] = ()  # in the sentence, of what the symbols stand for
@@ -52,7 +50,7 @@ class Masked(NamedTuple):
     @property
     def things(self) -> dict[str, str]:
         """What each symbol stands for."""
-        texts = [self.source.text[at.start : at.end] for at in self.places]
+        texts = [self.source[at.start : at.end] for at in self.places]
         return {symbol: self.written.get(text, text) for symbol, text in zip(self.symbols, texts, strict=True)}
 
     def restore(self, translation: str) -> str | None:
@@ -80,41 +78,30 @@ class Masker:
             for sign, simple in SIMPLER.items()
             if tokenizer.id(sign) is tokenizer.id(f"▁{sign}") is None is not tokenizer.id(simple)
         }
+        # A vocabulary without tokens for case has other pieces for capitals, which the model has hardly seen.
+        self._reads_capitals = tokenizer.has_case_tokens or tokenizer.of_whole_words
+        self._tokens, self._is_rare_sign = lru_cache(REMEMBERED)(self._count), lru_cache(REMEMBERED)(self._hardly_seen)
 
-        def count(word: str) -> int:
-            given = plain(word)
-            if not tokenizer.spells(given):
-                return UNSPELLABLE
-            return min(tokenizer.count(given), tokenizer.count(given.lower()))
-
-        self._tokens = lru_cache(REMEMBERED)(count)
-        self._is_rare_sign = lru_cache(REMEMBERED)(self._hardly_seen)
-
-    def mask(self, source: Protected, *, hide_names: bool = True, also: Mapping[Span, str] | None = None) -> Masked:
+    def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] | None = None) -> Masked:
         """What the model is given for a sentence. `also`: more places to hide, with what is written for each."""
-        symbols = "".join(symbol for symbol in self.symbols if symbol not in source.text)
+        symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
         hidden = self._hidden(source, hide_names=hide_names) if symbols else []
         more = [place for place in also or () if is_free(place.start, place.end, hidden)]
         places = sorted([*more, *hidden][: len(symbols)])
         shown, at = "", 0
         for symbol, place in zip(symbols, places, strict=False):
-            shown += source.text[at : place.start] + symbol
+            shown += source[at : place.start] + symbol
             at = place.end
-        shown += source.text[at:]
-        written = {
-            source.text[place.start : place.end]: text for place, text in (also or {}).items() if place in places
-        }
-        given = plain(shown).translate(self._simpler)
-        for start, end, kind in source.spans:  # an address that no symbol hides keeps its punctuation: /a?b=1
-            thing = source.text[start:end]
+        given = plain(shown + source[at:]).translate(self._simpler)
+        for start, end, kind in spans(source):  # an address that no symbol hides keeps its punctuation: /a?b=1
+            thing = source[start:end]
             if kind in HIDDEN and " " not in thing and " " in (spaced := plain(thing)):
                 given = given.replace(spaced, thing)
-        # A vocabulary without tokens for case has other pieces for capitals, which the model has hardly seen.
-        of_case = self._tokenizer.has_case_tokens or self._tokenizer.of_whole_words
-        capitals = not of_case and in_capitals(given)
+        capitals = not self._reads_capitals and in_capitals(given)
         if capitals:
             first, small = next(n for n, sign in enumerate(given) if sign.isalpha()), outside(given, str.lower)
             given = small[:first] + given[first] + small[first + 1 :]
+        written = {source[place.start : place.end]: text for place, text in (also or {}).items() if place in places}
         return Masked(source, given, symbols[: len(places)], tuple(places), written, capitals)
 
     def is_long(self, name: str) -> bool:
@@ -125,79 +112,79 @@ class Masker:
         """Whether it has so many that it is hidden."""
         return self._tokens(name) >= RARE
 
-    def unspellable(self, source: Protected) -> list[Span]:
+    def unspellable(self, source: str) -> list[Span]:
         """What cannot be spelled: words with strange letters or one letter again and again, and rare signs."""
-        words = self._strange_words(source)
+        words = list(self._strange_words(source))
         return sorted([*words, *(sign for sign in self.rare_signs(source) if is_free(sign.start, sign.end, words))])
 
-    def rare_signs(self, source: Protected) -> list[Span]:
+    def rare_signs(self, source: str) -> list[Span]:
         """Signs that the vocabulary lacks, or that hardly stood in a text that it was learned from: >, §, ≥."""
-        places = (Span(*sign.span(), "sign") for sign in re.finditer(_SIGN, source.text) if self._is_rare_sign(sign[0]))
-        return [place for place in places if is_free(place.start, place.end, source.spans)]
+        signs = (sign.span() for sign in re.finditer(_SIGN, source) if self._is_rare_sign(sign[0]))
+        return [Span(*sign, "sign") for sign in signs if is_free(*sign, spans(source))]
 
     def can_hide(self, text: str, sign: Span) -> Span | None:
         """A rare sign with what it touches, if that has no words, which would have to be translated."""
-        if not self.symbols:
-            return None
-        start, end = sign.start, sign.end
-        while start and not text[start - 1].isspace():
-            start -= 1
-        while end < len(text) and not text[end].isspace():
-            end += 1
-        end -= len(text[sign.end : end]) - len(text[sign.end : end].rstrip(".,:;!?)"))
-        return None if re.search(_WORDS, text[start:end]) else Span(start, end, "sign")
+        before = re.split(r"\s", text[: sign.start])[-1]
+        after = re.split(r"\s", text[sign.end :], maxsplit=1)[0].rstrip(".,:;!?)")
+        place = Span(sign.start - len(before), sign.end + len(after), "sign")
+        has_words = re.search(r"[^\W\d_]{3}", text[place.start : place.end])
+        return place if self.symbols and not has_words else None
 
-    def _strange_words(self, source: Protected) -> list[Span]:
-        if source.text.isascii() and not re.search(DRAWN_OUT, source.text):
-            return []
+    def _strange_words(self, source: str) -> Iterator[Span]:
+        if source.isascii() and not re.search(_DRAWN_OUT, source):
+            return
         # A combining mark belongs to the letter before it.
-        letters = "".join("x" if unicodedata.category(sign)[0] == "M" else sign for sign in source.text)
-        places = [Span(*word.span(), "word") for word in re.finditer(WORD, letters)]
-        strange = [place for place in places if self._is_strange(source.text[place.start : place.end])]
-        return [place for place in strange if is_free(place.start, place.end, source.spans)]
+        letters = "".join("x" if unicodedata.category(sign)[0] == "M" else sign for sign in source)
+        for word in re.finditer(r"[\w'’-]+", letters):
+            if self._is_strange(source[word.start() : word.end()]) and is_free(*word.span(), spans(source)):
+                yield Span(*word.span(), "word")
 
     def _is_strange(self, word: str) -> bool:
-        if re.search(DRAWN_OUT, word):
-            return True
         shown = plain(word)
         letters = {letter for letter in shown.lower() if letter.isalpha() and not letter.isascii()}
         is_rare = word[:1].isupper() and not letters <= self._common
-        return not shown.isascii() and (is_rare or self._tokens(word) >= UNSPELLABLE)
+        foreign = not shown.isascii() and (is_rare or self._tokens(word) >= UNSPELLABLE)
+        return foreign or bool(re.search(_DRAWN_OUT, word))
 
     @cached_property
     def _common(self) -> frozenset[str]:
         """The characters that are part of some longer token: those of no other were seen too seldom to be learned."""
         least = 1 if self._tokenizer.of_whole_words else 2
         tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
-        return frozenset(USUAL).union("".join(token for token in tokens if len(token) >= least))
+        return frozenset(_USUAL).union("".join(token for token in tokens if len(token) >= least))
 
     def _hardly_seen(self, sign: str) -> bool:
         known = self._tokenizer.id(sign) is not None or self._tokenizer.id(f"▁{sign}") is not None
         is_mark = unicodedata.category(sign)[0] == "M"  # of the letter before it
         return not is_mark and plain(sign) == sign and not (known and (sign in self._common or sign.isascii()))
 
-    def _hidden(self, source: Protected, *, hide_names: bool) -> list[Span]:
+    def _count(self, word: str) -> int:
+        given, count = plain(word), self._tokenizer.count
+        return min(count(given), count(given.lower())) if self._tokenizer.spells(given) else UNSPELLABLE
+
+    def _hidden(self, source: str, *, hide_names: bool) -> list[Span]:
         """What symbols stand for, names last. What touches a word is not hidden: with a symbol in its place the word
         would be split into other tokens."""
-        copied = [span for span in source.spans if span.kind in HIDDEN and not touches(source.text, span)]
+        copied = [span for span in spans(source) if span.kind in HIDDEN and not touches(source, span)]
         names = list(self._names(source)) if hide_names else []
         strange = [word for word in self._strange_words(source) if is_free(word.start, word.end, names)]
         hidden = [*copied, *strange, *names]
         for sign in self.rare_signs(source):
-            place = self.can_hide(source.text, sign)
+            place = self.can_hide(source, sign)
             if place and is_free(place.start, place.end, hidden):
                 hidden.append(place)
         return hidden
 
-    def _names(self, source: Protected) -> Iterator[Span]:
-        """Words with a capital letter of which one is rare, neighbours together. The first word must be rarer."""
-        for match in re.finditer(NAMES, source.text):
+    def _names(self, source: str) -> Iterator[Span]:
+        """Words with a capital letter of which one is rare, neighbours together. The first word of a sentence is one
+        only if it is rarer, or is long and has such a neighbour."""
+        for match in re.finditer(_NAMES, source):
             start, end = match.span("names")
             names = match["names"].split()
-            if not any(map(str.isalpha, source.text[:start])) and self._tokens(names[0]) < RARE_FIRST:
+            rare = bool(match["address"]) or any(self.is_rare(name) for name in names[1:])
+            if not any(map(str.isalpha, source[:start])) and self._tokens(names[0]) < (LONG if rare else RARE_FIRST):
                 start += len(names.pop(0)) + 1
-            rare = match["address"] or any(self._tokens(name) >= RARE for name in names)
-            if names and rare and is_free(start, end, source.spans):
+            if names and (rare or self.is_rare(names[0])) and is_free(start, end, spans(source)):
                 yield Span(start, end, "name")
 
 
@@ -221,7 +208,7 @@ _READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "-
 
 def in_capitals(text: str) -> bool:
     """Whether all of its letters are capitals, and not only those of short words such as NASA."""
-    words = outside(text, lambda part: part, kept=" ")
+    words = outside(text, str, kept=" ")
     return words.upper() == words != words.lower() and bool(re.search(r"[^\W\d_]{5}", words))
 
 

@@ -80,6 +80,7 @@ _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3|[\u
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = "[\\d`@<>&{$#%\\[/~\\\\_+\u00a9\u00ae\u20e3\u2100-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]"
 # The digits of a number up to its fraction: 1,234.5
+LONG = 1_000  # characters; the places in a longer text are not remembered
 _THOUSANDS = r"(?<!\d)\d{1,3}([.,'’\u00a0\u202f ])\d{3}(?:\1\d{3})*(?!\d)"
 
 
@@ -91,27 +92,18 @@ class Span(NamedTuple):
     kind: str
 
 
-class Protected(NamedTuple):
-    """A text, and what of it must come through whole."""
-
-    text: str
-    spans: tuple[Span, ...] = ()
-
-    def part(self, start: int, end: int) -> "Protected":
-        """A part of it; what stands at its edges may then be read otherwise."""
-        return protected(self.text[start:end])
-
-
-def protected(text: str) -> Protected:
-    """A text with its spans."""
-    return Protected(text, spans(text))
-
-
 def spans(text: str) -> tuple[Span, ...]:
     """Everything in a text that must come through whole, in order; nothing overlaps."""
+    return _remembered(text) if len(text) <= LONG else _found(text)
+
+
+def _found(text: str) -> tuple[Span, ...]:
     if not re.search(_SIGN, text):
         return ()
     return tuple([Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _pattern().finditer(text)])
+
+
+_remembered = lru_cache(4096)(_found)  # a sentence is asked about several times
 
 
 @lru_cache

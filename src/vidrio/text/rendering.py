@@ -2,28 +2,29 @@
 
 import re
 
-from vidrio.text.account import ROMAN, Fact, folded
-from vidrio.text.lexicon import Lexicon
+from vidrio.text.account import ROMAN, Fact
+from vidrio.text.lexicon import Lexicon, folded
 
 MOST_CENTURIES = 39
+_UNITS = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 
 
 def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
     """A fact as the target language writes it. `said` is what the source says."""
-    if fact.kind == "calendar":
-        name = next(name for name, key in target.calendar.items() if key == fact.key)
+    if fact.key in target.written and fact.kind in ("calendar", "name"):
+        name = target.written[fact.key][0]
         return name.capitalize() if target.capitals else name
-    if fact.kind != "number" or not target.values:
+    number = int(fact.key) if re.fullmatch(r"\d+", fact.key) and not re.search(r"[:/]", said) else None
+    if fact.kind != "number" or not target.values or (re.fullmatch(ROMAN, said) and not fact.of_century):
         return said
-    if not re.fullmatch(r"\d+", fact.key) or re.search(r"[:/]", said):
+    if number is None:
         return in_notation(said, source, target)
-    number = int(fact.key)
+    suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     if fact.of_century and number <= MOST_CENTURIES:
-        return target.century.format(number, suffix=_suffix(number), roman=roman(number))
-    if re.fullmatch(ROMAN, said):
-        return said
-    if folded(said) in source.ordinals or re.fullmatch(r"\d+\.?[^\W\d]+", said):
-        return target.ordinal.format(number, suffix=_suffix(number))
+        roman = "X" * (number // 10) + _UNITS[number % 10]
+        return target.century.format(number, suffix=suffix, roman=roman)
+    if folded(said) in source.ordinals or re.fullmatch(r"\d+\.?[^\W\d_]+", said):
+        return target.ordinal.format(number, suffix=suffix)
     if number >= 10**6 and said[-1:].isalpha():
         return _in_powers(number, target)
     return in_notation(said, source, target) if said[-1:].isdigit() else grouped(number, target)
@@ -31,10 +32,9 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
 
 def obliging(key: str, wrong: str, language: Lexicon) -> str:
     """What forbids in the place of what leaves free ("no tienes que" → "no debes"), or the other way round."""
-    forbids = key == "forbidden"
-    found = re.search(language.needless if forbids else language.forbidden, wrong, re.IGNORECASE)
-    end = (found.groupdict().get("end") if found else "") or "e"
-    return language.instead[0 if forbids else 1].format(end=end)
+    found = [match for pattern in language.obligations.values() if (match := re.search(pattern, wrong, re.IGNORECASE))]
+    end = found[0].groupdict().get("end") if found else ""
+    return language.instead[key].format(end=end or "e")
 
 
 def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
@@ -47,24 +47,15 @@ def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def grouped(number: int, language: Lexicon) -> str:
+    """An integer in digits."""
     return str(number) if number < 10**4 else f"{number:,}".replace(",", "," if language.point == "." else ".")
-
-
-def roman(number: int) -> str:
-    """A number up to 39 in Roman numerals."""
-    return "X" * (number // 10) + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[number % 10]
-
-
-def _suffix(number: int) -> str:
-    return "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def _in_powers(number: int, language: Lexicon) -> str:
     """2.5 million, 3000 millones."""
-    power = max((power for power in language.powers.values() if power <= number), default=1)
+    power = max(power for power in language.powers.values() if power <= number)
     whole, tenths = divmod(number * 10 // power, 10)
     if power < 10**6 or number * 10 % power:
         return grouped(number, language)
-    name = [name for name, of in language.powers.items() if of == power][-1 if number > power else 0]
-    accented = language.accented.get(name, name)
-    return f"{grouped(whole, language)}{f'{language.point}{tenths}' if tenths else ''} {accented}"
+    name = language.written[str(power)][-1 if number > power else 0]
+    return f"{grouped(whole, language)}{f'{language.point}{tenths}' if tenths else ''} {name}"

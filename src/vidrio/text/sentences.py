@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from vidrio.text.mask import Masker, plain
-from vidrio.text.protect import Protected, Span, touches
+from vidrio.text.protect import Span, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
@@ -159,17 +159,17 @@ class Splitter:
     def __init__(self, tokenizer: Tokenizer, masker: Masker, longest: int) -> None:
         self._tokenizer, self._masker, self._longest = tokenizer, masker, longest
 
-    def parts(self, source: Protected, sentences: Iterable[Place]) -> Iterator[Place]:
+    def parts(self, text: str, sentences: Iterable[Place]) -> Iterator[Place]:
         """Those of a text's sentences that have words.
 
         Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the
         signs between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary
         does not hold: all that a model could do with them is invent.
         """
-        text, protected = source
+        protected = spans(text)
         # Emoji that touch a word are signs, too; others are hidden (mask.py). Within addresses nothing is apart.
         whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
-        strange = [span for span in self._apart(source) if not reaches(whole, span.start, span.end)]
+        strange = [span for span in self._apart(text) if not reaches(whole, span.start, span.end)]
         for first, end in undivided(sentences, protected):
             mark = re.compile(MARKER).match(text, first, end)  # the bullet or number of a list is copied
             start = mark.end() if mark else first
@@ -183,14 +183,13 @@ class Splitter:
                     for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
                         yield from in_parts(text, c, d, self._tokenizer, self._longest)
 
-    def _apart(self, source: Protected) -> list[Span]:
+    def _apart(self, text: str) -> list[Span]:
         """What parts a sentence without being a sentence: signs that stand alone, rare signs that cannot be hidden, and
         words in letters that are not Latin and that the vocabulary does not hold."""
-        text = source.text
         places = [Span(*sign.span(), "sign") for sign in re.finditer(SEPARATOR, text)]
         if self._tokenizer.of_whole_words:
             return places
-        places += [sign for sign in self._masker.rare_signs(source) if not self._masker.can_hide(text, sign)]
+        places += [sign for sign in self._masker.rare_signs(text) if not self._masker.can_hide(text, sign)]
         for word in re.finditer(NOT_LATIN, text) if not text.isascii() else ():
             if not self._tokenizer.spells(plain(word[0]).lower()):
                 places.append(Span(*word.span(), "foreign"))

@@ -4,10 +4,11 @@ Where a place is a pair of numbers, they count characters: the first that belong
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from vidrio.text import protect
+from vidrio.text.protect import spans
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 Place = tuple[int, int]
 
@@ -24,7 +25,7 @@ def words(text: str) -> list[Place]:
     """
     places: list[Place] = []
     at = 0
-    for start, end, _ in [*protect.spans(text), (len(text), len(text), "")]:
+    for start, end, _ in [*spans(text), (len(text), len(text), "")]:
         places += (match.span() for match in re.compile(_WORD).finditer(text, at, start))
         if start < end:
             places.append((start, end))
@@ -49,13 +50,12 @@ def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
     return numbers
 
 
-def token_places(ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[Place]:
-    """Where each token stands in decode(ids): what it adds to the text of those before it.
+def token_places(ids: Sequence[int], tokenizer: Tokenizer) -> list[Place]:
+    """Where each token stands in the text of all: what it adds to the text of those before it.
 
     The bytes of one character stand where it begins; the last of them covers it.
     """
-    text = decode(ids)
-    begun = (decode(ids[:count]) for count in range(len(ids)))
+    *begun, text = tokenizer.decode_batch([ids[:count] for count in range(len(ids) + 1)])
     return list(pairwise([*accumulate((in_common(part, text) for part in begun), max), len(text)]))
 
 

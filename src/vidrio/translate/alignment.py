@@ -26,7 +26,7 @@ def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details
     origin = origins(sentence.source, masked.given, masked.things)
     read_S = [(origin[piece.start], origin[piece.end]) for piece in source.pieces(masked.given)]
     origin = origins(text, target.decode(best.ids), masked.things)
-    written_T = [(origin[start], origin[end]) for start, end in token_places(best.ids, target.decode)]
+    written_T = [(origin[start], origin[end]) for start, end in token_places(best.ids, target)]
     source_places, target_places = words(sentence.source), words(text)
     word_S, word_T = word_of_each(read_S, source_places), word_of_each(written_T, target_places)
     attention_TS = np.asarray(best.attention)[:, : len(read_S)]  # after them comes the end token

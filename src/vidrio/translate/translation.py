@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options
-from vidrio.text.account import folded
-from vidrio.text.lexicon import NONE, Lexicon
+from vidrio.text.lexicon import NONE, Lexicon, folded
 from vidrio.text.mask import Masked
 from vidrio.text.sentences import CLOSING
 from vidrio.text.words import Place, words

@@ -14,7 +14,6 @@ sentence that is too long for the model is translated in parts; nothing is dropp
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -31,23 +30,13 @@ from vidrio.model.folder import About, read_config
 from vidrio.model.shortlist import Shortlist, folder_shortlist
 from vidrio.text.lexicon import lexicons
 from vidrio.text.mask import Masker
-from vidrio.text.protect import Protected, protected
-from vidrio.text.sentences import Splitter, around, split
+from vidrio.text.sentences import Splitter, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.remedies import (
-    NO_REPEAT,
-    UNREADABLE,
-    Asked,
-    Judge,
-    Tried,
-    chosen,
-    cut_at,
-    most_found,
-    next_search,
-)
+from vidrio.translate.judging import Asked, Judge, Tried, chosen
+from vidrio.translate.remedies import REMEDIES, most_found, together
 from vidrio.translate.stream import in_chunks, in_order
-from vidrio.translate.translation import Details, Pieces, Sentence, Translation, fitted, put_back
+from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens; training has few longer sentences, and models translate them badly
 
@@ -152,58 +141,24 @@ class Translator:
             sentence.given[piece.start : piece.end] for piece in self.source.pieces(sentence.given) if piece.unknown
         ]
 
-    def _sentences(self, text: str) -> list[tuple[int, Protected]]:
+    def _sentences(self, text: str) -> list[tuple[int, str]]:
         """The parts of a text to translate, each with its start."""
-        source = protected(text if text.isascii() else valid(text))
+        valid(text)
         sentences = split(text, self.about.source_language)
-        return [
-            (start, source if (start, end) == (0, len(text)) else source.part(start, end))
-            for start, end in self._splitter.parts(source, sentences)
-        ]
+        return [(start, text[start:end]) for start, end in self._splitter.parts(text, sentences)]
 
-    def _translated(
-        self, sentences: Sequence[Protected], options: Options, stopped: Stopped
-    ) -> dict[Protected, Pieces]:
+    def _translated(self, sentences: Sequence[str], options: Options, stopped: Stopped) -> dict[str, Pieces]:
         """The translation of each sentence: of at most three searches, the one with the fewest faults."""
         first = self._attempt([Asked(self._masker.mask(source), options) for source in sentences], stopped)
         found = dict(zip(sentences, first, strict=True))
-        again = {
-            source: asked
-            for source, tried in found.items()
-            if tried.faults and (asked := next_search(tried, self._judge))
-        }
-        for source, tried in zip(again, self._attempt([*again.values()], stopped), strict=True):
-            found[source] = min(found[source], tried, key=lambda one: one.faults)
-        done = {source: (one.sentence,) for source, one in found.items() if one.sentence and not one.faults}
-        lost = {source: one for source, one in found.items() if source not in done}
-        return {**done, **self._in_parts(lost, options, stopped)} if lost else {**done}
-
-    def _in_parts(self, lost: dict[Protected, Tried], options: Options, stopped: Stopped) -> dict[Protected, Pieces]:
-        """Translate the words around protected spans, and copy the spans. If that has no fewer faults, keep the
-        translation of the whole sentence."""
-        options = replace(options, no_repeat_ngram=options.no_repeat_ngram or NO_REPEAT)
-        cuts = {source: cut_at(tried, self._judge) for source, tried in lost.items()}
-        places = [
-            (source, start, end)
-            for source, (taken, _) in cuts.items()
-            for start, end in around(source.text, 0, len(source.text), taken)
-        ]
-        asked = [Asked(self._masker.mask(source.part(a, b), hide_names=False), options) for source, a, b in places]
-        pieces = {source: written for source, (_, written) in cuts.items()}
-        faults = Counter[Protected]()
-        for (source, start, _), tried in zip(places, self._attempt(asked, stopped), strict=True):
-            faults[source] += tried.faults % UNREADABLE
-            if tried.sentence:
-                texts = tuple(
-                    fitted(tried.sentence.source, text, self._judge.lexicons[1]) for text in tried.sentence.alternatives
-                )
-                pieces[source].append((start, (tried.sentence._replace(alternatives=texts),)))
-        return {
-            source: (tried.sentence,)
-            if tried.sentence and tried.faults <= faults[source]
-            else put_back(source.text, sorted(pieces[source], key=lambda piece: piece[0]))[1]
-            for source, tried in lost.items()
-        }
+        for remedy in REMEDIES:
+            faulty = ((source, tried) for source, tried in found.items() if tried.faults)
+            plans = {source: plan for source, tried in faulty if (plan := remedy(tried, self._judge))}
+            asked = [part for plan in plans.values() for _, part in plan.asked]
+            parts = iter(self._attempt(asked, stopped))
+            for source, plan in plans.items():
+                found[source] = together(found[source], plan, [next(parts) for _ in plan.asked], self._judge)
+        return {source: tried.pieces for source, tried in found.items()}
 
     def _attempt(self, asked: Sequence[Asked], stopped: Stopped) -> list[Tried]:
         """Search for each sentence, and choose its best hypothesis."""

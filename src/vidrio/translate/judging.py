@@ -1,0 +1,152 @@
+"""What is wrong with the hypotheses of a search, and which of them is chosen."""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from vidrio.hypothesis import Hypothesis, Ids, Options
+from vidrio.text.account import ROMAN, Fact, Faults, compare, facts
+from vidrio.text.lexicon import Lexicon
+from vidrio.text.mask import Masked, Masker
+from vidrio.text.protect import MONEY
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.words import token_places
+from vidrio.translate.translation import Doubt, Pieces, Sentence
+
+AGAIN = r"(?s)(.{1,8}?)\1{3}"  # a few tokens four times, one after the other; a character is a token
+UNREADABLE = 1_000  # a translation without a symbol, which stands for something, is worse than any other
+MARGIN = 0.25  # by how much a score may be worse where a hypothesis keeps a bracket or a negation
+# A word is a misspelled name below this log p of a token, and above this similarity, with and without a capital letter.
+UNSURE, ALIKE, ALMOST = -1.5, 0.4, 0.85
+# Words with a capital letter; the first one of a sentence, if a numeral or another such word follows.
+_NAME = rf"(?:(?<=[\w,;] )|(?=\b\w+ (?:{ROMAN}\b|[A-ZÀ-Ý][^\W\d_])))[^\W\d_a-zß-öø-ÿ][^\W\d_]{{3,}}"
+NEVER_INVENTED = f"{MONEY}\ufffd"
+
+
+class Asked(NamedTuple):
+    """A sentence, and how its translation is searched for."""
+
+    masked: Masked
+    options: Options
+
+
+class Judged(NamedTuple):
+    """A hypothesis, what it says, and what is wrong with it."""
+
+    hypothesis: Hypothesis
+    written: str  # with symbols
+    text: str | None  # without; None, if one was lost
+    account: Faults
+    repeats: bool
+
+    @property
+    def faults(self) -> int:
+        """How many are worth another search."""
+        return self.account.grave + self.repeats + (UNREADABLE if self.text is None else 0)
+
+
+class Tried(NamedTuple):
+    """The best translation of a sentence so far, as a whole or in pieces; no pieces if a symbol was lost."""
+
+    asked: Asked
+    best: Judged
+    pieces: Pieces
+    faults: int
+
+
+class Judge(NamedTuple):
+    """What is known of a model, to say what is wrong with its translations."""
+
+    masker: Masker
+    target: Tokenizer
+    lexicons: tuple[Lexicon, Lexicon]
+
+    def judged(self, asked: Asked, source_ids: Ids, found: Sequence[tuple[Hypothesis, str]]) -> Iterator[Judged]:
+        """What is wrong with each hypothesis."""
+        masked = asked.masked
+        said = facts(masked.given, self.lexicons[0])
+        names = [Fact("name", name[0], *name.span()) for name in re.finditer(_NAME, masked.given)]
+        names = [name for name in names if self.masker.is_long(name.key)]
+        for hypothesis, written in found:
+            account = compare(said, facts(written, self.lexicons[1]))
+            if wrong := [name for name in names if name.key not in written]:
+                misspelled = self._misspelled(wrong, masked.given, written, hypothesis)
+                lost = [name for name in wrong if name in misspelled or self.masker.is_rare(name.key)]
+                account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
+            text = masked.restore(written) if masked.symbols or masked.capitals else written
+            again = not asked.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)
+            yield Judged(hypothesis, written, text, account, again)
+
+    def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
+        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. A sure
+        model's Londres for London is no misspelling."""
+        tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
+        found = dict[Fact, Fact]()
+        for other in re.finditer(r"[^\W\d_]{3,}", written):
+            inside = (log_p for (start, end), log_p in tokens if start < min(end, other.end()) and end > other.start())
+            if other[0] in given or min(inside, default=0) >= UNSURE:
+                continue
+            least = ALIKE if other[0][0].isupper() else ALMOST
+            alike = (name for name in names if similarity(name.key, other[0]) > least and name not in found)
+            found |= {name: Fact("name", other[0], *other.span()) for name in alike}
+        return found
+
+
+def similarity(a: str, b: str) -> float:
+    """From 0 to 1, whatever the case."""
+    return SequenceMatcher(None, a.lower(), b.lower()).ratio()
+
+
+def chosen(asked: Asked, found: Sequence[Judged]) -> Tried:
+    """The hypothesis with the fewest faults. The others that are asked for follow it in their order."""
+    enough = found[0].hypothesis.score - MARGIN
+
+    def rank(one: Judged) -> tuple[int, int]:
+        light = len(one.account.lost) + len(one.account.invented)
+        return one.faults, light if one.hypothesis.score >= enough else UNREADABLE
+
+    best, source = min(found, key=rank), asked.masked.source
+    distinct: dict[str, Hypothesis] = {}
+    for one in (best, *found):
+        if one.text is not None and len(distinct) < asked.options.n_best:
+            distinct.setdefault(without_inventions(one.text, source, one.account), one.hypothesis)
+    if best.text is None:
+        return Tried(asked, best, (), best.faults)
+    doubts = tuple(doubts_of(asked.masked, best)) if any(best.account) else ()
+    return Tried(asked, best, (Sentence(source, (*distinct,), (*distinct.values(),), *asked, doubts),), best.faults)
+
+
+def without_inventions(text: str, source: str, account: Faults) -> str:
+    """A translation never has a currency sign, nor the mark of a broken character, that its source does not have."""
+    signs = account.invented and {fact.key for fact in account.invented} & set(NEVER_INVENTED) - set(source)
+    return " ".join(text.translate(dict.fromkeys(map(ord, signs))).split()) if signs else text
+
+
+def doubts_of(masked: Masked, best: Judged) -> Iterator[Doubt]:
+    """What is to be looked at: what was lost with what stands in its place, then every other fault."""
+    things = str.maketrans(masked.things)
+    lost = {fact: said(fact, masked.given).strip().translate(things) for fact in best.account.lost}
+    invented = {fact: said(fact, best.written).strip().translate(things) for fact in best.account.invented}
+    yield from (Doubt(fact.kind, lost.pop(fact), invented.pop(wrong)) for fact, wrong in paired(best.account))
+    yield from (Doubt(fact.kind, text, "") for fact, text in lost.items() if fact.kind != "words")
+    yield from (Doubt(fact.kind, "", text) for fact, text in invented.items())
+
+
+def paired(account: Faults) -> list[tuple[Fact, Fact]]:
+    """What was lost, with what was invented in its place: the first of a kind with the first of the same kind."""
+    kinds = dict.fromkeys(fact.kind for fact in account.lost)
+    groups = (([fact for fact in facts if fact.kind == kind] for facts in account) for kind in kinds)
+    return [pair for lost, invented in groups for pair in zip(lost, invented, strict=False)]
+
+
+def said(fact: Fact, text: str) -> str:
+    """What a text says there."""
+    return text[fact.start : fact.end]
+
+
+def repeats(source: Ids, target: Ids) -> bool:
+    """Whether the target repeats a few tokens four times in a row and the source does not. Models do so with input that
+    they hardly saw in training: a single word, a line of capitals, another language."""
+    found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
+    return bool(found and not there)
