@@ -213,15 +213,15 @@ def test_schedules() -> None:
 
 
 def test_adam_is_pytorchs() -> None:
-    start, decay = normal(50), (torch.arange(50) % 2).to(F64) * 0.01
+    start, decay = normal(10), (torch.arange(10) % 2).to(F64) * 0.01
     ours, theirs = start.clone(), start.clone()
     adam = Adam.start(ours)
     groups = [
-        {"params": [torch.nn.Parameter(theirs[n : n + 1].clone())], "weight_decay": float(decay[n])} for n in range(50)
+        {"params": [torch.nn.Parameter(theirs[n : n + 1].clone())], "weight_decay": float(decay[n])} for n in range(10)
     ]
     reference = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.98), eps=1e-9)
     for step in range(20):
-        gradient = normal(50, seed=step) * 10.0 ** (step % 3)
+        gradient = normal(10, seed=step) * 10.0 ** (step % 3)
         adam.update(ours, gradient, 0.01, decay)
         for n, group in enumerate(reference.param_groups):
             group["params"][0].grad = gradient[n : n + 1].clone()

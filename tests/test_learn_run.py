@@ -197,7 +197,7 @@ def test_the_page_tells_the_rules(repository: Path) -> None:
         assert f"| {first[0]:,}{unit}; " in words
         for value, pairs in others:
             assert f"{value:,} from {pairs:,}" in words
-    assert f"for {PASSES} passes over the data" in words
+    assert f"for {PASSES} epochs" in words
     # Few words that come again and again are learned by their rule; sentences of people would be learned by heart.
     assert [dropout_for(count, 20.0) for count in (4_000, 99_999, 100_000, 500_000)] == [0.3, 0.3, 0.2, 0.1]
     assert dropout_for(4_000, FEW_WORDS) == dropout_for(100_000, FEW_WORDS) == DROPOUT_OF_FEW < 0.2

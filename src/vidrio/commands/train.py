@@ -22,7 +22,7 @@ _STOP = (
         "--epochs",
         metavar="X",
         type=click.FloatRange(0, min_open=True),
-        help="Stop after this many passes over the data.",
+        help="Stop after this many epochs.",
     ),
     click.option("--steps", metavar="N", type=click.IntRange(1), help="Stop after this many steps."),
 )

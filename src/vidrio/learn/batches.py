@@ -225,7 +225,7 @@ class Streamed(NamedTuple):
 
     pairs: Ids
     position: Position
-    epoch: float  # passes over the data
+    epoch: float  # with a fraction
 
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:

@@ -91,7 +91,7 @@ class Parameters:
 def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) -> float:
     """The learning rate of a step, the first being 1, when `share` of the training, 0 to 1, is over (§5.3).
 
-    The share may be counted in steps, in passes over the data or in minutes. The warm-up takes at most a tenth of it.
+    The share may be counted in steps, in epochs or in minutes. The warm-up takes at most a tenth of it.
     """
     warmth = min(1.0, max(step / max(1, warmup), share / LONGEST_WARMUP))
     decay = {

@@ -29,7 +29,7 @@ PRESETS: dict[str, dict[str, int]] = {
 }
 # The fewest pairs that a size needs; with fewer, larger models are worse, not only slower.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
-PASSES = 8  # over the data, that a time budget must allow, or a smaller size is taken
+PASSES = 8  # epochs that a time budget must allow, or a smaller size is taken
 SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiplications (with their additions) a second
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}  # on a GPU; Muon is slow on a CPU
@@ -247,9 +247,7 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]
     if r.stop.seconds:
         yield f"it ends after {duration(r.stop.seconds)} (--time changes that)"
     else:
-        yield "it ends after " + (
-            f"{r.stop.steps:,} steps" if r.stop.steps else f"{r.stop.epochs:g} passes over the data"
-        )
+        yield "it ends after " + (f"{r.stop.steps:,} steps" if r.stop.steps else f"{r.stop.epochs:g} epochs")
     if out:
         yield f"left out {out:,} pairs of more than {most:,} tokens (--max-positions changes that)"
 

@@ -103,8 +103,7 @@ def learn(request: Request, progress: Progress, processes: Processes = ALONE) ->
         progress.watch(record)
         if state.step % SWEEP == 0:
             return_memory()
-    passes = f"{state.epoch:.1f} passes over the data"
-    progress.say(f"trained {state.step:,} steps, {passes}, in {duration(state.seconds)}")
+    progress.say(f"trained {state.step:,} steps, {state.epoch:.1f} epochs, in {duration(state.seconds)}")
     progress.say(f"best model: step {state.best_step:,}, by {plan.recipe.metric} on the validation set")
     return Run(request=request, task=task, plan=plan, state=state)
 
