@@ -11,12 +11,12 @@ import pytest
 
 from traced import CHOICES, make_machine, run
 from vidrio.glass import operations
-from vidrio.glass.cells import Stage
 from vidrio.glass.declaration import Name, _definitions, line, stages_of, variable, variables
 from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
 from vidrio.glass.trace import Trace
 from vidrio.glass.whatif import parse
+from vidrio.glass.words import Stage
 
 CHANGES = [
     *(("mask", kind) for kind in ("off", "zeros")),

@@ -11,11 +11,10 @@ from small_models import write_model
 from vidrio.errors import VidrioError
 from vidrio.glass import changes, whatif
 from vidrio.glass.declaration import stages_of
-from vidrio.glass.engine import WHOLE_NUMBERS
-from vidrio.glass.operations import OPERATIONS, Operation
+from vidrio.glass.operations import Operation
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import parse_address
-from vidrio.glass.words import OF_CLASSES, PARAMETERS, QUANTITIES
+from vidrio.glass.words import FORMULAS, OF_CLASSES, PARAMETERS, QUANTITIES
 from vidrio.look.changed import look_changed
 from vidrio.look.run import LoadedModel, default_options, look, open_model
 from vidrio.search import Tree
@@ -73,10 +72,9 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
 
 def test_every_operation_and_word_there_is(patterns: list[re.Pattern[str]]) -> None:
     """Also those of models that no test has: other positions, activations, what-ifs."""
-    changed = [row for row in vars(changes).values() if isinstance(row, Operation)]
-    rows = [*WHOLE_NUMBERS.operations.values(), *OPERATIONS.values(), *changed]
+    formulas = [*FORMULAS.values(), *(row.formula for row in vars(changes).values() if isinstance(row, Operation))]
     words = (PARAMETERS | QUANTITIES).values()
-    known = [*((row.formula.place, row.says) for row in rows), *words, *OF_CLASSES.values()]
+    known = [*((formula.place, formula.says) for formula in formulas), *words, *OF_CLASSES.values()]
     assert len(known) > 90
     assert not untold((text for place, says in known for text in (says, in_words(place))), patterns)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from traced import CHOICES, make_machine, make_trace, run
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed
-from vidrio.glass.expressions import PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate
+from vidrio.glass.expressions import PRECISIONS, Apply, Number, Row, apply, bounded, evaluate
 from vidrio.glass.maths import softmax
 from vidrio.glass.notations import COPIES, copy_of
 from vidrio.glass.receipts import At, Compared, locate, receipt, used_by
@@ -98,14 +98,14 @@ PAIRS = st.lists(st.tuples(FLOATS32, FLOATS32), min_size=1, max_size=40)
 
 
 def row(values) -> Row:
-    return Row("x", (None,), [float(v) for v in values])
+    return Row("x", (None,), np.array(values, float))
 
 
 @given(PAIRS)
 def test_sums_of_products_are_within_the_bound_of_the_exact_value(pairs) -> None:
     a, b = (np.array(side, dtype=np.float32) for side in zip(*pairs, strict=True))
     exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)), Fraction(0))
-    value, bound = bounded(Long("product", row(a), row(b)), PRECISIONS["float32"])
+    value, bound = bounded(apply("Σ", row(a) * row(b)), PRECISIONS["float32"])
     assert abs(Fraction(value) - exact) <= Fraction(bound)
     in_turn = np.float32(0)
     for x, y in zip(a, b, strict=True):
@@ -118,7 +118,7 @@ def test_sums_of_products_are_within_the_bound_of_the_exact_value(pairs) -> None
 def test_shares_are_within_the_bound(values) -> None:
     x = np.array(values, dtype=np.float32)
     largest = Number(float(x.max()))
-    exps = Long("exp", row(x), largest)
+    exps = apply("Σ", apply("exp", row(x) - largest))
     for value, model in zip(values, softmax(x), strict=True):
         node = apply("exp", Number(float(np.float32(value))) - largest) / exps
         recomputed, bound = bounded(node, PRECISIONS["float32"])
@@ -129,7 +129,7 @@ def test_shares_are_within_the_bound(values) -> None:
 
 
 def test_a_score_by_hand() -> None:
-    node = Long("product", Row("Q", (0, None), [8.0, 3.0, 3.0]), Row("K", (0, None), [4.0, 8.0, 4.0]))
+    node = apply("Σ", Row("Q", (0, None), np.array([8.0, 3, 3])) * Row("K", (0, None), np.array([4.0, 8, 4])))
     trace = make_trace()
     stage = trace.stages["enc.0.self.scores.h0"]
     own = bill(trace, "enc.0.self.scores.h0[0,0]")
@@ -140,8 +140,8 @@ def test_a_score_by_hand() -> None:
 
 def test_numbers_as_printed_may_not_give_the_number_as_printed() -> None:
     """Row "World" of the worked example, and a column of threes: with one decimal each, 3 · 2.8 + 3 · 4.0 + 3 · 4.0."""
-    row, column = Row("E", (1, None), [2.841470985, 3.99995, 4.0001, 6.0]), Row("W", (None, 0), [3.0, 3.0, 3.0, 0.0])
-    node = Long("product", row, column)
+    row, column = np.array([2.841470985, 3.99995, 4.0001, 6.0]), np.array([3.0, 3.0, 3.0, 0.0])
+    node = apply("Σ", Row("E", (1, None), row) * Row("W", (None, 0), column))
     own = bill(make_trace(), "enc.0.self.scores.h0[0,0]")
     value = evaluate(node)
     own = type(own)(**{**vars(own), "expression": node, "compared": Compared(value, value, 0.0)})
@@ -182,7 +182,7 @@ def test_signs_and_brackets() -> None:
     assert copy_of(Apply("+", (minus, minus, minus * minus)), "python") == "-2.0 - 2.0 + (-2.0)*(-2.0)"
     assert copy_of(minus - (minus + Number(1.0)), "python") == "-2.0 - (-2.0 + 1.0)"
     assert copy_of(half, "python") == "1.0 / (2.0*(-2.0))"
-    assert copy_of(minus.squared(), "python") == "(-2.0) ** 2"
+    assert copy_of(apply("squared", minus), "python") == "(-2.0) ** 2"
     assert copy_of(Number(-math.inf), "python") == "-math.inf"
     assert copy_of(apply("float64", apply("sin", Number(1.0))), "spreadsheet") == "=SIN(1.0)"
     assert set(COPIES) == {"python", "spreadsheet"}

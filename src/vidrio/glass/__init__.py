@@ -1,5 +1,6 @@
-"""The paper's maths in plain NumPy: one sentence, no batch, no padding. The truth that the other engines are held to.
+"""The paper's maths in plain NumPy: one sentence, no batch, no padding. The reference for the other engines.
 
-walk.py, top to bottom: from ids to probabilities. operations.py: each step of it. machine.py: a model ready to run.
-trace.py: all its numbers, by address. receipts.py: one of them recomputed. whatif.py: the machine changed.
+The reference: walk.py, from ids to probabilities; operations.py, each step; machine.py, a model ready to run.
+The proof: trace.py, all numbers of a run by address; cells.py, how each is recomputed; receipts.py, one of them;
+checking.py, all. What-ifs: whatif.py.
 """

@@ -1,76 +1,31 @@
-"""How one number of a quantity is made, written down from the paper's formulas: for receipts, and to check by.
+"""How one number of each quantity is made, by the paper's formulas: for receipts and checks.
 
-A second, independent implementation: it shares nothing with the maths that it checks. Each function writes an
-expression (expressions.py) of the numbers that one number is made from; checking.py puts whole quantities in their
-place.
+This is a second implementation: it shares nothing with the maths that it checks. A cell's function gets the numbers, or
+rows of numbers, that one number is made from, and returns their expression (expressions.py). `indices` says which these
+are; checking.py passes whole arrays instead.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.glass.expressions import (
-    PRECISIONS,
-    Expression,
-    Long,
-    Number,
-    Precision,
-    Row,
-    apply,
-    exponential,
-    where,
-)
+from vidrio.glass.expressions import PRECISIONS, Expression, Number, Precision, Row, apply, where
+from vidrio.glass.words import Stage
 
 Place = tuple[int, ...]
-Pattern = tuple[int | None, ...]  # a place with an axis left free
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One quantity: a number, a vector or a matrix that has an address."""
-
-    address: str  # enc.0.self.scores.h1
-    axes: str  # SS: one letter an axis, as in config.py; empty for a single number
-    operation: str  # how it is made from its inputs: operations.py
-    inputs: tuple[str, ...]  # their addresses, in the formula's order
-    formula: str  # plain text
-    latex: str
-    place: str  # where the paper says so
-    says: str  # what it is, in a few words
-    # input, parameter, value, aggregate or choice; constant: made from parameters alone, before there is a text
-    kind: str = "value"
-    code: str = ""  # the line of NumPy that makes it
-
-    @property
-    def of_the_model(self) -> bool:
-        """Whether it is the same for every text."""
-        return self.kind in ("parameter", "constant")
-
-
-@lru_cache(maxsize=256)
-def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
-    """The index letters of the inputs and of the number itself; without the rows where there is only one row.
-
-    `ik,kj,j->ij`: number (i, j) is made from row i of the first input, column j of the second, number j of the third. A
-    letter on the left alone runs over its whole axis, but p is what the second input holds (a token's id, the token
-    chosen) and h is the row before i.
-    """
-    inputs, made = indices.split("->")
-    if len(made) > rank:
-        inputs, made = inputs.replace("i", ""), made.replace("i", "")
-    return tuple(inputs.split(",")), made
 
 
 @dataclass(frozen=True)
 class Making:
-    """One number to be written down, or all of a quantity (checking.py): where it stands, where to read its inputs."""
+    """One number to be written as an expression, or, with arrays of indices as its place, all numbers of a quantity."""
 
     trace: Any  # a Trace: trace.py, which needs this file
     stage: Stage
-    place: Any  # a place; for all numbers at once, an array of places for each axis
+    place: Any
 
     @property
     def config(self) -> Any:
@@ -80,181 +35,218 @@ class Making:
     def precision(self) -> Precision:
         return PRECISIONS[self.trace.machine.dtype.name]
 
-    def number(self, name: str, place: Place) -> Number:
-        return Number(self.trace.array(name)[place].item(), (name, place))
-
-    def row(self, name: str, pattern: Pattern) -> Row:
-        values = self.trace.array(name)[tuple(slice(None) if p is None else p for p in pattern)]
-        return Row(name, pattern, values.tolist())
-
-
-def exps(row: Row, *, shifted: bool) -> Long:
-    """The sum of the exponentials of a row; `shifted`: with its maximum taken off first."""
-    return Long("exp", row, Number(row.maximum, symbol="max") if shifted else None)
+    def read(self, name: str, pattern: tuple[Any, ...]) -> Number | Row:
+        """The number of an input at a place, or the row along the axis that is free (None)."""
+        found = self.trace.array(name)[tuple(slice(None) if i is None else i for i in pattern)]
+        if not any(i is None for i in pattern):
+            return Number(found if np.ndim(found) else found.item(), (name, pattern))
+        if self.place and np.ndim(self.place[0]):  # the free axis last, behind those of the quantity
+            found = np.moveaxis(found, 0, -1) if pattern[0] is None else found
+            found = found.reshape((1,) * (len(self.place) + 1 - found.ndim) + found.shape)
+        return Row(name, pattern, found)
 
 
-def inputs_of(m: Making, indices: str) -> list[Number | Row]:
+@lru_cache(maxsize=256)
+def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
+    """The index letters of the inputs and of the number itself; without the rows where there is only one row.
+
+    `ik,kj,j->ij`: number (i, j) is made from row i of the first input, column j of the second, number j of the third. A
+    letter on the left alone runs over its whole axis, but p is what the second input holds (a token's id, the token
+    chosen), h is the row before i, and c is column j within its head.
+    """
+    inputs, made = indices.split("->")
+    if len(made) > rank:
+        inputs, made = inputs.replace("i", ""), made.replace("i", "")
+    return tuple(inputs.split(",")), made
+
+
+def inputs_of(m: Making, indices: str) -> list[Any]:
     """The numbers, or rows of numbers, that one number is made from."""
     if not indices:
         return []
     wanted, made = letters(indices, len(m.place))
-    at: dict[str, int] = dict(zip(made, m.place, strict=True))
+    at = dict(zip(made, m.place, strict=True))
     if "p" in indices:
-        at["p"] = int(m.trace.array(m.stage.inputs[1])[at["i"]])
+        ids = m.trace.array(m.stage.inputs[1])[at["i"]]
+        at["p"] = ids if np.ndim(ids) else int(ids)
     if "h" in indices:
         at["h"] = at["i"] - 1
-    found: list[Number | Row] = []
+    if "c" in indices:
+        at["c"], wanted = at["j"] % m.config.d_head, wanted * len(m.stage.inputs)
+    found: list[Any] = []
     for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection's bias may be missing
-        pattern = tuple([at.get(axis) for axis in axes])
-        if at.get("h") == -1 and "h" in axes:
-            found.append(Number(0.0))
-            continue
-        found.append(m.row(name, pattern) if None in pattern else m.number(name, pattern))  # type: ignore[arg-type]
+        read = m.read(name, tuple([at.get(axis) for axis in axes]))
+        found.append(where(at["h"] >= 0, read, Number(0.0)) if "h" in axes else read)  # 0 before the first row
     return found
 
 
 # --- how one number is made -------------------------------------------------------------------------------------------
-# Each function is given the numbers, or the rows of numbers, that `indices` picks from the inputs.
+
+ZERO, ONE = Number(0.0), Number(1.0)
 
 
-def itself(m: Making) -> Expression:
-    """A trained number, a token's id, or the search's choice: not computed."""
-    return m.number(m.stage.address, m.place)
+def root(of: float, symbol: str) -> Number:
+    return Number(math.sqrt(of), symbol=symbol, rounded=True)
 
 
-def copy(m: Making, x: Number) -> Expression:
-    return x
+def epsilon(m: Making) -> Number:
+    return Number(m.config.norm_epsilon, symbol="ε", rounded=True)
 
 
-def scale(m: Making, x: Number) -> Expression:
-    return Number(math.sqrt(m.config.d_model), symbol="√D", rounded=True) * x
-
-
-def wave(m: Making, pair: Any, sine: Any, columns: Expression) -> Expression:
-    """sin or cos of position / 10000^(2 pair / columns); §3.5."""
-    scale = apply("^", Number(10000.0), Number(2.0 * pair) / columns)
-    angle = Number(1.0 * m.place[0]) / scale
+def wave(m: Making, pair: Any, sine: Any, less: float = 0.0) -> Expression:
+    """sin or cos of position / 10000^(2 pair / (D − less)); §3.5."""
+    width = Number(float(m.config.d_model), symbol="D")
+    exponent = Number(2.0 * pair) / (width - Number(less) if less else width)
+    angle = Number(1.0 * m.place[0]) / apply("^", Number(10000.0), exponent)
     return apply("float64", where(sine, apply("sin", angle), apply("cos", angle)))
 
 
-def width(m: Making) -> Number:
-    return Number(float(m.config.d_model), symbol="D")
-
-
-def interleaved(m: Making, pair: Any) -> Expression:
-    return wave(m, pair, m.place[1] % 2 == 0, width(m))
-
-
-def in_halves(m: Making, columns: Expression) -> Expression:
+def in_halves(m: Making, less: float = 0.0) -> Expression:
     column, half = m.place[1], m.config.d_model // 2
-    return wave(m, column % half, column < half, columns)
+    return wave(m, column % half, column < half, less)
+
+
+def concat(m: Making, *heads: Number) -> Expression:
+    made: Expression = ZERO
+    for h, head in enumerate(heads):
+        made = where(m.place[1] // m.config.d_head == h, head, made)
+    return made
 
 
 def dot(m: Making, a: Row, b: Row) -> Expression:
-    return Long("product", a, b)
+    return apply("Σ", a * b)
 
 
-def project(m: Making, x: Row, W: Row, b: Number | None = None) -> Expression:
-    return dot(m, x, W) if b is None else dot(m, x, W) + b
+def project(m: Making, x: Row, W: Row, *b: Number) -> Expression:
+    return plus_bias(dot(m, x, W), *b)
 
 
-def divide(m: Making, x: Number) -> Expression:
-    return x / Number(math.sqrt(m.config.d_head), symbol="√d_k", rounded=True)
+def plus_bias(y: Expression, *b: Number) -> Expression:
+    return y + b[0] if b else y
 
 
-def hidden(m: Making, x: Number, *, by: Number) -> Expression:
-    """Right of the diagonal another number stands in the place."""
+def below_diagonal(m: Making, x: Number, otherwise: Number) -> Expression:
     row, column = m.place
-    return where(column <= row, x, by)
+    return where(column <= row, x, otherwise)
 
 
-def share(m: Making, row: Row, *, shifted: bool) -> Expression:
-    """Of a softmax: exp(x) / Σ exp(x)."""
-    total = exps(row, shifted=shifted)
-    shift = total.other if isinstance(total.other, Number) else None
-    return exponential(row.pick(m.place[-1]), shift) / total
-
-
-def divided_by_length(row: Row, sum_: Expression) -> Expression:
-    return sum_ / Number(float(len(row)))
+def softmax(m: Making, row: Row) -> Expression:
+    """exp(x − max) / Σ exp(x − max)."""
+    largest = row.maximum()
+    return apply("exp", row.pick(m.place[-1]) - largest) / apply("Σ", apply("exp", row - largest))
 
 
 def mean(m: Making, row: Row) -> Expression:
-    return divided_by_length(row, Long("plain", row))
+    return apply("Σ", row) / row.length()
 
 
 def variance(m: Making, row: Row, mean: Number) -> Expression:
-    return divided_by_length(row, Long("square", row, mean))
+    return apply("Σ", apply("squared", row - mean)) / row.length()
 
 
 def normalise(m: Making, x: Number, mean: Number, variance: Number) -> Expression:
-    epsilon = Number(m.config.norm_epsilon, symbol="ε", rounded=True)
-    return (x - mean) / apply("sqrt", variance + epsilon)
-
-
-def normalise_beside(m: Making, x: Number, mean: Number, variance: Number) -> Expression:
-    epsilon = Number(m.config.norm_epsilon, symbol="ε", rounded=True)
-    return (x - mean) / (apply("sqrt", variance) + epsilon)
+    return (x - mean) / apply("sqrt", variance + epsilon(m))
 
 
 def gelu(m: Making, x: Number) -> Expression:
-    erf = apply("erf", x / Number(math.sqrt(2.0), symbol="√2", rounded=True))
-    return x * (Number(0.5) * (Number(1.0) + erf))
+    return x * (Number(0.5) * (ONE + apply("erf", x / root(2.0, "√2"))))
 
 
 def sigmoid(m: Making, x: Number) -> Expression:
     """1 / (1 + exp(−x)), written so that exp never overflows."""
-    e = apply("exp", Number(0.0) - apply("abs", x))
-    return where(x.value >= 0, Number(1.0), e) / (Number(1.0) + e)
-
-
-def swish(m: Making, x: Number) -> Expression:
-    return x * sigmoid(m, x)
-
-
-def recurrence(m: Making, forget: Number, candidate: Number, before: Number) -> Expression:
-    return forget * before + (Number(1.0) - forget) * candidate
-
-
-def row_or_zero(m: Making, x: Number, token: Number) -> Expression:
-    return where(token.value >= 0, x, Number(0.0))
-
-
-def concat(m: Making) -> Expression:
-    (row, column), d_head = m.place, m.config.d_head
-    return m.number(m.stage.inputs[column // d_head], (row, column % d_head))
-
-
-def scale_of_rows(m: Making, row: Row) -> Expression:
-    """max |x| / 127; 1 for a row of next to nothing."""
-    largest = largest_of(row)
-    return where(abs(largest.value) >= 2.0**-100, apply("abs", largest) / Number(127.0), Number(1.0))
-
-
-def scale_of_weights(m: Making, row: Row) -> Expression:
-    """max |W| / 63; 1 / 63 where all are 0."""
-    largest = largest_of(row)
-    return where(largest.value != 0, apply("abs", largest), Number(1.0)) / Number(63.0)
-
-
-def largest_of(row: Row) -> Number:
-    return row.pick(np.abs(row.values).argmax(-1))
-
-
-def whole_row(m: Making, x: Number, scale: Number) -> Expression:
-    return apply("round", x * (Number(1.0) / scale))
-
-
-def whole_weight(m: Making, x: Number, scale: Number) -> Expression:
-    return apply("round", x / scale)
-
-
-def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, b: Number | None = None) -> Expression:
-    y = product * (x_scale * W_scale)
-    return y if b is None else y + b
+    e = apply("exp", ZERO - apply("abs", x))
+    return where(x.value >= 0, ONE, e) / (ONE + e)
 
 
 def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
     """log of exp(x) / Σ exp(x), without the quotient."""
-    chosen, largest = row.pick(token.value), Number(row.maximum, symbol="max")
-    return chosen - largest - apply("log", exps(row, shifted=True))
+    largest = row.maximum()
+    return row.pick(token.value) - largest - apply("log", apply("Σ", apply("exp", row - largest)))
+
+
+def scale_of_rows(m: Making, row: Row) -> Expression:
+    """max |x| / 127; 1 for a row of next to nothing."""
+    largest = row.pick(np.abs(row.values).argmax(-1))
+    return where(abs(largest.value) >= 2.0**-100, apply("abs", largest) / Number(127.0), ONE)
+
+
+def scale_of_weights(m: Making, row: Row) -> Expression:
+    """max |W| / 63; 1 / 63 where all are 0."""
+    largest = row.pick(np.abs(row.values).argmax(-1))
+    return where(largest.value != 0, apply("abs", largest), ONE) / Number(63.0)
+
+
+def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Number) -> Expression:
+    return plus_bias(product * (x_scale * W_scale), *b)
+
+
+class Cell(NamedTuple):
+    """How one number is made, and from which."""
+
+    indices: str = ""  # which numbers of the inputs it is made from: letters
+    make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # read, not computed
+    causal: bool = False  # what is right of the diagonal is made from nothing
+    chooses: bool = False  # a number that its second input chooses has a part of its own
+
+    @property
+    def picks(self) -> bool:
+        """Whether its second input says which numbers of the first one enter: ids, choices."""
+        return "p" in self.indices or self.chooses
+
+
+COPY = Cell("ij->ij", lambda m, x: x)
+CELLS = {
+    "parameter": Cell(),
+    "input": Cell(),
+    "choice": Cell("ik->i"),
+    "copy": COPY,
+    "left_out": COPY,
+    "add": Cell("ij,ij->ij", lambda m, a, b: a + b),
+    # from words to rows
+    "lookup": Cell("pj,i->ij", lambda m, x, token: x),
+    "lookup_or_zero": Cell("pj,i->ij", lambda m, x, token: where(token.value >= 0, x, ZERO)),
+    "scale": Cell("ij->ij", lambda m, x: root(m.config.d_model, "√D") * x),
+    "unscaled": COPY,
+    "sinusoidal_positions": Cell(make=lambda m: wave(m, m.place[1] // 2, m.place[1] % 2 == 0)),
+    "sinusoidal_halves_positions": Cell(make=in_halves),
+    "sinusoidal_marian_positions": Cell(make=lambda m: in_halves(m, less=2.0)),
+    "learned_positions": COPY,
+    "none_positions": Cell(make=lambda m: ZERO),
+    # attention
+    "project": Cell("ik,kj,j->ij", project),
+    "rows_dot_rows": Cell("ik,jk->ij", dot),
+    "divide": Cell("ij->ij", lambda m, x: x / root(m.config.d_head, "√d_k")),
+    "mask": Cell("ij->ij", lambda m, x: below_diagonal(m, x, Number(-math.inf, symbol="−∞")), causal=True),
+    "softmax": Cell("ik->ij", softmax),
+    "rows_dot_columns": Cell("ik,kj->ij", dot),
+    "concat": Cell("ic->ij", concat),
+    # the recurrent cell
+    "sigmoid": Cell("ij->ij", sigmoid),
+    "recurrence": Cell("ij,ij,hj->ij", lambda m, forget, new, before: forget * before + (ONE - forget) * new),
+    "relu_of_cell": Cell("ij->ij", lambda m, x: apply("max0", x)),
+    # feed-forward and layer norm
+    "relu": Cell("ij->ij", lambda m, x: apply("max0", x)),
+    "gelu": Cell("ij->ij", gelu),
+    "swish": Cell("ij->ij", lambda m, x: x * sigmoid(m, x)),
+    "mean": Cell("ij->i", mean),
+    "variance": Cell("ij,i->i", variance),
+    "normalise": Cell("ij,i,i->ij", normalise),
+    "gain_and_bias": Cell("ij,j,j->ij", lambda m, x, gain, bias: x * gain + bias),
+    # from rows to words
+    "project_tied": Cell("ik,jk,j->ij", project),
+    "column_mean": Cell("ij->j", mean),
+    "log_of_choice": Cell("ip,i->i", lambda m, prob, token: apply("log", prob)),
+    "log_softmax_of_choice": Cell("ik,i->i", log_softmax_of_choice, chooses=True),
+    # products of integers
+    "lookup_whole": Cell("pj,i,p->ij", lambda m, x, token, scale: x * scale),
+    "lookup_whole_or_zero": Cell("pj,i,p->ij", lambda m, x, token, scale: where(token.value >= 0, x * scale, ZERO)),
+    "scale_of_rows": Cell("ik->i", scale_of_rows),
+    "scale_of_weight_rows": Cell("ik->i", scale_of_weights),
+    "scale_of_weight_columns": Cell("kj->j", scale_of_weights),
+    "whole_by_rows": Cell("ij,i->ij", lambda m, x, scale: apply("round", x * (ONE / scale))),
+    "whole_by_columns": Cell("ij,j->ij", lambda m, x, scale: apply("round", x / scale)),
+    "whole_table": Cell("ij,i->ij", lambda m, x, scale: apply("round", x / scale)),
+    "whole_product": Cell("ik,kj->ij", dot),
+    "whole_product_tied": Cell("ik,jk->ij", dot),
+    "restore": Cell("ij,i,j,j->ij", restore),
+}

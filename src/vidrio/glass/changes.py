@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from vidrio.glass import cells
+from vidrio.glass.cells import ZERO, Cell, below_diagonal, epsilon, wave
 from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
-from vidrio.glass.expressions import Number
+from vidrio.glass.expressions import Number, apply
 from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array, Tap, allowed, naive_softmax
-from vidrio.glass.operations import OPERATIONS, WHAT_IF, Cell, Formula, Operation
+from vidrio.glass.operations import OPERATIONS, Operation
 from vidrio.glass.positions import slipped_sinusoidal
-from vidrio.glass.words import without_head
+from vidrio.glass.words import WHAT_IF, Formula, without_head
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import SUMMED, in_whole_numbers, whole_numbers
 
@@ -24,17 +23,17 @@ NAIVE_SOFTMAX = Operation(
     "naive_softmax",
     naive_softmax,
     Formula("exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}"),
-    Cell("ik->ij", partial(cells.share, shifted=False)),
+    Cell("ik->ij", lambda m, row: apply("exp", row.pick(m.place[-1])) / apply("Σ", apply("exp", row))),
 )
 UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled: nothing is hidden", "s_{ij}", WHAT_IF))
 CLOSED_GATE = Operation(
-    "closed_gate", lambda x: np.zeros_like(x), Formula("0", "0", WHAT_IF), Cell("ij->ij", lambda m, x: Number(0.0))
+    "closed_gate", lambda x: np.zeros_like(x), Formula("0", "0", WHAT_IF), Cell("ij->ij", lambda m, x: ZERO)
 )
 ZERO_SCORES = Operation(
     "zero_scores",
     lambda scaled: np.where(allowed(*scaled.shape), scaled, scaled.dtype.type(0)),
     Formula("scaled where column ≤ row, else 0", r"\begin{cases}s_{ij}&j\le i\\0&j>i\end{cases}", WHAT_IF),
-    Cell("ij->ij", partial(cells.hidden, by=Number(0.0)), causal=True),
+    Cell("ij->ij", lambda m, x: below_diagonal(m, x, ZERO), causal=True),
 )
 SLIPPED_POSITIONS = Operation(
     "slipped_positions",
@@ -44,13 +43,13 @@ SLIPPED_POSITIONS = Operation(
         r"PE_{p,j}=\sin(p/10000^{2j/d}),\ j\text{ even};\ \cos(p/10000^{2j/d}),\ j\text{ odd}",
         WHAT_IF,
     ),
-    Cell(make=lambda m: cells.interleaved(m, m.place[1])),
+    Cell(make=lambda m: wave(m, m.place[1], m.place[1] % 2 == 0)),
 )
 NORMALISED_BESIDE = Operation(
     "normalise_beside",
     lambda x, mean, var, epsilon: (x - mean[:, None]) / (np.sqrt(var[:, None]) + epsilon),
     Formula("(x − mean) / (√var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2}+\varepsilon}", WHAT_IF),
-    Cell("ij,i,i->ij", cells.normalise_beside),
+    Cell("ij,i,i->ij", lambda m, x, mean, var: (x - mean) / (apply("sqrt", var) + epsilon(m))),
 )
 
 

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.cells import Stage
 from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.machine import Machine
 from vidrio.glass.operations import Operation
 from vidrio.glass.walk import classify, take, translate_forced
-from vidrio.glass.words import PARAMETERS, part, without_head, words
+from vidrio.glass.words import KINDS, PARAMETERS, Stage, part, without_head, words
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import SUMMED
@@ -82,7 +81,6 @@ class Declaration:
     def row_by_row(self, address: str, operation: str, *inputs: str) -> str:
         """Its code is a loop, as it runs; one of its inputs is the quantity itself."""
         row, axes, made = self.operations[operation], self.table[inputs[0]].axes, variable(address)
-        assert row.run is not None
         rows = (*(f"{variable(one)}[t]" for one in inputs), f"({made}[t - 1] if t else 0)")
         code = f"for t in range({axes[0]}): {line(row.run, f'{made}[t]', rows)}"
         return self._add(address, axes, row, (*inputs, address), code)
@@ -92,17 +90,15 @@ class Declaration:
         formula = _written(row.formula.plain, " + b", row, inputs)
         latex = _written(row.formula.latex, "+b", row, inputs)
         place, says = words(address, axes)
-        place, says = row.formula.place or place, row.says or says
-        stage = Stage(address, axes, row.name, inputs, formula, latex, place, says, row.kind, code)
-        self.table[address] = stage
+        place, says = row.formula.place or place, row.formula.says or says
+        kind = KINDS.get(row.name, "value")
+        self.table[address] = Stage(address, axes, row.name, inputs, formula, latex, place, says, kind, code)
         return address
 
     def _axes(self, row: Operation, inputs: Sequence[str]) -> str:
         """By the letters of the operation: ik,kj->ij of TD and DK makes TK."""
         if row.name == "concat":
             return f"{self.table[inputs[0]].axes[0]}E"
-        if row.name == "choice":
-            return self.table[inputs[0]].axes[0]
         wanted, made = row.cell.indices.split("->")
         axis: dict[str, str] = {}
         for letters, name in zip(wanted.split(","), inputs, strict=False):
@@ -115,7 +111,7 @@ class Declaration:
         return self._add(address, axes, self.operations["input"], ())
 
     def chosen(self, address: str, ids: Sequence[int], prob: str) -> str:
-        return self(address, "choice", prob)
+        return self._add(address, self._axes(self.operations["choice"], (prob,)), self.operations["choice"], (prob,))
 
     def count(self, ids: str) -> Name:
         return Name(self.table[ids].axes)
@@ -156,8 +152,6 @@ def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str
 
 def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
     """The line of NumPy, with the inputs' names as variables."""
-    if row.run is None:
-        return ""
     short = iter(variables([one for one in inputs if type(one) is str]))
     return line(row.run, variable(address), tuple(_shown(one, short) for one in inputs))
 

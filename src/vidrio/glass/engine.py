@@ -18,13 +18,12 @@ vectors: scores and mixtures term by term, sums over a row in 16 lanes (model/ex
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio.glass import cells
 from vidrio.glass.maths import Array
-from vidrio.glass.operations import OPERATIONS, Cell, Formula, Operation
+from vidrio.glass.operations import Operation, named
 from vidrio.model.exact import exp, in_lanes, log, rint
 from vidrio.model.quantised import LARGEST, whole_numbers
 
@@ -128,90 +127,9 @@ def scale_of_rows(x: Array) -> Array:
     return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
 
 
-WHOLE = "departs: the paper has no whole numbers"
-WORTH_OF_WEIGHTS = "what 1 is worth in each {} of whole numbers up to 63"
-_NEW = (
-    Operation(
-        "scale_of_rows",
-        scale_of_rows,
-        Formula("max |x| / 127 of each row", r"\max|x|/127", WHOLE),
-        Cell("ik->i", cells.scale_of_rows),
-        says="what 1 is worth in each row of whole numbers up to 127",
-    ),
-    Operation(
-        "whole_by_rows",
-        lambda x, scale: rint(x * (float32(1) / scale)[..., None]),
-        Formula("round(x · (1 / scale))", r"\mathrm{round}(x\cdot(1/s_x))", WHOLE),
-        Cell("ij,i->ij", cells.whole_row),
-        says="the rows in whole numbers",
-    ),
-    Operation(
-        "scale_of_weight_rows",
-        lambda W: whole_numbers(W, 1).scale,
-        Formula("max |W| / 63 of each row", r"\max|W|/63", WHOLE),
-        Cell("ik->i", cells.scale_of_weights),
-        kind="constant",
-        says=WORTH_OF_WEIGHTS.format("row"),
-    ),
-    Operation(
-        "scale_of_weight_columns",
-        lambda W: whole_numbers(W, 0).scale,
-        Formula("max |W| / 63 of each column", r"\max|W|/63", WHOLE),
-        Cell("kj->j", cells.scale_of_weights),
-        kind="constant",
-        says=WORTH_OF_WEIGHTS.format("column"),
-    ),
-    Operation(
-        "whole_table",
-        lambda W, scale: rint(W / scale[:, None]),
-        Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE),
-        Cell("ij,i->ij", cells.whole_weight),
-        kind="constant",
-        says="the same in whole numbers",
-    ),
-    Operation(
-        "whole_by_columns",
-        lambda W, scale: rint(W / scale),
-        Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE),
-        Cell("ij,j->ij", cells.whole_weight),
-        kind="constant",
-        says="the same in whole numbers",
-    ),
-    Operation(
-        "whole_product",
-        lambda x, W: whole_product(x, W),
-        Formula("x.whole <W>.whole", r"\bar{x}\bar{W}", WHOLE),
-        Cell("ik,kj->ij", cells.dot),
-        says="the same in whole numbers: exact",
-    ),
-    Operation(
-        "whole_product_tied",
-        lambda x, E: whole_product(x, E.T),
-        Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE),
-        Cell("ik,jk->ij", cells.dot),
-        says="the same in whole numbers: exact",
-    ),
-    Operation(
-        "restore",
-        lambda product, x, W, b=None: product * (x[..., None] * W) if b is None else product * (x[..., None] * W) + b,
-        Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
-        Cell("ij,i,j,j->ij", cells.restore),
-    ),
-    Operation(
-        "log_softmax_of_choice",
-        log_softmax_of_choice,
-        Formula(
-            "logits[choice] − max logits − log Σ exp(logits − max logits)",
-            r"z_{\hat{y}}-\max z-\log\sum_j e^{z_j-\max z}",
-            "§6.1",
-        ),
-        Cell("ik,i->i", cells.log_softmax_of_choice, chooses=True),
-    ),
-)
-
 # --- the two ----------------------------------------------------------------------------------------------------------
 
-_RUNS: dict[str, Callable[..., Array]] = {
+RUNS: dict[str, Callable[..., Array]] = {
     "project": lambda x, W, b=None: in_order(x, W) if b is None else in_order(x, W) + b,
     "project_tied": lambda x, E, b=None: in_order(x, E.T) if b is None else in_order(x, E.T) + b,
     "rows_dot_rows": lambda Q, K: in_order(Q, K.T),
@@ -224,7 +142,24 @@ _RUNS: dict[str, Callable[..., Array]] = {
     "gelu": gelu,
     "swish": swish,
     "sigmoid": sigmoid,
+    "log_softmax_of_choice": log_softmax_of_choice,
+    # products of integers
+    "lookup_whole": lambda whole, ids, scale: whole[ids] * scale[ids, None],
+    "lookup_whole_or_zero": lambda whole, ids, scale: np.where(
+        ids[:, None] < 0, np.float32(0), whole[ids] * scale[ids, None]
+    ),
+    "scale_of_rows": scale_of_rows,
+    "scale_of_weight_rows": lambda W: whole_numbers(W, 1).scale,
+    "scale_of_weight_columns": lambda W: whole_numbers(W, 0).scale,
+    "whole_by_rows": lambda x, scale: rint(x * (float32(1) / scale)[..., None]),
+    "whole_by_columns": lambda W, scale: rint(W / scale),
+    "whole_table": lambda W, scale: rint(W / scale[:, None]),
+    "whole_product": lambda x, W: whole_product(x, W),
+    "whole_product_tied": lambda x, E: whole_product(x, E.T),
+    "restore": lambda product, x, W, b=None: (
+        product * (x[..., None] * W) if b is None else product * (x[..., None] * W) + b
+    ),
 }
-_ROWS = {name: replace(OPERATIONS[name], run=run) for name, run in _RUNS.items()} | {row.name: row for row in _NEW}
-IN_ORDER = Arithmetic("float32 in order", _ROWS)
-WHOLE_NUMBERS = Arithmetic("whole numbers", _ROWS)
+_OPERATIONS = {name: named(name, run) for name, run in RUNS.items()}
+IN_ORDER = Arithmetic("float32 in order", _OPERATIONS)
+WHOLE_NUMBERS = Arithmetic("whole numbers", _OPERATIONS)

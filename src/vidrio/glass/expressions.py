@@ -1,21 +1,18 @@
-"""Arithmetic written down: a number as the small tree of additions, products and functions that it is made by.
+"""Arithmetic as data: the tree of sums, products and functions that makes one number.
 
-One tree serves everything that a receipt tells: its value, how far rounding can have carried the model away from it,
-the steps by which one works it out on paper, and the line to copy into Python or a spreadsheet. Leaves may be whole
-arrays, for all numbers of a quantity at once (checking.py). It is worked out in a wider kind of number than the
-model's; nothing here calls the maths that it checks.
+From this tree a receipt gets its value, a bound on the model's rounding error, the steps on paper, and the text to copy
+into Python or a spreadsheet. Leaves may be arrays, for all numbers of a quantity at once (checking.py). Trees are
+evaluated with more precision than the model's, and without the maths that they check.
 
-How far can rounding carry? Every operation of the model rounds once, by at most half an epsilon relative to its
-result (functions such as exp: by at most four epsilons), a sum of n terms n times, in whatever order it is taken; what
-came in wrong goes on by the derivative. `bounded` adds this up along the tree. It counts a whole epsilon for each
-half, which leaves room for the roundings of the recomputation itself.
+Each operation of the model rounds once, by at most half an epsilon of its result (exp and other functions: by at most
+four epsilons); a sum of n terms rounds n times, in any order; errors of the inputs are multiplied by the derivative.
+`bounded` adds this up along the tree. It counts whole epsilons, which leaves room for its own rounding.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from operator import itemgetter, mul, sub
+from operator import mul, sub
 from typing import Any
 
 import numpy as np
@@ -25,21 +22,21 @@ Cell = tuple[str, tuple[int, ...]]  # the name of a quantity, and the place in i
 
 @dataclass(frozen=True)
 class Precision:
-    """What the model computes with."""
+    """The floating-point format that the model computes in."""
 
     name: str
-    epsilon: float  # the step from 1 to the next number
-    tiny: float  # what may be lost next to 0
+    epsilon: float  # the distance from 1 to the next number
+    tiny: float  # the error possible next to 0
     largest: float
 
     @property
     def smallest(self) -> Any:
-        """Above 0."""
+        """The smallest number above 0."""
         return np.longdouble(np.finfo(self.name).smallest_subnormal)
 
     @property
     def wide(self) -> type:
-        """What it is checked in."""
+        """The format in which it is checked."""
         return np.longdouble if self.name == "float64" else np.float64
 
 
@@ -50,11 +47,11 @@ PRECISIONS = {
     "float32": Precision("float32", 2.0**-23, 2.0**-125, float.fromhex("0x1.fffffep+127")),
     "float16": Precision("float16", 2.0**-10, 2.0**-24, 65504.0),
 }
-FUNCTION = 4  # epsilons that exp, log, sin, … may be wrong by
+FUNCTION = 4  # epsilons of error allowed to exp, log, sin, …
 
 
 class Expression:
-    """A number, an operation on others, or a sum over rows. Python's signs put them together."""
+    """A number, a row of numbers, or an operation on others."""
 
     __slots__ = ()
 
@@ -70,13 +67,10 @@ class Expression:
     def __truediv__(self, other: "Expression") -> "Apply":
         return apply("/", self, other)
 
-    def squared(self) -> "Apply":
-        return apply("^", self, Number(2.0))
-
 
 @dataclass(frozen=True, slots=True)
 class Number(Expression):
-    """A leaf: a number that has an address, or one that the formula brings along."""
+    """A number with an address, or a constant of the formula."""
 
     value: Any  # a float, or an array of them
     cell: Cell | None = None
@@ -84,10 +78,35 @@ class Number(Expression):
     rounded: bool = False  # a constant that the model rounds to its own precision
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Row(Expression):
+    """The numbers along the free axis (None) of a place; in an array, along the last axis. It stands inside a Σ."""
+
+    name: str
+    place: tuple[int | None, ...]
+    values: Any
+
+    def __getitem__(self, i: int) -> Number:
+        return Number(self.values[i].item(), (self.name, tuple(i if p is None else p for p in self.place)))
+
+    def pick(self, i: Any) -> Number:
+        """The number at a place; of an array, those at an array of places."""
+        if self.values.ndim == 1:
+            return self[int(i)]
+        return Number(np.take_along_axis(self.values, np.asarray(i)[..., None], -1)[..., 0])
+
+    def maximum(self) -> Number:
+        largest = np.max(self.values, axis=-1)
+        return Number(largest if largest.ndim else largest.item(), symbol="max")
+
+    def length(self) -> Number:
+        return Number(float(self.values.shape[-1]))
+
+
 @dataclass(frozen=True, slots=True)
 class Apply(Expression):
-    """An operation, one of FUNCTIONS. Of a power the base is a constant, or the exponent is 2. `float64` is no
-    operation: a part that the model computes in float64, whatever its own precision, and rounds to that at the end."""
+    """An operation: one of FUNCTIONS; Σ over the rows inside; or float64: a part that the model computes in float64,
+    whatever its own precision, and then rounds. The base of a power is a constant."""
 
     function: str
     parts: tuple[Expression, ...]
@@ -98,104 +117,62 @@ def apply(function: str, *parts: Expression) -> Apply:
 
 
 def where(condition: Any, a: Expression, b: Expression) -> Expression:
-    """One or the other; in an array, each where the condition says so."""
+    """One or the other; in an array, chosen element by element."""
     if isinstance(condition, np.ndarray):
         return Apply("where", (Number(condition), a, b))
     return a if condition else b
 
 
-class Row:
-    """Several numbers of one quantity: those along the free axis (None) of a place; or, in an array, along the last."""
-
-    def __init__(self, name: str, place: tuple[int | None, ...], values: Any) -> None:
-        self.name, self.place, self.values = name, place, values
-
-    def __len__(self) -> int:
-        return int(np.shape(self.values)[-1])
-
-    def pick(self, i: Any) -> Number:
-        """The number at a place; of an array, those at an array of places."""
-        if isinstance(self.values, list):
-            return self[int(i)]
-        return Number(np.take_along_axis(self.values, np.asarray(i)[..., None], -1)[..., 0])
-
-    def __getitem__(self, i: int) -> Number:
-        return Number(self.values[i], (self.name, tuple(i if p is None else p for p in self.place)))
-
-    def numbers(self) -> Iterator[Number]:
-        return (self[i] for i in range(len(self)))
-
-    @cached_property
-    def maximum(self) -> Any:
-        largest = np.max(self.values, axis=-1)
-        return largest if largest.ndim else largest.item()
-
-
-@dataclass(frozen=True)
-class Long(Expression):
-    """A sum over whole rows, kept short so that thousands can be worked out; `terms` spells it out for the reader."""
-
-    kind: str  # one of TERMS
-    x: Row
-    other: Row | Number | None = None  # a second row, or what is taken off every number
-
-    def term(self, of: Callable[[Row], Number]) -> Expression:
-        """One of its terms, with these numbers of its rows."""
-        return TERMS[self.kind](of(self.x), of(self.other) if isinstance(self.other, Row) else self.other)
-
-
-def exponential(x: Expression, shift: Expression | None) -> Apply:
-    """exp(x − shift), or exp(x) without a shift."""
-    return apply("exp", x if shift is None else x - shift)
-
-
-TERMS: dict[str, Callable[[Any, Any], Expression]] = {
-    "plain": lambda x, _: x,
-    "product": lambda a, b: a * b,
-    "square": lambda x, mean: (x - mean).squared(),
-    "exp": exponential,
-}
-
-
-def terms(node: Long) -> Apply:
-    """A sum over rows, spelt out."""
-    return Apply("+", tuple(node.term(itemgetter(i)) for i in range(len(node.x))))
-
-
-def children(node: Expression) -> tuple[Expression, ...]:
-    if isinstance(node, Long):
-        return terms(node).parts
-    return node.parts if isinstance(node, Apply) else ()
-
-
-def rebuilt(node: Expression, parts: tuple[Expression, ...]) -> Expression:
-    """The same operation on other parts."""
-    if isinstance(node, Number):
-        return node
-    return Apply(node.function if isinstance(node, Apply) else "+", parts)
-
-
-def replaced(node: Expression, number: Callable[[Number], Number]) -> Expression:
+def mapped(node: Expression, leaf: Callable[[Any], Expression]) -> Expression:
     """The same tree with other leaves."""
-    if isinstance(node, Number):
-        return number(node)
-    return rebuilt(node, tuple(replaced(child, number) for child in children(node)))
+    return apply(node.function, *(mapped(part, leaf) for part in node.parts)) if isinstance(node, Apply) else leaf(node)
 
 
-def leaves(node: Expression) -> Iterator[Number]:
-    """The numbers that it is made from, in the formula's order."""
-    if isinstance(node, Number):
+def leaves(node: Expression) -> Iterator[Any]:
+    """Its numbers and rows, in the order of the formula."""
+    if isinstance(node, Apply):
+        for part in node.parts:
+            yield from leaves(part)
+    else:
         yield node
-    for child in children(node):
-        yield from leaves(child)
 
 
-# --- what it comes to, and how far rounding can carry -----------------------------------------------------------------
+def terms(total: Apply) -> tuple[Expression, ...]:
+    """The terms of a Σ."""
+    (inner,) = total.parts
+    length = next(len(leaf.values) for leaf in leaves(inner) if isinstance(leaf, Row))
+
+    def term(i: int) -> Expression:
+        return mapped(inner, lambda leaf: leaf[i] if isinstance(leaf, Row) else leaf)
+
+    return tuple(map(term, range(length)))
+
+
+def expanded(node: Expression) -> Expression:
+    """Each Σ written as a sum."""
+    match node:
+        case Apply("Σ"):
+            return Apply("+", terms(node))
+        case Apply(function, parts):
+            return Apply(function, tuple(map(expanded, parts)))
+    return node
+
+
+def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
+    """The innermost operations done, as on paper; of an expanded tree."""
+    if not isinstance(node, Apply):
+        return node
+    if all(isinstance(part, Number) for part in node.parts):
+        return Number(evaluate(node, precision))
+    return Apply(node.function, tuple(step(part, precision) for part in node.parts))
+
+
+# --- the value, and how far rounding can carry ------------------------------------------------------------------------
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "-": sub, "*": mul, "/": np.divide, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
-    "abs": np.abs, "round": np.rint, "max0": lambda x: np.maximum(x, 0), "where": np.where,
-    "+": lambda *values: sum(values), "^": lambda base, exponent: np.power(base, exponent),
+    "abs": np.abs, "round": np.rint, "max0": lambda x: np.maximum(x, 0), "where": np.where, "squared": np.square,
+    "+": lambda *values: sum(values), "^": np.power,
     "erf": lambda x: np.vectorize(math.erf, otypes=[float])(np.asarray(x, float)),
 }  # fmt: skip
 
@@ -218,10 +195,13 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
         case Number(value):
             value = np.asarray(value, precision.wide)
             error = eps * np.abs(value) + tiny if node.rounded else np.zeros(value.shape)
-        case Long("plain" | "square") if precision.name == "float16":
-            return _sum(node, precision)  # NumPy adds up in float32 what it takes the mean of
-        case Long():
-            value, error = _sum(node, precision)
+        case Row():
+            value = np.asarray(node.values, precision.wide)
+            error = np.zeros(value.shape)
+        case Apply("Σ", (inner,)):
+            value, error = _bounded_sum(inner, precision)
+            if precision.name == "float16" and not (isinstance(inner, Apply) and inner.function == "exp"):
+                return value, error  # NumPy adds in float32 what it takes the mean of
         case Apply("float64", (inside,)):
             value, error = _bounded(inside, FLOAT64)
             error = error + eps * np.abs(value) + tiny
@@ -229,34 +209,25 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
             value, error = _bounded_function(function, [_bounded(part, precision) for part in parts], precision)
         case _:
             raise TypeError(f"{node} is no expression")
-    value = _limited(value, precision)
+    beyond = np.abs(value) > precision.wide(precision.largest) * (1 + eps / 4)  # which rounds to ∞
+    value = np.where(beyond, np.copysign(np.inf, value), value)
+    value = np.where(np.abs(value) < precision.smallest / 2, 0.0, value)
     return value, np.where(np.isinf(value) | np.isnan(error), 0.0, error)  # rounding makes no other number of ∞
 
 
-def _limited(value: Any, precision: Precision) -> Any:
-    """∞ beyond the model's largest number, 0 below half its smallest."""
-    beyond = np.abs(value) > precision.wide(precision.largest) * (1 + precision.epsilon / 4)  # which rounds to ∞
-    value = np.where(beyond, np.copysign(np.inf, value), value)
-    return np.where(np.abs(value) < precision.smallest / 2, 0.0, value)
+def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
+    """Along the last axis of the rows."""
+    eps, tiny = precision.epsilon, precision.tiny
+    match inner:
+        case Apply("*", (Row(values=x), Row(values=y))):  # at once: an array of all terms may not fit into memory
+            a, b = x.astype(precision.wide), y.astype(precision.wide)
+            return _inner(a, b), a.shape[-1] * (eps * _inner(np.abs(a), np.abs(b)) + tiny)
 
+    def beside_rows(leaf: Number | Row) -> Number | Row:
+        return Number(leaf.value[..., None]) if isinstance(leaf, Number) and np.ndim(leaf.value) else leaf
 
-def _sum(node: Long, precision: Precision) -> tuple[Any, Any]:
-    eps, tiny, n = precision.epsilon, precision.tiny, len(node.x)
-    x: Any = np.asarray(node.x.values, precision.wide)
-    other = node.other
-    if isinstance(other, Row):
-        b: Any = np.asarray(other.values, precision.wide)
-        return _inner(x, b), n * (eps * _inner(np.abs(x), np.abs(b)) + tiny)
-    away = x if other is None else x - np.asarray(other.value, precision.wide)[..., None]
-    match node.kind:
-        case "plain":
-            return x.sum(-1), n * eps * np.abs(x).sum(-1)
-        case "square":
-            value = _limited(away * away, precision).sum(-1)
-            return value, (n + 3) * (eps * value + tiny)
-    exps = _limited(np.exp(away), precision)
-    far = np.where(np.isneginf(x), 0.0, np.abs(away)) if other else 0.0
-    return exps.sum(-1), (exps * (far + FUNCTION + n) * eps).sum(-1) + n * tiny
+    value, error = _bounded(mapped(inner, beside_rows), precision)
+    return value.sum(-1), (error + value.shape[-1] * eps * np.abs(value)).sum(-1)
 
 
 def _inner(a: Any, b: Any) -> Any:
@@ -264,7 +235,7 @@ def _inner(a: Any, b: Any) -> Any:
     return a[:, 0] @ b[0].T if a.ndim == 3 else (a * b).sum(-1)
 
 
-def _bounded_function(function: str, parts: Sequence[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
+def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
     """Of numbers and what they may be wrong by."""
     (x, dx), (y, dy), *_ = *parts, (0.0, 0.0)
     value, eps, epsilons = FUNCTIONS[function](*[x for x, _ in parts]), precision.epsilon, 1
@@ -282,12 +253,12 @@ def _bounded_function(function: str, parts: Sequence[tuple[Any, Any]], precision
             carried = dx + dy
         case "*":
             carried = np.abs(x) * dy + np.abs(y) * dx + dx * dy
+        case "squared":
+            carried = 2 * np.abs(x) * dx + dx * dx
         case "/":
             carried = np.where(np.abs(y) > dy, (dx + np.abs(value) * dy) / (np.abs(y) - dy), np.inf)
         case "^":
-            of_exponent = np.where(dy > 0, np.log(np.abs(x)) * dy, 0.0)
-            of_base = np.where(dx > 0, np.abs(y) * dx / np.abs(x), 0.0)
-            carried = np.abs(value) * (of_base + of_exponent + FUNCTION * eps)
+            carried, epsilons = np.abs(value) * np.log(np.abs(x)) * dy, FUNCTION
         case "exp":
             carried, epsilons = value * np.expm1(np.minimum(dx, 700.0)), FUNCTION
         case "log":
@@ -299,16 +270,3 @@ def _bounded_function(function: str, parts: Sequence[tuple[Any, Any]], precision
         case _:  # sin, cos
             carried, epsilons = dx, FUNCTION
     return value, carried + epsilons * eps * np.abs(value) + precision.tiny
-
-
-# --- working it out step by step --------------------------------------------------------------------------------------
-
-
-def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
-    """The same with its innermost operations done, as on paper."""
-    if isinstance(node, Number):
-        return node
-    parts = children(node)
-    if all(isinstance(part, Number) for part in parts):
-        return Number(evaluate(node, precision))
-    return rebuilt(node, tuple(step(part, precision) for part in parts))

@@ -78,14 +78,11 @@ class Machine:
     # --- what the walk calls ------------------------------------------------------------------------------------------
 
     def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Array:
-        run = self.operations[operation].run
-        assert run is not None
-        return self.tap(address, run(*inputs))
+        return self.tap(address, self.operations[operation].run(*inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
         """A recurrence: each row is made from its inputs' rows and from the row before."""
         run, made = self.operations[operation].run, np.zeros_like(inputs[0])
-        assert run is not None
         earlier = {} if self.cache is None else self.cache.rows
         before = earlier.get(address, np.zeros_like(made[0]))
         for t in range(len(made)):

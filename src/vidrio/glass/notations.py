@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from vidrio.glass.expressions import Apply, Expression, Long, Number, Row, children, rebuilt, terms
+from vidrio.glass.expressions import Apply, Expression, Number, Row, mapped, terms
 
 SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is too long to read
 LONGEST_SUM = 8
@@ -16,6 +16,7 @@ BINDING = {
     "*": (PRODUCT, PRODUCT, POWER),
     "/": (PRODUCT, PRODUCT, POWER),
     "^": (POWER, ATOM, ATOM),
+    "squared": (POWER, ATOM),
 }
 
 
@@ -84,14 +85,12 @@ def _write(node: Expression, notation: Notation) -> tuple[str, int]:
         case Number():
             digits = notation.number(node)
             return digits, SUM if digits.startswith("-") else PRODUCT if " " in digits else ATOM
-        case Long():
-            return _write(terms(node), notation)
+        case Apply("Σ") if "Σ" not in notation.functions:
+            return _sum(terms(node), notation), SUM
         case Apply("float64", (inside,)):
             return _write(inside, notation)
         case Apply("+", parts):
             return _sum(parts, notation), SUM
-        case Apply("^", (a, Number(2.0))):
-            return notation.functions["squared"].format(_in(a, ATOM, notation)), POWER
         case Apply(function, parts):
             binds, *least = BINDING.get(function, (ATOM, ANYTHING))
             operands = [_in(part, binding, notation) for part, binding in zip(parts, least, strict=True)]
@@ -123,12 +122,8 @@ def formula(node: Expression, name: Callable[[str], str]) -> str:
         quantity, place = n.cell
         return f"{name(quantity)}[{','.join('k' if p < 0 else str(p) for p in place)}]"
 
-    def running(row: Row) -> Number:
-        return Number(0.0, (row.name, tuple(-1 if p is None else p for p in row.place)))
+    def running(leaf: Number | Row) -> Number:
+        place = tuple(-1 if p is None else p for p in leaf.place) if isinstance(leaf, Row) else ()
+        return Number(0.0, (leaf.name, place)) if isinstance(leaf, Row) else leaf
 
-    def short(whole: Expression) -> Expression:
-        if isinstance(whole, Long):
-            return Apply("sum", (whole.term(running),))
-        return rebuilt(whole, tuple(map(short, children(whole))))
-
-    return write(short(node), Notation(symbol, {**_PLAIN, "sum": "Σ_k {}"}))
+    return write(mapped(node, running), Notation(symbol, {**_PLAIN, "Σ": "Σ_k {}"}))

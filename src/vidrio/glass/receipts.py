@@ -14,10 +14,20 @@ from functools import cached_property
 import numpy as np
 
 from vidrio.glass import expressions, notations
-from vidrio.glass.cells import Making, Place, Stage, inputs_of, letters
-from vidrio.glass.expressions import PRECISIONS, Expression, Number, Precision, bounded, evaluate, leaves, replaced
+from vidrio.glass.cells import Making, Place, inputs_of, letters
+from vidrio.glass.expressions import (
+    PRECISIONS,
+    Expression,
+    Number,
+    Precision,
+    bounded,
+    evaluate,
+    expanded,
+    leaves,
+    mapped,
+)
 from vidrio.glass.trace import Address, Trace
-from vidrio.glass.words import without_head
+from vidrio.glass.words import Stage, without_head
 
 ANY = ":"  # in an address: every index of that axis
 
@@ -99,7 +109,7 @@ class Receipt:
     @cached_property
     def short_names(self) -> dict[str, str]:
         """A short name in formulas for each quantity: its last part, or more of it where two would be the same."""
-        names = list(dict.fromkeys(n.cell[0] for n in leaves(self.expression) if n.cell is not None))
+        names = list(dict.fromkeys(n.cell[0] for n in leaves(expanded(self.expression)) if n.cell is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
             short = {name: ".".join(parts[name][-count:]) for name in names}
@@ -114,8 +124,8 @@ class Receipt:
 
     def working(self, number: Callable[[float], str] = repr) -> list[str]:
         """The formula with the numbers put in, then worked out line by line, as on paper."""
-        notation = notations.plain(number)
-        node, lines = self.expression, [notations.write(self.expression, notation)]
+        notation, node = notations.plain(number), expanded(self.expression)
+        lines = [notations.write(node, notation)]
         while not isinstance(node, Number):
             node = expressions.step(node, self.precision)
             line = notations.write(node, notation)
@@ -131,20 +141,19 @@ class Receipt:
         """What comes out if one works with the numbers as printed, where that is not what is printed for this one."""
         if isinstance(self.expression, Number):
             return None
-        printed = replaced(
-            self.expression, lambda n: n if n.cell is None and not n.symbol else Number(float(number(n.value)))
-        )
-        again = number(evaluate(printed, self.precision))
+
+        def printed(n: Number) -> Number:
+            return n if n.cell is None and not n.symbol else Number(float(number(n.value)))
+
+        again = number(evaluate(mapped(expanded(self.expression), printed), self.precision))
         return again if again != number(self.compared.recomputed) else None
 
 
 def receipt(trace: Trace, at: At) -> Receipt:
     """The receipt of one number."""
     stage = trace.stages[at.name]
-    cell, making = trace.operation(stage).cell, Making(trace, stage, at.place)
-    made_of = inputs_of(making, cell.indices)
-    node = cell.make(making, *made_of)
-    sources = dict.fromkeys(n.cell for n in leaves(node) if n.cell is not None)
+    cell, node = trace.operation(stage).cell, expression(trace, stage, at.place)
+    sources = dict.fromkeys(n.cell for n in leaves(expanded(node)) if n.cell is not None)
     if cell.picks:
         sources[stage.inputs[1], at.place[:1]] = None
     sources.pop((at.name, at.place), None)
@@ -154,9 +163,9 @@ def receipt(trace: Trace, at: At) -> Receipt:
         tokens=tokens_of(trace, at),
         value=trace.array(at.name)[at.place].item(),
         compared=compared(trace, stage, at.place, node),
-        precision=making.precision,
+        precision=PRECISIONS[trace.machine.dtype.name],
         expression=node,
-        inputs=tuple((At(*source), making.number(*source).value) for source in sources),
+        inputs=tuple((At(name, place), trace.array(name)[place].item()) for name, place in sources),
         used_by=tuple(used_by(trace, at)),
     )
 
@@ -170,32 +179,6 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
     return tuple(found)
 
 
-# --- which numbers meet which -----------------------------------------------------------------------------------------
-
-
-def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    """Which numbers of a stage are made from number `place` of its input `slot`; None: every index of that axis."""
-    cell = trace.operation(stage).cell
-    if stage.operation == "concat":
-        yield place[0], slot * trace.machine.config.d_head + place[1]
-    elif stage.operation == "choice":
-        yield place[:1]
-    elif cell.indices and not (cell.causal and place[1] > place[0]):
-        inputs, made = letters(cell.indices, len(stage.axes))
-        bound = dict(zip(inputs[slot], place, strict=True))
-        ways = [bound]
-        if "p" in bound:  # every row that picks this number
-            rows = np.flatnonzero(trace.array(stage.inputs[1]) == bound["p"]).tolist()
-            ways = [{**bound, "i": row} for row in rows if bound.get("i", row) == row]
-        if "h" in bound:
-            ways = [{**bound, "i": bound["h"] + 1}]
-        shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
-        for way in ways:
-            index = tuple(way.get(axis) for axis in made)
-            if all(i is None or i < length for i, length in zip(index, shape, strict=True)):
-                yield index
-
-
 # --- where it goes ----------------------------------------------------------------------------------------------------
 
 
@@ -206,3 +189,25 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
             if name == at.name and stage.address in trace:
                 for index in uses_of(trace, stage, slot, at.place):
                     yield str(Address(stage.address, tuple(ANY if i is None else str(i) for i in index)))
+
+
+def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
+    """Which numbers of a stage are made from number `place` of its input `slot`; None: every index of that axis."""
+    cell = trace.operation(stage).cell
+    if not cell.indices or (cell.causal and place[1] > place[0]):
+        return
+    inputs, made = letters(cell.indices, len(stage.axes))
+    at: dict[str, int | None] = dict(zip(inputs[min(slot, len(inputs) - 1)], place, strict=True))
+    ways = [at]
+    if "p" in at:  # every row that picks this number
+        rows = np.flatnonzero(trace.array(stage.inputs[1]) == at["p"]).tolist()
+        ways = [{**at, "i": row} for row in rows if at.get("i", row) == row]
+    if "h" in at:
+        ways = [{**at, "i": place[0] + 1}]
+    if "c" in at:
+        ways = [{**at, "j": slot * trace.machine.config.d_head + place[1]}]
+    shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
+    for way in ways:
+        index = tuple(way.get(axis) for axis in made)
+        if all(i is None or i < length for i, length in zip(index, shape, strict=True)):
+            yield index

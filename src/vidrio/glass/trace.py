@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vidrio.errors import AddressError, nearest
-from vidrio.glass.cells import Stage
 from vidrio.glass.declaration import stages_of
 from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array, Tap
 from vidrio.glass.operations import Operation
 from vidrio.glass.walk import take
+from vidrio.glass.words import Stage
 
 TAKEN = ("out.choice", "out.score")  # the tokens that the search chose
 

@@ -17,13 +17,12 @@ import numpy as np
 
 from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
 from vidrio.glass import changes
-from vidrio.glass.cells import Stage
 from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array
 from vidrio.glass.operations import Operation
 from vidrio.glass.trace import Address, Trace, parse_address
-from vidrio.glass.words import without_head
+from vidrio.glass.words import Stage, without_head
 from vidrio.hypothesis import HeadOff, Hidden, Interventions
 
 

@@ -1,4 +1,7 @@
-"""What each quantity is, in a few words, and where the paper has it; of each parameter too."""
+"""What is said of each quantity: what it is, its formula, and where the paper has it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
 
 SSRU = "departs: §3.2.3 has self-attention"
 NO_BIAS = "departs: the paper writes no bias"
@@ -74,6 +77,132 @@ OF_CLASSES = {
     "out.logits": ("§3.4", "one number for each class"),
     "out.prob": ("§3.4", "the probability of each class"),
 }
+
+
+class Formula(NamedTuple):
+    """How an operation is written. <0> is the first input's address, <W> the letter of a weight, <b> its bias."""
+
+    plain: str
+    latex: str
+    place: str = ""  # in the paper; without one, that of the quantity counts
+    says: str = ""  # what the quantity is; likewise
+
+
+ZERO_START = "departs: the paper has a start token"
+MAX_0 = "departs: Eq. 2 has max(0, x)"
+LAYER_NORM = "§3.1, layer norm"
+WHOLE = "departs: the paper has no whole numbers"
+WHAT_IF = "what if: not in the paper"
+FORMULAS = {
+    "parameter": Formula("", ""),
+    "input": Formula("ids", "ids", "§3.4"),
+    "choice": Formula("the token that the search took", r"\hat{y}", "§6.1"),
+    "copy": Formula("<0>", "x"),
+    "left_out": Formula("<0>", "x", WHAT_IF),
+    "add": Formula("<0> + <1>", "a+b"),
+    # from words to rows
+    "lookup": Formula("row ids of <0>", "E_{ids}"),
+    "lookup_or_zero": Formula("row ids of <0>; 0 where there is no token", "E_{ids}", ZERO_START),
+    "scale": Formula("√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4"),
+    "unscaled": Formula("1 · embedding", "E", "departs: §3.4 has √d_model"),
+    "sinusoidal_positions": Formula(
+        "sin(p / 10000^(2i/D)) in column 2i, cos of the same in column 2i+1",
+        r"PE_{p,2i}=\sin(p/10000^{2i/d}),\ PE_{p,2i+1}=\cos(p/10000^{2i/d})",
+        "§3.5",
+    ),
+    "sinusoidal_halves_positions": Formula(
+        "sin(p / 10000^(2i/D)) in column i, cos of the same in column D/2+i",
+        r"PE_{p,i}=\sin(p/10000^{2i/d}),\ PE_{p,d/2+i}=\cos(p/10000^{2i/d})",
+        "departs: §3.5 interleaves them",
+    ),
+    "sinusoidal_marian_positions": Formula(
+        "sin(p / 10000^(2i/(D − 2))) in column i, cos of the same in column D/2+i",
+        r"PE_{p,i}=\sin(p/10000^{2i/(d-2)}),\ PE_{p,d/2+i}=\cos(p/10000^{2i/(d-2)})",
+        "departs: §3.5 has D, and interleaves them",
+    ),
+    "learned_positions": Formula("row p of the learned table", "P_p", "§3.5, the second kind"),
+    "none_positions": Formula("0", "0", "departs: §3.5 has positions"),
+    # attention
+    "project": Formula("x <W><b>", "x<W><b>"),
+    "rows_dot_rows": Formula("Q Kᵀ", r"QK^\top", "Eq. 1"),
+    "divide": Formula("scores / √d_k", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1"),
+    "mask": Formula(
+        "scaled where column ≤ row, else −∞", r"\begin{cases}s_{ij}&j\le i\\-\infty&j>i\end{cases}", "§3.2.3"
+    ),
+    "softmax": Formula("exp(x − max x) / Σ exp(x − max x)", r"\frac{e^{x_i-\max x}}{\sum_j e^{x_j-\max x}}"),
+    "rows_dot_columns": Formula("weights V", r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V", "Eq. 1"),
+    "concat": Formula("the heads side by side", r"\mathrm{Concat}(head_1,\dots,head_h)", "§3.2.2"),
+    # the recurrent cell
+    "sigmoid": Formula("1 / (1 + exp(−<0>))", r"\sigma(x)", SSRU),
+    "recurrence": Formula(
+        "forget · cell of the row before + (1 − forget) · candidate", r"f_t\odot c_{t-1}+(1-f_t)\odot\tilde{c}_t", SSRU
+    ),
+    "relu_of_cell": Formula("max(0, cell)", r"\max(0,c_t)", SSRU),
+    # feed-forward and layer norm
+    "relu": Formula("max(0, hidden)", r"\max(0,h)", "Eq. 2"),
+    "gelu": Formula("hidden · Φ(hidden)", r"h\,\Phi(h)", MAX_0),
+    "swish": Formula("hidden · σ(hidden)", r"h\,\sigma(h)", MAX_0),
+    "mean": Formula("Σ x / D", r"\mu", LAYER_NORM),
+    "variance": Formula("Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM),
+    "normalise": Formula("(x − mean) / √(var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}", LAYER_NORM),
+    "gain_and_bias": Formula("normed · gain + bias", r"\gamma\hat{x}+\beta", LAYER_NORM),
+    # from rows to words
+    "project_tied": Formula("x <W>ᵀ<b>", r"x<W>^\top<b>"),
+    "column_mean": Formula("mean of memory's rows", r"\frac{1}{S}\sum_s memory_s", "departs: not in the paper"),
+    "log_of_choice": Formula("log prob[choice]", r"\log p(\hat{y})", "§6.1"),
+    "log_softmax_of_choice": Formula(
+        "logits[choice] − max logits − log Σ exp(logits − max logits)",
+        r"z_{\hat{y}}-\max z-\log\sum_j e^{z_j-\max z}",
+        "§6.1",
+    ),
+    # products of integers
+    "lookup_whole": Formula("row ids of <0> · its scale", "E_{ids}"),
+    "lookup_whole_or_zero": Formula("row ids of <0> · its scale; 0 where there is no token", "E_{ids}", ZERO_START),
+    "scale_of_rows": Formula(
+        "max |x| / 127 of each row", r"\max|x|/127", WHOLE, "what 1 is worth in each row of whole numbers up to 127"
+    ),
+    "scale_of_weight_rows": Formula(
+        "max |W| / 63 of each row", r"\max|W|/63", WHOLE, "what 1 is worth in each row of whole numbers up to 63"
+    ),
+    "scale_of_weight_columns": Formula(
+        "max |W| / 63 of each column", r"\max|W|/63", WHOLE, "what 1 is worth in each column of whole numbers up to 63"
+    ),
+    "whole_by_rows": Formula(
+        "round(x · (1 / scale))", r"\mathrm{round}(x\cdot(1/s_x))", WHOLE, "the rows in whole numbers"
+    ),
+    "whole_by_columns": Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE, "the same in whole numbers"),
+    "whole_table": Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE, "the same in whole numbers"),
+    "whole_product": Formula("x.whole <W>.whole", r"\bar{x}\bar{W}", WHOLE, "the same in whole numbers: exact"),
+    "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the same in whole numbers: exact"),
+    "restore": Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
+}
+# The kinds of quantities; every other operation makes a value. Constants are made from parameters alone.
+KINDS = {
+    **dict.fromkeys(("mean", "variance", "column_mean"), "aggregate"),
+    **dict.fromkeys(("scale_of_weight_rows", "scale_of_weight_columns", "whole_by_columns", "whole_table"), "constant"),
+    **{kind: kind for kind in ("parameter", "input", "choice")},
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One quantity: a number, a vector or a matrix that has an address."""
+
+    address: str  # enc.0.self.scores.h1
+    axes: str  # SS: one letter an axis, as in config.py; empty for a single number
+    operation: str  # how it is made from its inputs: operations.py
+    inputs: tuple[str, ...]  # their addresses, in the formula's order
+    formula: str  # plain text
+    latex: str
+    place: str  # where the paper says so
+    says: str  # what it is, in a few words
+    kind: str = "value"  # or one of KINDS
+    code: str = ""  # the line of NumPy that makes it
+
+    @property
+    def of_the_model(self) -> bool:
+        """Whether it is the same for every text."""
+        return self.kind in ("parameter", "constant")
 
 
 def words(address: str, axes: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ class After(NamedTuple):
 def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
     """One row of the decoder after each of its sub-layers."""
     names, logits_NV = _logits(trace, row)
-    prob_NV = trace.machine.operations["softmax"].run(logits_NV)  # type: ignore[misc]
+    prob_NV = trace.machine.operations["softmax"].run(logits_NV)
     return [
         After(
             name,

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vidrio.errors import AddressError, InputError, nearest
-from vidrio.glass.cells import Stage
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace, parse_address
-from vidrio.glass.words import without_head
+from vidrio.glass.words import Stage, without_head
 from vidrio.look.writing import (
     NO_BREAK,
     PRECISION,

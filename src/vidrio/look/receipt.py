@@ -10,7 +10,7 @@ import numpy as np
 
 from vidrio.errors import InputError, ModelError
 from vidrio.glass.checking import Checked
-from vidrio.glass.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
+from vidrio.glass.expressions import Apply, Expression, Number, evaluate, leaves, terms
 from vidrio.glass.notations import COPIES
 from vidrio.glass.receipts import Compared, Receipt, locate, receipt
 from vidrio.glass.trace import Trace, parse_address
@@ -23,6 +23,7 @@ from vidrio.model.quantised import SCALE
 
 EXCEPTIONS = 8  # that `vidrio check` names
 INPUTS = 8  # shown of those a number is made from
+KINDS_OF_TERMS = {"*": "product", "squared": "square", "exp": "exp"}
 LISTED = 1100  # inputs on the page, and terms of a sum; a vocabulary's softmax has thousands
 
 Show = Callable[[float], str]
@@ -253,8 +254,8 @@ def receipt_data(seen: Look, address: str) -> dict[str, Any]:
 
 def _terms(bill: Receipt) -> dict[str, Any] | None:
     """The sum inside a number's formula, term by term: what is multiplied, the product, the sum so far."""
-    long = _first_sum(bill.expression)
-    if long is None or not 0 < len(parts := terms(long).parts) <= LISTED:
+    total = _first_sum(bill.expression)
+    if total is None or not 0 < len(parts := terms(total)) <= LISTED:
         return None
     values = [evaluate(part) for part in parts]
     known = {(at.name, at.place): str(at) for at, _ in bill.inputs}
@@ -266,7 +267,9 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
         }
         for part, value, so_far in zip(parts, values, accumulate(values), strict=True)
     ]
-    return {"kind": long.kind, "rows": rows, "sum": evaluate(long)}
+    inner = total.parts[0]
+    kind = KINDS_OF_TERMS[inner.function] if isinstance(inner, Apply) else "plain"
+    return {"kind": kind, "rows": rows, "sum": evaluate(total)}
 
 
 def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
@@ -287,5 +290,7 @@ def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
         yield {"slip": "sign", "value": -bill.value}
 
 
-def _first_sum(node: Expression) -> Long | None:
-    return node if isinstance(node, Long) else next(filter(None, map(_first_sum, children(node))), None)
+def _first_sum(node: Expression) -> Apply | None:
+    if not isinstance(node, Apply):
+        return None
+    return node if node.function == "Σ" else next(filter(None, map(_first_sum, node.parts)), None)

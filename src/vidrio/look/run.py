@@ -297,10 +297,10 @@ def _keep_computed(trace: Trace, interventions: Interventions) -> None:
     for one in interventions:
         if isinstance(one, HeadOff):
             weights, V = (values[f"{one.sub_layer}.{part}.h{one.head}"] for part in ("weights", "V"))
-            trace.computed[f"{one.sub_layer}.head.h{one.head}"] = operations["rows_dot_columns"].run(weights, V)  # type: ignore[misc]
+            trace.computed[f"{one.sub_layer}.head.h{one.head}"] = operations["rows_dot_columns"].run(weights, V)
     for name in [name for name in values if ".scaled.h" in name and np.isneginf(values[name]).any()]:
         scores = values[name.replace(".scaled.", ".scores.")]
-        trace.computed[name] = operations["divide"].run(scores, trace.machine.config.d_head)  # type: ignore[misc]
+        trace.computed[name] = operations["divide"].run(scores, trace.machine.config.d_head)
 
 
 def token_of(trace: Trace, token: int) -> str:
