@@ -1,8 +1,8 @@
 """The command line: `vidrio VERB …`.
 
-Each verb lives in its own file under `commands/` and is imported only when it is called, so that `vidrio --help` stays
-instant and nobody pays for what they do not use. Stdout is data, stderr is talk. Exit codes: 0 done, 1 a problem that
-the message explains, 2 a mistyped command, 130 interrupted.
+Each command lives in its own file under `commands/` and is imported only when it is called, so `vidrio --help` starts
+fast. Stdout is for data, stderr for messages. Exit codes: 0 success, 1 an error that the message explains, 2 a wrong
+command line, 130 interrupted.
 """
 
 import errno
@@ -19,7 +19,7 @@ import click
 from vidrio._version import __version__
 from vidrio.errors import VidrioError
 
-# verb: (module that holds a click command of the same name, one line of help)
+# command: (module with a click command of the same name, one line of help)
 VERBS = {
     "translate": ("vidrio.commands.translate", "Translate text, files or standard input."),
     "look": ("vidrio.commands.look", "Show every step of a translation with its numbers."),
@@ -36,11 +36,11 @@ VERBS = {
     "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }
 
-# New objects after which Python looks for those that only hold each other. Its own 700 cost a tenth of the time of
-# starting and of translating, and there are few such objects here.
+# Number of new objects after which Python's garbage collector looks for cycles. Its default of 700 cost a tenth of the
+# time of starting and of translating.
 OBJECTS = 20_000
 
-# Third-party modules that a light install has not: the extra of pyproject.toml that brings each
+# Third-party modules that the light install lacks, with the extra of pyproject.toml that installs each
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
@@ -53,11 +53,11 @@ EXTRAS = {
 
 
 class ReaderLeft(Exception):
-    """Nobody reads stdout any more (`vidrio look … | head`)."""
+    """The reader of stdout has closed it (`vidrio look … | head`)."""
 
 
 class Verbs(click.Group):
-    """The verbs; one is imported when it is asked for."""
+    """The commands; each is imported when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
@@ -94,11 +94,11 @@ class Verbs(click.Group):
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="vidrio")
 def vidrio() -> None:
-    """A Transformer translator made of glass: it translates, it learns, and every number can be looked at."""
+    """A Transformer translator that shows every number: translate, train, and look inside."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; the only place where errors become messages."""
+    """Run one command and return its exit code. Only here do errors become messages."""
     gc.set_threshold(OBJECTS)
     _replace_closed_streams()
     try:
@@ -120,8 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
         _drop_what_is_left()
         return 0
     except OSError as error:
-        # A file that cannot be read, a disk that is full: the system says it well enough, but for the name of stdout.
-        # What has failed may be gone from its buffer already; files of ours tell their names (`about_file`).
+        # For unreadable files and full disks, the system's message is good enough, but it does not name stdout. The
+        # failed bytes may have left its buffer already; our own files name themselves (`about_file`).
         if not _stdout_is_writable() or error.errno in (errno.EBADF, errno.ENOSPC, errno.EFBIG):
             error.filename = error.filename or "stdout"
         click.echo(f"vidrio: {error}", err=True)
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """Python would wait for threads first, and one of them may be at work on a line of megabytes."""
+    """Python would wait for all threads, and one may be translating a line of megabytes."""
     with suppress(OSError):
         sys.stdout.flush()
     with suppress(OSError):
@@ -148,7 +148,7 @@ def _leave_at_once(code: int) -> NoReturn:
 
 
 def _stdout_is_writable() -> bool:
-    """Whether stdout takes what is left in its buffer; what it does not take is dropped."""
+    """Whether stdout accepts the rest of its buffer; if not, the rest is dropped."""
     try:
         sys.stdout.flush()
         return True
@@ -158,13 +158,13 @@ def _stdout_is_writable() -> bool:
 
 
 def _drop_what_is_left() -> None:
-    """Let Python not complain at exit, when it flushes what nobody reads or no disk can hold."""
+    """Keep Python from reporting an error at exit, when it flushes a buffer that cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace_closed_streams() -> None:
-    """Replace the streams that were closed before the start (`>&-`), which Python leaves as None: the next file opened
-    would get their number, and with it what libraries print. Reading or writing one is an error, as without Vidrio;
+    """Replace streams that were closed before the start (`>&-`), which Python leaves as None. The next file opened
+    would get such a stream's number, and what libraries print. Reading or writing a replaced stream is an error;
     messages are dropped."""
     for name, mode, access in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:

@@ -1,8 +1,8 @@
-"""From logits to a translation: beam search and sampling over `step(prefixes) → logits of the next token`.
+"""From logits to a translation: beam search and sampling, given `step(prefixes) → logits of the next token`.
 
-Knows ids only: no model, no text. The engine's search does the same in C, and finds the same, bit for bit: logits and
-log-probabilities are float32, totals float64. This one also records a tree of what it considered. The 2 · beam
-candidates of a step and the moment when the search stops are CTranslate2's. A beam of 1 is greedy search.
+It works on ids, without a model or text. The engine's search in C gives the same results, bit for bit: logits and
+log-probabilities are float32, sums float64. This one also records the tree of candidates. As in CTranslate2, a step has
+2 · beam candidates. A beam of 1 is greedy search.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,41 +13,41 @@ import numpy as np
 from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, computes_nan
 from vidrio.model.exact import F, exp, in_lanes, log
 
-# One row for each prefix (all begin with the start token): logits of the next token.
+# One row per prefix (all begin with the start token): logits of the next token.
 Step = Callable[[Sequence[Ids]], np.ndarray]
-Cut = Callable[[Ids], bool]  # whether a hypothesis of these tokens goes no further
-ROOT = -1  # stands for the start and the forced prefix
+Cut = Callable[[Ids], bool]  # whether to cut a hypothesis of these tokens
+ROOT = -1  # the start and the forced prefix
 
 
 @dataclass
 class Node:
-    """One hypothesis that the search considered: a token after its parent, and what became of it."""
+    """A hypothesis that the search considered: a token after its parent, and its outcome."""
 
-    parent: int  # its place in the tree, or ROOT
+    parent: int  # index in the tree, or ROOT
     depth: int  # decoding step, from 0
     token: int
     log_prob: float  # of this token
     total: float  # log p of the hypothesis so far
     score: float
-    rank: int  # among the candidates of its step, from 1
+    rank: int  # rank among the candidates of its step, from 1
     fate: str = "dropped"  # kept, finished, cut or dropped
     why: str = ""
 
 
 @dataclass
 class Tree:
-    """The record of one search: the 2 · beam best candidates of every step, in order of step and rank."""
+    """The record of a search: the 2 · beam best candidates of every step, by step and rank."""
 
     prefix: Ids = ()
     nodes: list[Node] = field(default_factory=list)
-    best: int = ROOT  # place of the best finished hypothesis
+    best: int = ROOT  # index of the best finished hypothesis
 
     def ids(self, place: int) -> Ids:
-        """The tokens from the start to this node, the forced prefix and the end token included."""
+        """The tokens up to this node, with forced prefix and end token."""
         return (*self.prefix, *(node.token for node in self.path(place)))
 
     def path(self, place: int) -> list[Node]:
-        """The nodes from the first one to this one."""
+        """The nodes on the path to this one."""
         nodes: list[Node] = []
         while place != ROOT:
             nodes.append(self.nodes[place])
@@ -56,21 +56,21 @@ class Tree:
 
 
 def never(ids: Ids) -> bool:
-    """No hypothesis is cut before its time."""
+    """Never cut a hypothesis early."""
     return False
 
 
 def search(
     step: Step, start: int, end: int, options: Options, tree: Tree | None = None, cut: Cut = never
 ) -> list[Hypothesis]:
-    """The best hypotheses, best first; with sampling, the draws, likeliest first."""
+    """The best hypotheses, best first; with sampling, the samples, most probable first."""
     if options.sampling is not None:
         return best_first([sample(step, start, end, options, number, cut) for number in range(options.n_best)])
     return beam_search(step, start, end, options, tree or Tree(), cut)
 
 
 def sample(step: Step, start: int, end: int, options: Options, number: int, cut: Cut) -> Hypothesis:
-    """A token drawn from the tempered and truncated distribution at every step. `number`: which draw it is."""
+    """Sample one hypothesis from the tempered and truncated distribution. `number` is its index among the samples."""
     sampling = options.sampling or Sampling()
     numbers = uniform(sampling.seed, number)
     ids, log_probs = options.prefix, [0.0] * len(options.prefix)
@@ -85,11 +85,11 @@ def sample(step: Step, start: int, end: int, options: Options, number: int, cut:
 
 
 def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, cut: Cut) -> list[Hypothesis]:
-    """The `beam` best hypotheses of every step go on, until as many have ended as the beam is wide."""
+    """Keep the `beam` best hypotheses of each step, until as many have finished as the beam is wide."""
     tree.prefix, nodes = options.prefix, tree.nodes
-    beam = [ROOT]  # places in the tree
+    beam = [ROOT]  # indices in the tree
     finished: list[tuple[Hypothesis, int]] = []
-    best_ended = False  # whether a finished hypothesis has ever led its step
+    best_ended = False  # whether a finished hypothesis has ever been the best of its step
 
     def finish_at(place: int) -> None:
         log_probs = [0.0] * len(tree.prefix) + [node.log_prob for node in tree.path(place)]
@@ -100,18 +100,19 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
 
     for depth in range(len(options.prefix), options.max_length):
         candidates, stuck = expand(step, start, end, options, beam, tree)
-        for place in stuck:  # every next token is forbidden
+        for place in stuck:  # all next tokens are forbidden
             finish_at(place)
         is_last = depth + 1 == options.max_length
         inside = candidates[: options.beam]
         if depth == len(options.prefix) > 0:
-            # Right after a forced prefix, ending is for the likeliest only: short results would crowd out the others.
+            # Directly after a forced prefix, only the most probable hypothesis may end; otherwise short results would
+            # crowd out the rest.
             inside = [place for place in inside if nodes[place].token != end or place == candidates[0]]
         over = [place for place in inside if is_last or nodes[place].token == end]
         for place in over:
             finish_at(place)
         best_ended = best_ended or (bool(over) and over[0] == candidates[0])
-        # The next best step in for those that have ended, so that the beam stays full.
+        # The next best candidates replace finished hypotheses, so that the beam stays full.
         substitutes = [place for place in candidates[options.beam :] if nodes[place].token != end][: len(over)]
         beam = [] if is_last else [place for place in inside if place not in over] + substitutes
         for place in [place for place in beam if cut(tree.ids(place))]:
@@ -120,7 +121,7 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
         for place in beam:
             nodes[place].fate = "kept"
         explain_dropped([nodes[place] for place in candidates], end, options)
-        # Without a length penalty no longer hypothesis can beat a leader that has ended.
+        # Without a length penalty, no longer hypothesis can beat a finished one that leads.
         enough = len(finished) >= (options.n_best if options.length_penalty == 0 and best_ended else options.beam)
         if enough or not beam:
             break
@@ -131,8 +132,8 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
 def expand(
     step: Step, start: int, end: int, options: Options, beam: list[int], tree: Tree
 ) -> tuple[list[int], list[int]]:
-    """The 2 · beam best continuations of the hypotheses in the beam, best first: of each the 2 · beam likeliest tokens
-    (equals by id), all of them by total (equals by hypothesis and likelihood). And hypotheses that have none."""
+    """The 2 · beam best continuations of the beam, best first: of each hypothesis the 2 · beam most probable tokens
+    (ties by id), all of them by total (ties by hypothesis and probability). Also returns the hypotheses without any."""
     found: list[tuple[float, int, int, float]] = []
     stuck = []
     rows = step([(start, *tree.ids(place)) for place in beam])
@@ -155,7 +156,7 @@ def expand(
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
-    """A hypothesis that goes no further: it has ended, or it is cut."""
+    """A hypothesis that is not continued: finished, or cut."""
     ended = ids[-1:] == (end,)
     log_prob = float(sum(token_log_probs))
     score = log_prob / length_power(len(ids), options)
@@ -171,7 +172,7 @@ def length_power(length: int, options: Options) -> float:
 
 
 def allowed(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
-    """The logits of the next token, what is forbidden at −∞."""
+    """The logits of the next token, −∞ for forbidden tokens."""
     logits_V = np.array(row_V, dtype=F)
     if options.no_repeat_ngram > 0:
         logits_V[list(repeating(ids, options.no_repeat_ngram))] = -np.inf
@@ -184,25 +185,25 @@ def allowed(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarr
 
 
 def log_softmax(logits_V: np.ndarray) -> np.ndarray:
-    """Log-probabilities: the logits, shifted so that the probabilities sum to 1."""
+    """Log-probabilities: logits, shifted so that the probabilities sum to 1."""
     shifted_V = logits_V - logits_V.max()
     normalised_V: np.ndarray = shifted_V - log(in_lanes(exp(shifted_V)))
     return normalised_V
 
 
 def restrict(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
-    """Log-probabilities of the next token: what is forbidden has −∞, and the rest still sums to probability 1."""
+    """Log-probabilities of the next token: −∞ for forbidden tokens; the others sum to probability 1."""
     return log_softmax(allowed(row_V, ids, end, options))
 
 
 def repeating(ids: Ids, n: int) -> set[int]:
-    """The tokens that would complete an n-gram which already stands in `ids`."""
+    """The tokens that would repeat an n-gram of `ids`."""
     latest = ids[len(ids) - n + 1 :]
     return {ids[i + n - 1] for i in range(len(ids) - n + 1) if ids[i : i + n - 1] == latest} if len(ids) >= n else set()
 
 
 def largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the largest values above −∞, largest first, equals by place: the same on every machine."""
+    """Indices of the largest values above −∞, largest first, ties by index: the same on every machine."""
     count = min(count, int((values > -np.inf).sum()))
     if count == 0:
         return np.zeros(0, dtype=np.int64)
@@ -215,7 +216,7 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def uniform(seed: int, number: int) -> Iterator[np.float32]:
-    """Random numbers from 0 up to 1 for the draw of this number: SplitMix64, its upper 24 bits."""
+    """Random numbers in [0, 1) for this sample: SplitMix64, its upper 24 bits."""
     mask, state = 2**64 - 1, (seed << 32) + number
     while True:
         state = (state + 0x9E3779B97F4A7C15) & mask
@@ -226,21 +227,21 @@ def uniform(seed: int, number: int) -> Iterator[np.float32]:
 
 
 def draw(logits_V: np.ndarray, sampling: Sampling, number: np.float32) -> int:
-    """One token of those that may be drawn: the first at which the sum of weights exceeds `number` of the whole."""
+    """Sample a token: the first at which the cumulative weight exceeds `number` of the total."""
     tokens, weights = _drawable(logits_V, sampling)
     sums = np.add.accumulate(weights)
     return int(tokens[min(np.searchsorted(sums, number * sums[-1], side="right"), len(tokens) - 1)])
 
 
 def drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens that may be drawn, likeliest first, and the probability of each to be."""
+    """The tokens that can be sampled, most probable first, with their probabilities."""
     tokens, weights = _drawable(logits_V, sampling)
     order = np.argsort(-weights, kind="stable")
     return tokens[order], weights[order] / weights.sum()
 
 
 def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """After temperature, top-k and top-p, in this order; a weight each, which do not sum to 1."""
+    """Apply temperature, top-k and top-p, in this order. The weights do not sum to 1."""
     logits_V = np.asarray(logits_V, F)
     weights_V = exp((logits_V - logits_V.max()) / F(sampling.temperature))
     if not sampling.top_k and sampling.top_p == 1:
@@ -248,7 +249,7 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
         return tokens, weights_V[tokens]
     tokens = largest(logits_V, sampling.top_k or len(logits_V))
     sums = np.add.accumulate(weights_V[tokens])
-    before = np.concatenate([[F(0)], sums[:-1]])  # of the likelier tokens; the likeliest always stays
+    before = np.concatenate([[F(0)], sums[:-1]])  # of the more probable tokens; the first always stays
     tokens = tokens[before < F(sampling.top_p) * sums[-1]]
     return tokens, weights_V[tokens]
 
@@ -257,7 +258,7 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
 
 
 def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
-    """Tell, for the candidates of a step that go no further, what was wrong with them."""
+    """Record why candidates of a step were not continued."""
     last_kept = min((node.total for node in candidates if node.fate == "kept"), default=None)
     for node in (node for node in candidates if node.fate == "dropped"):
         if node.token == end and node.rank <= options.beam:
@@ -273,7 +274,7 @@ def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
 def explain_ends(
     tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[int], options: Options, cut: Cut
 ) -> None:
-    """Tell, once the search is over, who won and what stopped the others."""
+    """Record, after the search, the winner and what ended the others."""
     went_on = {node.parent for node in tree.nodes if node.fate != "dropped"}
     ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
     for place, node in enumerate(tree.nodes):

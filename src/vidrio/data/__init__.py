@@ -1,1 +1,1 @@
-"""Sentence pairs: read, cleaned, held out. No PyTorch here."""
+"""Sentence pairs: reading, cleaning, splitting. Does not use PyTorch."""

@@ -9,7 +9,7 @@ from functools import cache
 
 from vidrio.text.fold import fold
 
-# What UTF-8 looks like after it was read as Windows-1252: a first byte of two or three, then bytes of the upper half.
+# UTF-8 that was decoded as Windows-1252: the first byte of a character, then bytes of the upper half.
 _UPPER = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _BROKEN = re.compile(rf"[ÂÃÄÅ][{_UPPER}]|â[€‚„][{_UPPER}]|(?:[ÐÑ][{_UPPER}]){{2}}|ðŸ|\ufffd")
 _CONTROL = re.compile(
@@ -25,19 +25,19 @@ _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits for a pair. 0 (or no script) turns a rule off."""
+    """Limits for a pair; 0 (or no script) turns a rule off."""
 
     longest: int = 1000  # characters on one side
-    ratio: float = 3.0  # how many times longer than usual one side may be
-    numbers: bool = True  # numbers must be on both sides
-    identical: int = 3  # so many words that are the same on both sides are not a translation
-    source_scripts: frozenset[str] = frozenset()  # most letters must be of these
+    ratio: float = 3.0  # maximum ratio of the lengths, relative to the usual one
+    numbers: bool = True  # both sides must have the same numbers
+    identical: int = 3  # with this many words, identical sides are not a translation
+    source_scripts: frozenset[str] = frozenset()  # the scripts that most letters must belong to
     target_scripts: frozenset[str] = frozenset()
-    usual_ratio: float = 1.0  # length of the source by that of the target
+    usual_ratio: float = 1.0  # usual ratio of source length to target length
 
 
 def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
-    """The limits, completed with the usual ratio and the scripts of a sample of pairs."""
+    """The limits, completed with the usual ratio and the scripts of a sample."""
     sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
     ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
     return replace(
@@ -49,24 +49,24 @@ def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
 
 
 def scripts_of(texts: Iterable[str]) -> frozenset[str]:
-    """The scripts of at least a twentieth of the texts' letters."""
+    """The scripts that have at least a twentieth of the letters."""
     counts = Counter(script(letter) for text in texts for letter in _LETTER.findall(text))
     return frozenset(name for name, count in counts.items() if count * 20 >= counts.total())
 
 
 def tidy(text: str) -> str:
-    """The text without white space at its ends; a line break or tab inside becomes a space. Nothing else is changed."""
+    """The text without surrounding white space, on one line. Nothing else is changed."""
     text = text.strip()
     return _SPACES.sub(" ", text) if _SPACES.search(text) else text
 
 
 def fault_of_text(text: str) -> str:
-    """Why a (tidy) single text is unusable; empty if it is usable."""
+    """Why a stripped text is unusable; empty if it is usable."""
     return ("broken encoding" if _BROKEN.search(text) else "") if text else "empty"
 
 
 def fault(source: str, target: str, limits: Limits) -> str:
-    """Why a (tidy) pair is unusable; empty if it is usable."""
+    """Why a stripped pair is unusable; empty if it is usable."""
     if not source or not target:
         return "empty"
     if limits.longest and max(len(source), len(target)) > limits.longest:
@@ -80,7 +80,7 @@ def fault(source: str, target: str, limits: Limits) -> str:
     if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
         return "wrong script"
     if limits.ratio:
-        # Short texts vary more: 15 characters are added to both.
+        # Short texts vary more, so 15 characters are added to both.
         ratio = (_length(source) + 15) / (_length(target) * limits.usual_ratio + 15)
         if not 1 / limits.ratio <= ratio <= limits.ratio:
             return "length ratio"
@@ -91,17 +91,17 @@ def fault(source: str, target: str, limits: Limits) -> str:
 
 @cache
 def script(letter: str) -> str:
-    """The script of a letter, in Unicode's word: LATIN, CYRILLIC, CJK …"""
+    """The script of a letter, as Unicode names it: LATIN, CYRILLIC, CJK …"""
     return unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]
 
 
 def _length(text: str) -> int:
-    """The number of characters. East Asian ones count three times, as each stands for a syllable or a word."""
+    """The number of characters. East Asian characters count three times, since each stands for a syllable or a word."""
     return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
 
 
 def _identical(source: str, target: str, words: int) -> bool:
-    if source[:3].casefold() != target[:3].casefold():  # of most pairs nothing more has to be looked at
+    if source[:3].casefold() != target[:3].casefold():  # this settles most pairs
         return False
     folded = fold(source)
     return folded.count(" ") + 1 >= words and folded == fold(target) and bool(_LETTER.search(folded))
@@ -132,7 +132,7 @@ def _numbers(text: str) -> set[str]:
 SAMPLES = 5  # for each reason
 LONGEST_SAMPLE = 200  # characters
 
-# Every reason, in the order in which a pair is tested, and what it means.
+# All reasons, in the order of the tests, with their meaning.
 REASONS = {
     "column missing": "the row does not have both columns",
     "empty": "one side is blank",
@@ -150,7 +150,7 @@ REASONS = {
 
 @dataclass
 class Tally:
-    """Counts by reason, with the first samples of each: place (file and line), source and target."""
+    """Counts by reason, with the first samples of each: file and line, source and target."""
 
     read: int = 0
     kept: int = 0
@@ -169,6 +169,6 @@ class Tally:
         return [(reason, self.skipped[reason]) for reason in REASONS if reason in self.skipped]
 
     def summary(self, left: int) -> str:
-        """How many pairs were read, how many are left, and why."""
+        """The numbers of pairs read, omitted by reason, and kept."""
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in self.reasons())
         return f"{self.read:,} pairs read, {left:,} left" + (f" ({reasons})" if reasons else "")

@@ -1,4 +1,4 @@
-"""One command at a time works in a folder, or on a file. The system releases the locks, however a command ends."""
+"""Locks, so that only one command works in a folder or on a file. The system releases them however a command ends."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,14 +13,14 @@ LOCK = "lock"  # in a run's folder
 
 @contextmanager
 def locked(lock: Path, work: str, do: str) -> Iterator[None]:
-    """Hold this lock file; an error if another command holds it."""
+    """Hold this lock file; an error if another command has it."""
     held = FileLock(lock, blocking=False)
     try:
         held.acquire()
     except Timeout:
         raise RunError(f"another command is {work}", found=f"{lock} is locked", do=do) from None
     except OSError as error:
-        error.filename = str(lock.parent)  # that is what cannot be written
+        error.filename = str(lock.parent)  # the path that cannot be written
         raise
     try:
         yield
@@ -32,7 +32,7 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
 
 @contextmanager
 def only_one(home: Path) -> Iterator[None]:
-    """Work in this folder while no other command does. The folder is removed again if it stayed empty."""
+    """Lock this folder. Removes it afterwards if it stayed empty."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     do = "wait until it has ended, or give another folder"
     try:

@@ -32,23 +32,23 @@ Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY, DUPLICATE = 0, -1, -2
 LEFT_OUT = {COPY: "repeats a held-out sentence", DUPLICATE: "duplicate"}
-_VERSION = 4  # of the rules: raise it when the same files would give other pairs
-_SAMPLE = 2000  # pairs of each corpus from which scripts and the usual ratio of lengths are taken
+_VERSION = 4  # version of the rules; increase it when the same files would give other pairs
+_SAMPLE = 2000  # pairs per corpus from which scripts and the usual ratio of lengths are estimated
 _COUNTED = 100_000  # training pairs in which words are counted
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningOptions:
-    """What to leave out and what to hold out."""
+    """What to omit and what to hold out."""
 
     limits: Limits = field(default_factory=Limits)
     duplicates: bool = False  # keep them
-    held_out: tuple[int, int] = (0, 0)  # pairs to validate and to test with; at most a tenth of all pairs together
-    apart: tuple[Corpus, ...] = ()  # sets whose sentences training must never see
-    dev: tuple[Corpus, ...] = ()  # sets to validate and to test with, also kept apart; without them pairs are held out
+    held_out: tuple[int, int] = (0, 0)  # pairs for validation and for testing; together at most a tenth of all pairs
+    apart: tuple[Corpus, ...] = ()  # sets whose sentences must not be trained on
+    dev: tuple[Corpus, ...] = ()  # given validation and test sets, also kept apart; without them, pairs are held out
     test: tuple[Corpus, ...] = ()
-    least: int = 1  # pairs; fewer are an error
-    one_sided: bool = False  # texts, perhaps with a class, and no translations: only the text is tested and compared
+    least: int = 1  # minimum number of pairs
+    one_sided: bool = False  # single texts, perhaps with a class: only the text is tested and compared
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":
@@ -138,7 +138,7 @@ def _first_pass(
 
 
 def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
-    """Checksums of the sentences in the sets that are kept apart, empty ones excepted."""
+    """Checksums of the sentences in the sets that are kept apart."""
     pairs = list(_tidy_pairs((*options.apart, *options.dev, *options.test)))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if options.one_sided:
@@ -154,7 +154,7 @@ def _tidy_pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
 
 
 def key(text: str) -> int:
-    """A checksum of 64 bits: two of ten million different texts share one with a chance of 3 in a million."""
+    """A 64-bit checksum. Among ten million texts, the chance that two different ones share it is 3 in a million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -194,7 +194,7 @@ def _times(keys: Keys) -> NDArray[np.int64]:
 
 
 def _mixed(keys: Keys) -> Keys:
-    """Well mixed bits (the end of splitmix64), so that the lowest ones are a fair choice."""
+    """Mix the bits (the end of splitmix64), so that the lowest ones are unbiased."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
@@ -210,8 +210,8 @@ class Prepared:
     folder: Path
     tally: Tally
     pairs: dict[str, int]  # of each part
-    corpora: list[dict[str, Any]]  # in their order: name, layout, weight, pairs to learn from
-    repeats: float  # how often each word occurs in the training pairs, on average
+    corpora: list[dict[str, Any]]  # in order: name, format, weight, number of training pairs
+    repeats: float  # the mean number of occurrences of a word in the training pairs
 
     @staticmethod
     def load(folder: Path) -> "Prepared":
@@ -223,7 +223,7 @@ class Prepared:
         return self.folder / f"{part}.tsv"
 
     def read(self, part: str) -> Iterator[tuple[str, str]]:
-        """The pairs of a part, one after the other."""
+        """The pairs of a part, in order."""
         with self.path(part).open(encoding="utf-8", newline="\n") as file:
             for line in file:
                 source, _, target = line[:-1].partition("\t")
@@ -231,7 +231,7 @@ class Prepared:
 
 
 def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:
-    """A checksum of all that decides what is made. Files count by their content: a copy is the same file."""
+    """A checksum of everything that determines the result. Files count by content, so a copy is the same file."""
 
     def content(sets: Sequence[Corpus]) -> list[Any]:
         return [(c.form, c.layout[:3], c.weight, [file_sha256(path) for path in c.paths]) for c in sets]
@@ -248,7 +248,7 @@ def is_made(folder: Path, key: str) -> bool:
 
 @contextmanager
 def making(folder: Path, key: str) -> Iterator[Path]:
-    """A temporary folder that gets this name when it is complete, and is removed if the work fails."""
+    """A temporary folder that is renamed when it is complete, and removed if the work fails."""
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

@@ -1,4 +1,4 @@
-"""What long work reports: lines of text, a training's metrics, and how much is done."""
+"""What long tasks report: lines of text, metrics of a training, and progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass
 class Work:
-    """A piece of work that may take long."""
+    """A task that may take long."""
 
     title: str
     total: int = 0  # 0: not known
@@ -16,7 +16,7 @@ class Work:
 
 @dataclass
 class Progress:
-    """Receives the reports; the command line reads `work` while the work runs."""
+    """Receives the reports. The command line reads `work` while the task runs."""
 
     say: Callable[[str], object] = lambda text: None
     watch: Callable[[dict[str, Any]], object] = lambda record: None

@@ -20,19 +20,19 @@ from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
 _ROUND = 4096  # lines between two updates of the progress
-_SAMPLE = 300  # rows to recognise a layout from
-_LABELS = 4  # a column of labels has so many times fewer different values than a column of texts
-_SHOWN = 60  # characters of a text that is shown
+_SAMPLE = 300  # rows from which the columns are recognised
+_LABELS = 4  # a column of labels has this many times fewer distinct values than a column of texts
+_SHOWN = 60  # characters of a text shown to the user
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
-# Names that two columns may have in a header.
+# Names of the two columns in a header.
 _KNOWN = (
     *(("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output")),
     *(("english", "spanish"), ("text", "label"), ("text", "class")),
 )
 
 Names = tuple[str, str]
-Rows = Iterator[tuple[int, list[str]]]  # with the number of the line
+Rows = Iterator[tuple[int, list[str]]]  # with line numbers
 
 
 class Layout(NamedTuple):
@@ -40,12 +40,12 @@ class Layout(NamedTuple):
 
     source: int  # columns, from 0
     target: int
-    header: bool  # the first line names the columns
-    words: str  # what was recognised, for the user
+    header: bool  # the first line is a header
+    words: str  # a description for the user
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation, and the line that they come from."""
+    """A sentence, its translation, and their line."""
 
     source: str
     target: str
@@ -54,12 +54,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """A file, or two aligned ones, with pairs."""
+    """A corpus: one file, or two aligned ones."""
 
-    form: str  # text (one file, or two aligned ones), tsv or csv
+    form: str  # text (one or two aligned files), tsv or csv
     paths: tuple[Path, ...]
     layout: Layout
-    weight: float = 1.0  # how often each pair is seen, beside those of other corpora
+    weight: float = 1.0  # how often each pair is seen, relative to other corpora
 
     @property
     def name(self) -> str:
@@ -71,8 +71,8 @@ class Corpus:
 
 
 def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
-    """The corpora with these names. `file@2` has the weight 2; a plain text file is followed by its translation, line
-    by line."""
+    """The corpora in these files. `file@2` has weight 2. A plain text file is followed by its translation, line by
+    line."""
     recognised: list[Corpus] = []
     waiting = list(names)
     while waiting:
@@ -100,7 +100,7 @@ def texts(names: Sequence[str]) -> list[Corpus]:
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
-    """Every pair of a corpus, in order. Rows that lack a column are counted in the tally."""
+    """All pairs of a corpus, in order. The tally counts rows that lack a column."""
     source, target, header, _ = corpus.layout
     for number, row in islice(_rows(corpus.form, corpus.paths, work), int(header), None):
         tally.read += 1
@@ -111,7 +111,7 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 
 def described(corpus: Corpus, pairs: int) -> list[str]:
-    """What was recognised in a corpus, with its first pairs, so that a wrong guess is noticed."""
+    """The recognised columns with the first pairs, so that users notice a wrong guess."""
     sides = 1 if corpus.layout.source == corpus.layout.target else 2
     texts = (
         " → ".join(map(shown, (pair.source, pair.target)[:sides])) for pair in islice(read(corpus, Tally()), pairs)
@@ -120,7 +120,7 @@ def described(corpus: Corpus, pairs: int) -> list[str]:
 
 
 def shown(text: str, most: int = _SHOWN) -> str:
-    """The beginning of a text, on one line and without control characters."""
+    """The start of a text, on one line and without control characters."""
     visible = "".join(c if c.isprintable() else "·" for c in text[: most + 1])
     return visible if len(visible) <= most else f"{visible[:most]}…"
 
@@ -132,7 +132,7 @@ def _weighted(name: str) -> tuple[Path, float]:
 
 
 def _form(path: Path) -> str:
-    """The form of a file, by its name, otherwise by tabs in its first lines."""
+    """The format of a file: by its name, otherwise by tabs in its first lines."""
     plain = path.with_suffix("") if path.suffix in _OPENERS else path
     if plain.suffix.lower() in (".tsv", ".csv"):
         return plain.suffix.lower()[1:]
@@ -144,7 +144,7 @@ def _form(path: Path) -> str:
 
 
 def read_lines(path: Path, work: Work | None = None) -> Iterator[str]:
-    """Every line of a file, plain or compressed. Progress is counted in bytes of the file as it lies on disk."""
+    """The lines of a file, plain or compressed. Progress counts bytes on disk."""
     opener, counted = _OPENERS.get(path.suffix), 0
     try:
         with path.open("rb") as raw, opener(raw) if opener else raw as file:
@@ -165,7 +165,7 @@ def read_lines(path: Path, work: Work | None = None) -> Iterator[str]:
 
 
 def _rows(form: str, paths: Sequence[Path], work: Work | None = None) -> Rows:
-    """The rows of a table, or the lines of one file or of two side by side."""
+    """The rows of a table, or the lines of one or two files."""
     lines = read_lines(paths[0], work)
     if form == "csv":
         yield from _csv_rows(paths[0], lines)

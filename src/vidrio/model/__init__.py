@@ -1,1 +1,1 @@
-"""What a model is: its sizes and choices, the names of its numbers, its folder, and where to find it."""
+"""What a model is: configuration, parameter names and shapes, the model folder, and how to find one."""

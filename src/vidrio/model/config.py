@@ -1,7 +1,7 @@
-"""What a model is: its sizes and the closed set of choices, checked where they are made.
+"""The configuration of a model: sizes and a closed set of choices, checked on construction.
 
-A `ModelConfig` says everything that the maths needs to know besides the parameters. The choices are closed on purpose
-(docs/design.md): each selects a named function or a table once, when the model is loaded.
+A `ModelConfig` is all that the maths needs besides the parameters. The choices are closed on purpose (docs/design.md):
+each selects a named function or a table once, when the model is loaded.
 
 Axes, one letter with one meaning in the whole project:
   S source length   T target length   D model width   H heads   K width of a head   F feed-forward width
@@ -17,7 +17,7 @@ from typing import Any
 from vidrio.errors import ConfigError
 from vidrio.model.json_record import record, shown
 
-FORMAT = 1  # of the model folder; another number is refused
+FORMAT = 1  # format of the model folder; other numbers are refused
 
 SHAPES = ("encoder-decoder", "encoder", "decoder")
 NORMS = ("post", "pre")
@@ -26,18 +26,18 @@ POSITIONS = ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", 
 TYINGS = ("all", "output", "none")
 CELLS = ("attention", "ssru")
 
-LARGEST_SIZE = 1 << 24  # of anything; no model comes near
+LARGEST_SIZE = 1 << 24  # a limit for every size, far above any real model
 LARGEST_LAYERS = 1000
 LARGEST_BEAM = 64
-LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still a number
-LARGEST_POSITIONS = 1 << 23  # numbers in a table of sines (P × D) that is made on loading: 64 MB; P = 16,384 at D = 512
+LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still finite
+LARGEST_POSITIONS = 1 << 23  # limit for a computed position table (P × D): 64 MB; P = 16,384 at D = 512
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """The four special tokens' ids: padding, unknown, start of sequence, end of sequence; -1 where a model has none.
+    """Ids of the special tokens padding, unknown, start and end of sequence; -1 if a model has none.
 
-    Padding and start are never chosen. A decoder without a start token begins with a zero vector, as Marian's does.
+    Padding and start are never chosen. Without a start token, the decoder starts with a zero vector, as Marian's does.
     """
 
     pad: int = 0
@@ -48,7 +48,7 @@ class SpecialIds:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """The default options of a search; a hypothesis scores log p / length^length_penalty."""
+    """A model's default search options. A hypothesis scores log p / length^length_penalty."""
 
     beam: int = 4
     length_penalty: float = 1.0
@@ -59,28 +59,28 @@ class DecodingDefaults:
 class ModelConfig:
     """Sizes and choices of one model; the defaults are the paper's base model."""
 
-    shape: str = "encoder-decoder"  # or encoder (classification), decoder (free generation)
-    source_vocabulary: int  # rows of the source embedding (V); 0 in a decoder
-    target_vocabulary: int  # rows of the target embedding (V); 0 in an encoder
+    shape: str = "encoder-decoder"  # or encoder (classifier), decoder (language model)
+    source_vocabulary: int  # rows of the source embedding (V); 0 without an encoder
+    target_vocabulary: int  # rows of the target embedding (V); 0 without a decoder
     d_model: int = 512  # D
     n_heads: int = 8  # H
-    d_head: int = 64  # K; the paper has D / H, the worked example has not
+    d_head: int = 64  # K; D / H in the paper, not in the worked example
     d_ff: int = 2048  # F
     n_encoder_layers: int = 6
     n_decoder_layers: int = 6
-    n_classes: int = 0  # C, for an encoder with a classifier on top
-    max_positions: int = 512  # P: the longest text that the model can hold
-    norm: str = "post"  # layer norm after the residual sum (paper) or before the sub-layer
+    n_classes: int = 0  # C, for a classifier
+    max_positions: int = 512  # P: the maximum number of tokens
+    norm: str = "post"  # layer norm after the residual connection (paper) or before the sub-layer
     norm_epsilon: float = 1e-5
     activation: str = "relu"
-    decoder_cell: str = "attention"  # what the decoder's first sub-layer is: masked self-attention, or Marian's SSRU
+    decoder_cell: str = "attention"  # the decoder's first sub-layer: masked self-attention, or Marian's SSRU
     positions: str = "sinusoidal"
-    tying: str = "all"  # one embedding for source, target and output; or target and output; or three
+    tying: str = "all"  # one embedding for source, target and output; or for target and output; or three
     scale_embeddings: bool = True  # × √d_model, §3.4
-    attention_bias: bool = False  # biases in Q, K, V and O; the paper writes none
+    attention_bias: bool = False  # biases in Q, K, V and O; the paper has none
     output_bias: bool = False
-    int8: bool = True  # large models multiply in int8; False: in float32, whatever their size
-    source_end: bool = True  # the end token closes the source too
+    int8: bool = True  # large models multiply in int8; False: always in float32
+    source_end: bool = True  # the end token also ends the source
     special: SpecialIds = field(default_factory=SpecialIds)
     decoding: DecodingDefaults = field(default_factory=DecodingDefaults)
 
@@ -117,8 +117,8 @@ class ModelConfig:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
 
     def problems_of_file(self) -> Iterator[str]:
-        """What a model in a file may not be, though a lesson's machine of a few words may: without its special tokens,
-        or larger than anybody's memory."""
+        """Problems that a model file may not have, though a lesson's model may: missing special tokens, impossible
+        sizes."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():
             if not -1 <= token < rows:
@@ -137,18 +137,18 @@ class ModelConfig:
 
     @property
     def one_table(self) -> bool:
-        """Whether source and target tokens are looked up in the same embedding."""
+        """Whether source and target share one embedding."""
         return self.shape == "encoder-decoder" and self.tying == "all"
 
     @property
     def layers_in_words(self) -> str:
-        """How many layers: of the encoder + of the decoder, `6 + 2`, or of the one that there is."""
+        """The number of layers: `6 + 2` for encoder and decoder, otherwise one number."""
         sides = ((self.n_encoder_layers, self.has_encoder), (self.n_decoder_layers, self.has_decoder))
         return " + ".join(str(n) for n, there in sides if there)
 
     @property
     def source_close(self) -> tuple[int, ...]:
-        """The ids that close every source: the end token, if the model wants one."""
+        """The ids that end every source: the end token, if the model uses it."""
         return (self.special.end,) if self.source_end else ()
 
     def to_json(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class ModelConfig:
 
     @staticmethod
     def from_json(data: Any) -> "ModelConfig":
-        """The config of a file."""
+        """Parse the config of a model file."""
         try:
             config = record(ModelConfig, data)
         except TypeError as error:

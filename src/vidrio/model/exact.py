@@ -1,7 +1,7 @@
-"""exp, log and sums that come out alike, bit for bit, on every processor: NumPy's own differ in the last bit.
+"""exp, log and sums with the same bits on every processor; NumPy's own differ in the last bit.
 
-All in float32, each operation rounded by itself. The engine computes the same in C (docs/engine.md); exp and log are
-Cephes' expf and logf, good to two units in the last place.
+Everything is float32, rounded after each operation. The engine computes the same in C (docs/engine.md). exp and log are
+Cephes' expf and logf, accurate to two units in the last place.
 """
 
 import numpy as np
@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 F = np.float32
 LANES = 16
-_TO_WHOLE = F(12582912)  # 1.5 · 2²³: adding and taking it away again rounds to the nearest whole number, ties to even
-_LOG2_E, _LN2, _LN2_REST = F(1.44269504), F(0.693359375), F(-2.12194440e-4)  # ln 2 in two parts, the first one exact
+_TO_WHOLE = F(12582912)  # 1.5 · 2²³: adding and subtracting it rounds to the nearest integer, ties to even
+_LOG2_E, _LN2, _LN2_REST = F(1.44269504), F(0.693359375), F(-2.12194440e-4)  # ln 2 in two parts; the first is exact
 _EXP = [
     *map(F, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3)),
     *map(F, (4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)),
@@ -23,7 +23,7 @@ _SQRT_HALF = F(0.70710678)
 
 
 def rint(x: np.ndarray) -> np.ndarray:
-    """The nearest whole number, ties to even; |x| < 2²²."""
+    """Round to the nearest integer, ties to even; |x| < 2²²."""
     return (x + _TO_WHOLE) - _TO_WHOLE
 
 
@@ -42,7 +42,7 @@ def exp(x: ArrayLike) -> np.ndarray:
 
 
 def log(x: ArrayLike) -> np.ndarray:
-    """The natural logarithm of normal numbers above 0."""
+    """The natural logarithm of normal positive numbers."""
     m, e = np.frexp(np.asarray(x, F))
     small = m < _SQRT_HALF
     f = np.where(small, m + m, m) - F(1)
@@ -56,7 +56,7 @@ def log(x: ArrayLike) -> np.ndarray:
 
 
 def in_lanes(x: ArrayLike) -> np.ndarray:
-    """The sum over the last axis: 16 lanes from left to right, from +0 on, which are then folded in halves."""
+    """Sum over the last axis: 16 lanes from left to right, starting at +0, then added pairwise."""
     x = np.asarray(x, F)
     rows = -(-x.shape[-1] // LANES)
     padded = np.zeros((*x.shape[:-1], rows * LANES), F)
@@ -68,7 +68,7 @@ def in_lanes(x: ArrayLike) -> np.ndarray:
 
 
 def _polynomial(x: np.ndarray, coefficients: list[np.float32]) -> np.ndarray:
-    """By Horner's rule, the highest power's coefficient first."""
+    """Horner's rule; the coefficient of the highest power comes first."""
     y = np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
         y = y * x + c

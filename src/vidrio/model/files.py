@@ -1,4 +1,4 @@
-"""Files, read with a limit and written whole or not at all."""
+"""Files: read with a size limit, written completely or not at all."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 from vidrio.errors import ModelError, about_file
 from vidrio.model.json_text import json_data
 
-# Temporary files as write_atomically and safetensors name them.
+# Names of temporary files of write_atomically and safetensors.
 LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.part|\.tmp[A-Za-z0-9]{6}")
-LARGEST_JSON = 8 * 1024 * 1024  # bytes that are read: parsed, they take up to thirty times as much
+LARGEST_JSON = 8 * 1024 * 1024  # limit in bytes; parsed, they take up to thirty times as much
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or nothing: into a temporary file beside it, then moved into place."""
+    """Write a file completely or not at all: to a temporary file beside it, which is then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # `.` has no name to change
+    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # `.` has no name to replace
     try:
         with temporary.open("xb") as file:
             keep_access(path, temporary)
@@ -79,7 +79,7 @@ def real_place(path: Path) -> Path:
 
 
 def read_text(path: Path, largest: int = LARGEST_JSON) -> str:
-    """A text of reasonable size; ValueError if it is larger, or not UTF-8."""
+    """Read a text of limited size; ValueError if it is larger, or not UTF-8."""
     size = path.stat().st_size
     if size > largest:
         raise ValueError(f"{size:,} bytes, and at most {largest:,} are read")
@@ -87,7 +87,7 @@ def read_text(path: Path, largest: int = LARGEST_JSON) -> str:
 
 
 def read_json(path: Path, *, what: str) -> dict[str, Any]:
-    """A JSON object from a file of reasonable size."""
+    """Read a JSON object from a file of limited size."""
     try:
         data = json_data(read_text(path))
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file, in hexadecimal."""
+    """The SHA-256 of a file, in hexadecimal."""
     import hashlib
 
     with path.open("rb") as file:

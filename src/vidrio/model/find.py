@@ -13,7 +13,7 @@ LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 
 def packaged() -> dict[str, Path]:
-    """The models that come with the package, by name."""
+    """The packaged models, by name."""
     folders = {folder.name: folder for folder in sorted((PACKAGE / "models").iterdir())}
     folders |= {name: PACKAGE / "lessons" / folder for name, folder in LESSONS.items()}
     return {name: folder for name, folder in folders.items() if is_model(folder)}
@@ -33,7 +33,7 @@ def own_folder() -> Path:
 
 
 def available() -> dict[str, Path]:
-    """All models with a name; an imported one takes the place of a packaged one."""
+    """All models with a name. Imported models replace packaged ones of the same name."""
     return packaged() | imported()
 
 

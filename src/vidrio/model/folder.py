@@ -38,7 +38,7 @@ class About:
     labels: list[str] = field(default_factory=list)  # a classifier's classes
     symbols: str = ""  # that the model has learned to copy (text/mask.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
-    scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
+    scores: list[dict[str, Any]] = field(default_factory=list)  # each with its sacreBLEU signature
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, About]:

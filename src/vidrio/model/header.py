@@ -17,8 +17,8 @@ from vidrio.model.json_text import json_data
 from vidrio.model.parameters import parameter_specs, refuse_misfits
 from vidrio.model.quantised import SCALE, SUMMED
 
-LONGEST_HEADER = 8 * 1024 * 1024  # bytes; 200,000 parameters, each a matrix
-BYTES = {"F64": 8, "F32": 4, "F16": 2, "I8": 1}  # of one number of each type that is read
+LONGEST_HEADER = 8 * 1024 * 1024  # bytes; enough for 200,000 parameters, each a matrix
+BYTES = {"F64": 8, "F32": 4, "F16": 2, "I8": 1}  # bytes per number of each supported type
 
 
 class Stored(NamedTuple):
@@ -26,7 +26,7 @@ class Stored(NamedTuple):
 
     dtype: str
     shape: tuple[int, ...]
-    data_offsets: tuple[int, int]  # where it begins and ends in the body
+    data_offsets: tuple[int, int]  # start and end in the body
 
 
 def read_header(path: Path) -> dict[str, Stored]:
@@ -50,7 +50,7 @@ def read_header(path: Path) -> dict[str, Stored]:
 
 
 def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
-    """One entry of the header, whose numbers must begin at `start`."""
+    """An entry of the header, whose data must begin at `start`."""
     dtype, shape, place = told["dtype"], told["shape"], told["data_offsets"]
     if dtype not in BYTES:
         raise ValueError(f"{shown(name)} is stored as {shown(dtype)}, not as one of {', '.join(BYTES)}")

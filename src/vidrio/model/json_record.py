@@ -15,7 +15,7 @@ NAMES = {
     dict: "an object",
 }
 
-shown = reprlib.repr  # a value for a message, a long one shortened
+shown = reprlib.repr  # a value for a message, shortened
 
 
 def record(kind: type[T], data: Any) -> T:

@@ -1,10 +1,10 @@
-"""The trained numbers: their names, axes and shapes, as one function of the config.
+"""The trained parameters: names, axes and shapes, as one function of the config.
 
-These names are the addresses of the parameters and the keys in `model.safetensors`; `glass/`, `learn/` and
-`engine/` share them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the
-paper's W_h^Q.
+These names are the addresses of the parameters and the keys in `model.safetensors`. `glass/`, `learn/` and `engine/`
+share them and nothing else. Matrices are written as in the paper, x W + b, so `enc.0.self.WQ`[h] *is* the paper's
+W_h^Q.
 
-Every sub-layer (`self` or `ssru`, `cross`, `ffn`) owns the layer norm that belongs to it.
+Every sub-layer (`self` or `ssru`, `cross`, `ffn`) owns its layer norm.
 """
 
 import math
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class ParameterSpec(NamedTuple):
-    """One parameter: what its axes mean, and how long they are."""
+    """One parameter: the meaning and length of its axes."""
 
     axes: str
     shape: tuple[int, ...]
 
 
 def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
-    """Every parameter of a model with this config, in the order of the way of the data."""
+    """All parameters of a model with this config, in the order of the forward pass."""
     c = config
     sizes = {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head, "F": c.d_ff}
     sizes |= {"C": c.n_classes, "P": c.max_positions}
@@ -101,22 +101,22 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
 
 
 def source_table(config: ModelConfig) -> str:
-    """The name of the table that source tokens are looked up in."""
+    """The name of the source embedding."""
     return "embed" if config.one_table else "src.embed"
 
 
 def target_table(config: ModelConfig) -> str:
-    """The name of the table that target tokens are looked up in."""
+    """The name of the target embedding."""
     return "embed" if config.one_table else "tgt.embed"
 
 
 def output_is_tied(config: ModelConfig) -> bool:
-    """True where the output projection is the target embedding, transposed (§3.4)."""
+    """Whether the output matrix is the transposed target embedding (§3.4)."""
     return config.shape != "encoder" and config.tying != "none"
 
 
 def count(config: ModelConfig) -> int:
-    """How many trained numbers a model with this config has."""
+    """The number of trained parameters of a model with this config."""
     return sum(math.prod(spec.shape) for spec in parameter_specs(config).values())
 
 
@@ -130,7 +130,7 @@ def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig
 
 
 def refuse_misfits(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
-    """Refuse parameters of these shapes if others are expected, with every problem at once."""
+    """Refuse parameters with other shapes than expected, naming all problems at once."""
     wrong = [f"{name} is missing" for name in expected if name not in found]
     wrong += [f"{shown(name)[1:-1]} is not a parameter of this model" for name in found if name not in expected]
     wrong += [
@@ -150,7 +150,7 @@ def refuse(problems: list[str], where: str) -> None:
 
 
 def random_parameters(config: ModelConfig, generator: "np.random.Generator") -> "dict[str, np.ndarray]":
-    """Parameters to start from: Glorot-uniform matrices, gains 1, biases 0, embeddings N(0, 1/D)."""
+    """Initial parameters: Glorot-uniform matrices, gains 1, biases 0, embeddings N(0, 1/D)."""
     import numpy as np
 
     parameters = {}

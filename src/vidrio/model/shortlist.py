@@ -11,15 +11,17 @@ from vidrio.model.config import ModelConfig
 
 FILE = "shortlist.bin"  # in a model folder
 # A file: this header, u64 offsets, u32 tokens.
-HEADER = struct.Struct("<6Q")  # magic, checksum, how many tokens are always listed, most of each, offsets, tokens
+HEADER = struct.Struct(
+    "<6Q"
+)  # magic, checksum, number of tokens that are always listed, maximum per token, offsets, tokens
 MAGIC, LARGEST_FILE = 0xF11A48D5013417F5, 1 << 28  # bytes
 
 
 class Shortlist(NamedTuple):
-    always: int  # tokens below this are always listed: the most frequent ones
+    always: int  # tokens below this, the most frequent ones, are always listed
     offsets: "memoryview[int]"
     tokens: "memoryview[int]"  # of source token i: tokens[offsets[i] : offsets[i + 1]]
-    copies: bool  # source and target have one vocabulary, and source tokens may be copied
+    copies: bool  # source and target share one vocabulary, and source tokens may be copied
 
     def of(self, source: Iterable[int]) -> list[int]:
         """The tokens that may translate a sentence, in ascending order."""

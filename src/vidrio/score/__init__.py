@@ -1,1 +1,1 @@
-"""How good translations are."""
+"""Scoring translations."""

@@ -1,4 +1,4 @@
-"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came."""
+"""Evaluate a model on a test set: scores, confidence intervals and speed."""
 
 import math
 import time
@@ -16,8 +16,8 @@ class Run:
 
     translations: list[str]
     seconds: float
-    tokens: int  # in the translations of different sentences, end tokens included
-    cut: int  # different sentences that did not come to an end
+    tokens: int  # in the translations of distinct sentences, end tokens included
+    cut: int  # distinct sentences whose translation was cut
 
     @property
     def tokens_per_second(self) -> float:
@@ -32,9 +32,9 @@ class Evaluation:
     beam: int
     length_penalty: float
     scores: list[Score]
-    other_scores: list[Score]  # of the system that it was compared with
+    other_scores: list[Score]  # of the system to compare with
     bits_per_character: float
-    left_out: int  # pairs that are empty or too long for the bits
+    left_out: int  # pairs that are empty or too long to score
     run: Run
 
 
@@ -47,7 +47,7 @@ def evaluate(
     *,
     against: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Translate a test set and score the translations; `against` are another system's."""
+    """Translate a test set and score it; `against` are another system's translations."""
     run = translate_all(translator, sources, options)
     scores, other = corpus_scores(run.translations, references, metrics, against=against)
     bits, left_out = bits_per_character(translator, sources, references[0])
@@ -55,12 +55,12 @@ def evaluate(
 
 
 def translate_all(translator: Translator, sources: Sequence[str], options: Options | None = None) -> Run:
-    """Translate a test set, with the clock on; what loading and the first call cost is not counted."""
+    """Translate a test set and measure the time, without loading and the first call."""
     translator.translate(sources[:1], options)
     began = time.perf_counter()
     translated = list(translator.stream(sources, options))
     seconds = time.perf_counter() - began
-    # A sentence that comes again is not translated again, and must not count as work done.
+    # Repeated sentences are translated once, and must count once.
     best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
     cut = sum(not hypothesis.ended for hypothesis in best)
@@ -68,9 +68,9 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
-    """How many bits the model needs for a character of the references: (bits, pairs that were empty or too long).
+    """Bits per character of the references, and the number of pairs that were empty or too long.
 
-    Lower is better, and unlike a loss per token it compares models with different vocabularies.
+    Unlike a loss per token, it compares models with different vocabularies. Lower is better.
     """
     fitting = [pair for pair in zip(sources, references, strict=True) if translator.fits(*pair)]
     log_prob = sum(map(sum, translator.score(fitting)))

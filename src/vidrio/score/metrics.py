@@ -1,6 +1,7 @@
-"""How good translations are, by sacreBLEU, each score with the signature that says how it was counted.
+"""Scores by sacreBLEU, with the signatures that make them comparable.
 
-Confidence is a bootstrap over the lines; two systems are compared by a paired one, on the same draws of lines.
+Confidence intervals come from a bootstrap over lines. Two systems are compared by a paired bootstrap, with the same
+samples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,23 +13,23 @@ if TYPE_CHECKING:
 
 Metrics = dict[str, "Metric"]
 DRAWS = 1000  # of the bootstrap
-CERTAIN = 0.05  # below this p, a difference is not put down to chance
+CERTAIN = 0.05  # below this p, a difference is significant
 
 
 @dataclass(frozen=True)
 class Score:
-    """One metric of one system. The interval holds the middle 95 % of the bootstrap's scores: mean ± half width."""
+    """One metric of one system. The interval contains the middle 95 % of the bootstrap scores: mean ± half width."""
 
     metric: str
     value: float
     mean: float
     half_width: float
     signature: str
-    p: float | None = None  # that a difference from the other system at least this large comes by chance
+    p: float | None = None  # the probability of a difference at least this large by chance
 
 
 def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """BLEU and chrF of a corpus, without any bootstrap."""
+    """BLEU and chrF of a corpus, without a bootstrap."""
     metrics, right = usual_metrics(), [list(references)]
     return {
         name.lower(): float(metrics[name].corpus_score(list(translations), right).score) for name in ("BLEU", "chrF")
@@ -36,7 +37,7 @@ def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict
 
 
 def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Each sentence's own chrF."""
+    """chrF of each sentence."""
     metric = usual_metrics()["chrF"]
     pairs = zip(translations, references, strict=True)
     return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
@@ -62,13 +63,13 @@ def corpus_scores(
     *,
     against: Sequence[str] | None = None,
 ) -> tuple[list[Score], list[Score]]:
-    """(the scores of the translations, those of the system that they are compared with, if any).
+    """(scores of the translations, scores of the other system if there is one).
 
-    `references` has one list for each reference translation of the whole test set.
+    `references` has one list per reference translation of the test set.
     """
     from sacrebleu.significance import PairedTest
 
-    # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
+    # sacreBLEU needs a second system. Without one, the translations take its place, and p means nothing.
     rival = translations if against is None else against
     systems: list[tuple[str, Sequence[str]]] = [("other", list(rival)), ("this", list(translations))]
     signatures, results = PairedTest(systems, metrics, list(map(list, references)), "bs", DRAWS)()
@@ -79,7 +80,7 @@ def corpus_scores(
             other: Any = results[name][0]
             p = None
             if system and against is not None:
-                # It counts the draws that differ by more than the systems do; where these are equal, it finds none.
+                # It counts the samples that differ by more than the systems do; for equal systems there are none.
                 p = float(found.p_value) if found.score != other.score else 1.0
             yield Score(name, float(found.score), float(found.mean), float(found.ci), str(signature), p)
 

@@ -1,4 +1,4 @@
-"""In the browser: the page's questions as text, answered by the functions that `vidrio serve` answers with."""
+"""In the browser: answers the page's questions with the functions of `vidrio serve`."""
 
 import json
 from collections.abc import Callable
@@ -10,12 +10,13 @@ from vidrio.model import find
 from vidrio.model.json_text import json_text
 from vidrio.serve.translating import Question, Translating
 
-KEPT = 16 << 20  # bytes of runs: a phone has less memory than a server
+KEPT = 16 << 20  # bytes of runs; a phone has less memory than a server
 
 
 def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
-    """`answer(name, body) → status, answer`: ok and the answer, or refused and why. A model's files may come later."""
-    (find.PACKAGE / "models").mkdir(exist_ok=True)  # the files of a large model come when it is first asked about
+    """`answer(name, body) → status, answer`: "ok" and the answer, or "refused" and the reason. A model's files may
+    arrive later."""
+    (find.PACKAGE / "models").mkdir(exist_ok=True)  # a large model's files arrive when it is first asked about
     lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
     translating = Translating({name: lessons.get(name, find.PACKAGE / "models" / name) for name in names})
 
@@ -37,7 +38,7 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
-    """What answers all other questions: the glass and NumPy, for which a first translation need not wait."""
+    """Loads the reference and NumPy, which a first translation does not need."""
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
 

@@ -1,16 +1,16 @@
-"""Which characters the `tokenizers` library takes for letters, marks and numbers, asked of the library itself."""
+"""Which characters the `tokenizers` library treats as letters, marks and numbers, found by asking it."""
 
 from collections.abc import Iterator
 from itertools import groupby
 
 from tokenizers import Regex, pre_tokenizers
 
-BLOCK = 1 << 9  # code points asked about at once
-PLANES = (0x0, 0x1, 0x2, 0x3, 0xE)  # in which characters are assigned
+BLOCK = 1 << 9  # code points per question
+PLANES = (0x0, 0x1, 0x2, 0x3, 0xE)  # which contain assigned characters
 
 
 def classes() -> dict[str, list[tuple[int, int]]]:
-    """For \\p{L}, \\p{M} and \\p{N}: the ranges of code points, both ends included."""
+    """For \\p{L}, \\p{M} and \\p{N}: ranges of code points, both ends included."""
     return {name: list(_ranges(name)) for name in "LMN"}
 
 

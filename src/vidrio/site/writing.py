@@ -1,7 +1,7 @@
-"""`vidrio site`: the page, Python, the engine, models and lessons as static files, for any web server.
+"""`vidrio site`: the page, Python, the engine, models and lessons as static files.
 
-Everything large has its checksum in its name, so that a browser may keep it for good; what a page opens first is
-listed in `service.js`, which lets it open without a network. See docs/site.md.
+Large files have their checksum in their name, so browsers may cache them forever. `service.js` lists what the page
+needs at the start, so that it works offline. See docs/site.md.
 """
 
 import gzip
@@ -26,13 +26,13 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
-# What answers a question of the page; the rest (training, documents, commands) needs a computer.
+# Modules that answer the page's questions; training, documents and commands need a computer.
 ROOMS = (
     *("_version.py", "engine", "errors.py", "glass", "hypothesis.py", "look", "model", "search.py", "serve", "text"),
     *("translate", "site"),
 )
 OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
-LOADED = {  # by Python's start in the browser
+LOADED = {  # when Python starts in the browser
     "wasm": "pyodide.asm.wasm.gz",
     "code": "pyodide.asm.js.gz",
     "loader": "pyodide.js.gz",
@@ -51,7 +51,7 @@ MANIFEST = {
 
 
 class Written(NamedTuple):
-    """What lies in the folder now: bytes on the wire, by what they are."""
+    """The contents of the written folder: bytes to transfer, by kind."""
 
     version: str
     page: int
@@ -60,7 +60,7 @@ class Written(NamedTuple):
 
 
 def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> Written:
-    """Write the site into a folder that is empty or not there yet, whole or not at all."""
+    """Write the site into a new or empty folder, completely or not at all."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         found = "files in it" if to.is_dir() else "a file"
         raise ConfigError(f"{to} is not an empty folder", found=found, do="name another one, or empty it")
@@ -82,7 +82,7 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> W
 
 
 def _models(names: Iterable[str]) -> dict[str, Path]:
-    """The models to show, the first one first, by name; the lessons' come along."""
+    """The models to include, by name, the first one first, and the lessons'."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
     known = {folder: name for name, folder in packaged.items()}
@@ -93,7 +93,7 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
 
 
 def _check(folder: Path) -> None:
-    """Refuse a damaged model, or one of a language that a browser cannot split into sentences."""
+    """Refuse a damaged model, or one whose language the browser cannot split into sentences."""
     config, about = read_config(folder)
     read_tokenizers(folder, config)
     code = about.source_language.lower().replace("_", "-").partition("-")[0]
@@ -109,8 +109,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     sizes: dict[str, int] = {}
 
     def store(name: str, packed: bytes) -> str:
-        """A compressed file under a name that changes with it. No server takes .bin for something to unpack by
-        itself."""
+        """Write a compressed file under a name with its checksum. Servers do not decompress .bin themselves."""
         path = f"files/{name}.{sha256(packed).hexdigest()[:12]}.bin"
         (to / path).write_bytes(packed)
         sizes[path] = len(packed)
@@ -140,7 +139,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
 
 
 def _write_page(to: Path) -> dict[str, str]:
-    """The bundle, told that it is alone → its files, with their checksums."""
+    """Write the page's bundle, marked as running alone, and return its files with their checksums."""
     shutil.copytree(PAGE / "assets", to / "assets")
     shutil.copy(PAGE / "alone" / "worker.js", to / "worker.js")
     [icon] = (path.name for path in (PAGE / "assets").glob("icon*.svg"))
@@ -160,20 +159,20 @@ def _write_page(to: Path) -> dict[str, str]:
 
 
 def _app() -> dict[str, bytes]:
-    """Our own sources, what stands in for libraries, the engine, and the lessons' models."""
+    """Our sources, the stand-ins for libraries, the engine, and the lessons' models."""
     ours = [path for room in ROOMS for path in _all(PACKAGE / room, "*.py")]
     ours += _all(PACKAGE / "text", "*.json")  # the words of languages
     ours += _all(PACKAGE / "engine" / "built", "*.wasm")
     ours += [path for folder in find.LESSONS.values() for path in _all(PACKAGE / "lessons" / folder, "*")]
     files = {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in ours}
     files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in _all(SHIMS, "*.py")}
-    files["vidrio/__init__.py"] = b""  # which imports what nobody asks for here
+    files["vidrio/__init__.py"] = b""  # imports libraries that the browser does not need
     files["classes.json"] = json_text(classes()).encode()
     return files
 
 
 def _all(place: Path, pattern: str) -> list[Path]:
-    """A file, or those in a folder."""
+    """A file, or all files in a folder."""
     return sorted(path for path in (place, *place.rglob(pattern)) if path.is_file())
 
 

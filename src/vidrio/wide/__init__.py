@@ -1,1 +1,1 @@
-"""Bulk work on a Ray cluster."""
+"""Bulk translation on a Ray cluster."""

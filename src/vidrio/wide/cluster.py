@@ -16,11 +16,11 @@ MOST_CORES = 8  # of a worker: Python takes about a tenth of the engine's time f
 MOST_WAITING = 1_000  # tasks that Ray is given in advance
 TRIES = 3  # of a task
 Do = Callable[[Any], Any]  # a piece of work → its result
-_opened: list[Do] = []  # on a worker, whose process stays: what does the work, with its model
+_opened: list[Do] = []  # on a worker, whose process stays: the function, with its model
 
 
 class Failed(NamedTuple):
-    """Takes the place of a result."""
+    """Replaces a result."""
 
     why: str
 
@@ -30,7 +30,7 @@ def cluster(address: str | None) -> Iterator[None]:
     """Join the cluster at the address; without one, this machine's cluster, or a new local one."""
     import ray
 
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves these machines
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no data leaves these machines
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     logging.getLogger("ray").setLevel(logging.ERROR)
     # Ray prints on stdout which workers died, between the lines of a command.
@@ -52,7 +52,7 @@ def cluster(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress what libraries write to stderr; errors are raised anyway."""
+    """Suppress what libraries print to stderr; errors are still raised."""
     kept = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -86,7 +86,7 @@ def attempt(make: Callable[[], Do], piece: Any) -> Any:
 
 
 def results(make: Callable[[], Do], pieces: Sequence[Any], cores: int) -> Iterator[tuple[Any, Any]]:
-    """Each piece of work with its result, in any order. `cores` is per worker."""
+    """Each task with its result, in any order. `cores` is per worker."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 

@@ -13,7 +13,7 @@ from vidrio.errors import DataError
 
 
 class Place(NamedTuple):
-    """A file or folder on a file system, with the name that the user gave it."""
+    """A file or folder on a file system, with the name that the user gave."""
 
     name: str
     system: Any  # a pyarrow.fs.FileSystem

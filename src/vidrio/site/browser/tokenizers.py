@@ -1,8 +1,8 @@
-"""In the browser, this module is `tokenizers`: as much of the Rust library as our own tokenizer files need, in Python.
+"""In the browser, this module is `tokenizers`: the part of the Rust library that our tokenizer files need, in Python.
 
-It interprets the steps of a tokenizer.json (text/tokens/normalise.py writes them) and gives the same ids, tokens and
-places, except within a letter with several marks. Which characters are letters, marks and numbers (`\\p{L}`), the
-library itself has told when the site was written (classes.json).
+It interprets the steps of a tokenizer.json (text/tokens/normalise.py writes them), and gives the same ids, tokens and
+positions, except within a letter with several marks. classes.json lists which characters the library treats as letters,
+marks and numbers (`\\p{L}`).
 """
 
 import json
@@ -16,7 +16,7 @@ from unicodedata import combining, normalize
 
 CLASSES = Path(__file__).with_name("classes.json")
 Step = dict[str, Any]  # as the file has it
-Spans = list[tuple[int, int]]  # for each character, its place in the original text
+Spans = list[tuple[int, int]]  # for each character, its position in the original text
 Prepared = tuple[str, Spans]
 
 
@@ -25,14 +25,14 @@ Prepared = tuple[str, Spans]
 
 @cache
 def _classes() -> dict[str, str]:
-    """What stands inside [] for \\p{L}, \\p{M} and \\p{N}."""
+    """The contents of a character class [] for \\p{L}, \\p{M} and \\p{N}."""
     ranges = json.loads(CLASSES.read_text("utf-8"))
     return {name: "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in found) for name, found in ranges.items()}
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The library's syntax in Python's: classes, \\x{2F}, and lookbehinds whose branches differ in length."""
+    """The library's regular expressions in Python's syntax: classes, \\x{2F}, and lookbehinds of different lengths."""
     pattern = re.sub(r"\(\?<!((?:\[[^]]*\]|[^][()|])+)\|((?:\[[^]]*\]|[^][()|])+)\)", r"(?<!\1)(?<!\2)", pattern)
     pattern = re.sub(r"\\x\{([0-9A-Fa-f]+)\}", lambda found: f"\\U{int(found[1], 16):08x}", pattern)
     inside, written = False, []
@@ -45,7 +45,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(step: Step, text: str) -> Iterator[tuple[int, int]]:
-    """The places of a step's pattern, or string."""
+    """The matches of a step's pattern or string."""
     pattern = step["pattern"]
     if "Regex" in pattern or pattern["String"] in text:
         found = compiled(pattern["Regex"] if "Regex" in pattern else re.escape(pattern["String"])).finditer(text)
@@ -59,14 +59,14 @@ def _replace(step: Step, text: str, spans: Spans) -> Prepared:
     content, parts, places, last = step["content"], [], [], 0
     for start, end in _matches(step, text):
         parts += [text[last:start], content]
-        before = spans[end - 1] if end else (0, 0)  # an insertion has the place of the character before it
+        before = spans[end - 1] if end else (0, 0)  # an insertion has the position of the character before it
         places += [*spans[last:start], *[before] * len(content)]
         last = end
     return ("".join([*parts, text[last:]]), places + spans[last:]) if parts else (text, spans)
 
 
 def _compose(step: Step, text: str, spans: Spans) -> Prepared:
-    """NFC. A letter and its marks have one place, as a whole; the library's are finer."""
+    """NFC. A letter and its marks share one position; the library's positions are finer."""
     if normalize("NFC", text) == text:
         return text, spans
     parts: list[str] = []
@@ -96,7 +96,7 @@ def _prepend(step: Step, text: str, spans: Spans) -> Prepared:
 
 
 def _split(step: Step, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a part; matches are isolated or removed."""
+    """Split a part; matches are isolated or removed."""
     last = start
     for a, b in _matches(step, text[start:end]):
         if last < start + a:
@@ -158,7 +158,7 @@ DECODERS = {
 
 
 class BPE:
-    """Byte-pair encoding: of all neighbours that may merge, those of the lowest rank do so first."""
+    """Byte-pair encoding: of all adjacent pairs, those of the lowest rank merge first."""
 
     def __init__(self, model: dict[str, Any]) -> None:
         self._ids = model["vocab"]
@@ -166,7 +166,7 @@ class BPE:
         self.tokens = cache(self._tokens)
 
     def _tokens(self, word: str) -> list[tuple[str, int, int]]:
-        """The tokens of a word and which of its characters each stands for."""
+        """The tokens of a word, and the characters of each."""
         symbols: list[tuple[str, int, int]] = []
         for i, character in enumerate(word):
             known = character in self._ids
@@ -213,8 +213,8 @@ class Tokenizer:
         self.model = BPE(model) if model["type"] == "BPE" else WordLevel(model)
         self._ids = model["vocab"] | {token["content"]: token["id"] for token in data["added_tokens"]}
         self._names = {i: token for token, i in self._ids.items()}
-        self.normalizer = self.pre_tokenizer = self  # the library has objects to ask
-        self.encode_special_tokens = True  # a text that says "</s>" is text
+        self.normalizer = self.pre_tokenizer = self  # the library wraps these in an object
+        self.encode_special_tokens = True  # the text "</s>" is not the end token
 
     @staticmethod
     def from_str(text: str) -> "Tokenizer":
@@ -224,10 +224,10 @@ class Tokenizer:
         return json.dumps(self._data, ensure_ascii=False, indent=2 if pretty else None)
 
     def no_padding(self) -> None:
-        """Nothing is ever padded here."""
+        """Never pads."""
 
     def no_truncation(self) -> None:
-        """Nothing is ever cut off here."""
+        """Never truncates."""
 
     def get_vocab(self) -> dict[str, int]:
         return self._ids

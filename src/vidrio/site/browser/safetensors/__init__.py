@@ -1,5 +1,5 @@
-"""In the browser, this is `safetensors`: reading a file, and writing one, with NumPy."""
+"""In the browser, this is `safetensors`: reading and writing a file with NumPy."""
 
 
 class SafetensorError(Exception):
-    """A file that is damaged."""
+    """A damaged file."""
