@@ -12,7 +12,7 @@ from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.machine import KeyValueCache
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.walk import encode, last_row, logits
-from vidrio.model.quantised import LARGEST, whole_numbers
+from vidrio.model.quantised import LARGEST, to_int8
 
 RANDOM = np.random.default_rng(5)
 
@@ -53,7 +53,7 @@ def test_rows_are_rounded_to_the_nearest_of_255_numbers() -> None:
 def test_weights_are_rounded_to_the_nearest_of_127_numbers() -> None:
     w = float32(64, 9)
     w[:, 3] = 0
-    whole, scale = whole_numbers(w, 0)
+    whole, scale = to_int8(w, 0)
     assert set(np.abs(whole).max(axis=0)) == {float(LARGEST), 0.0}
     assert scale[3] == np.float32(1) / np.float32(63)
     assert np.all(np.abs(whole * scale - w) <= 0.5001 * scale)

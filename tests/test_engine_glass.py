@@ -19,7 +19,7 @@ from vidrio.hypothesis import Hypothesis, Options, Sampling, default_options
 from vidrio.model import find
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_config, write_parameters
-from vidrio.model.quantised import multiplies_in_whole_numbers, quantise
+from vidrio.model.quantised import quantise, uses_int8
 from vidrio.search import search
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
@@ -62,7 +62,7 @@ class Both:
         self.config, _ = read_config(folder)
         self.engine = Engine.load(folder, self.config, workers=2)
         stored = read_arrays(folder)
-        arithmetic = WHOLE_NUMBERS if multiplies_in_whole_numbers(stored, self.config) else IN_ORDER
+        arithmetic = WHOLE_NUMBERS if uses_int8(stored, self.config) else IN_ORDER
         self.machine: Machine = build(self.config, stored, np.float32, arithmetic)
         self.steps: dict[tuple[int, ...] | None, Step] = {}
 

@@ -16,9 +16,9 @@ from vidrio.model.folder import read_arrays, read_config, read_parameters, write
 from vidrio.model.quantised import (
     LARGEST,
     SCALE,
-    in_whole_numbers,
-    multiplies_in_whole_numbers,
+    int8_matrices,
     quantise,
+    uses_int8,
 )
 
 
@@ -51,11 +51,11 @@ def test_no_number_is_moved_by_more_than_half_a_step(folders):
 def test_stored_integers_are_taken_as_they_are_and_others_made_anew(folders):
     config, _ = read_config(folders[1])
     stored_arrays = read_arrays(folders[1])
-    found = in_whole_numbers(stored_arrays, config)["enc.0.ffn.W1"]
+    found = int8_matrices(stored_arrays, config)["enc.0.ffn.W1"]
     np.testing.assert_array_equal(found.whole, stored_arrays["enc.0.ffn.W1"])
     np.testing.assert_array_equal(found.scale, stored_arrays["enc.0.ffn.W1.scale"][0])
     wider = {**stored_arrays, "enc.0.ffn.W1": stored_arrays["enc.0.ffn.W1"] * np.int8(2)}
-    found = in_whole_numbers(wider, config)["enc.0.ffn.W1"]
+    found = int8_matrices(wider, config)["enc.0.ffn.W1"]
     assert np.abs(found.whole).max() == LARGEST
     np.testing.assert_allclose(found.scale, 2 * stored_arrays["enc.0.ffn.W1.scale"][0], rtol=2e-7)
 
@@ -64,11 +64,11 @@ def test_a_large_model_and_one_that_is_stored_so_multiply_in_whole_numbers(folde
     exact, small = map(read_arrays, folders)
     config, _ = read_config(folders[1])
     large = {"embed": np.zeros(250_000, np.float32)}
-    assert not multiplies_in_whole_numbers(exact, config)
-    assert multiplies_in_whole_numbers(small, config)
-    assert multiplies_in_whole_numbers(large, config)
+    assert not uses_int8(exact, config)
+    assert uses_int8(small, config)
+    assert uses_int8(large, config)
     for arrays in (exact, small, large):
-        assert not multiplies_in_whole_numbers(arrays, replace(config, int8=False))
+        assert not uses_int8(arrays, replace(config, int8=False))
 
 
 def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):

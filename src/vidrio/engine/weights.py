@@ -10,7 +10,7 @@ from vidrio.model.config import ACTIVATIONS, CELLS, NORMS, POSITIONS, SHAPES, TY
 from vidrio.model.folder import TENSORS, check_files, read_stored
 from vidrio.model.header import Stored
 from vidrio.model.parameters import parameter_specs
-from vidrio.model.quantised import SCALE, goes_by_integers
+from vidrio.model.quantised import SCALE, int8_rule
 
 
 class Weights(NamedTuple):
@@ -37,7 +37,7 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
     first = 8 + int.from_bytes(data[:8], "little")
     places = {name: first + tensor.data_offsets[0] for name, tensor in stored.items()}
     whole = {name for name, tensor in stored.items() if tensor.dtype == "I8"}
-    sizes = _sizes(config, goes_by_integers(config, bool(whole), len(data) - first))
+    sizes = _sizes(config, int8_rule(config, bool(whole), len(data) - first))
     if any(tensor.dtype not in ("F32", "I8") for tensor in stored.values()):
         data, places = _as_float32(data, places, stored)
     tensors = [
@@ -47,14 +47,14 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
     return Weights(sizes, b"".join(tensors), data)
 
 
-def _sizes(config: ModelConfig, whole_numbers: bool) -> bytes:
+def _sizes(config: ModelConfig, int8: bool) -> bytes:
     c = config
     return SIZES.pack(
         *(SHAPES.index(c.shape), c.source_vocabulary, c.target_vocabulary, c.d_model, c.n_heads, c.d_head, c.d_ff),
         *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions),
         *(NORMS.index(c.norm), c.norm_epsilon, ACTIVATIONS.index(c.activation), POSITIONS.index(c.positions)),
         *(TYINGS.index(c.tying), c.scale_embeddings, c.attention_bias, c.output_bias),
-        *(c.special.start, c.special.end, CELLS.index(c.decoder_cell), whole_numbers),
+        *(c.special.start, c.special.end, CELLS.index(c.decoder_cell), int8),
     )
 
 

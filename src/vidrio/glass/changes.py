@@ -15,7 +15,7 @@ from vidrio.glass.operations import OPERATIONS, Operation
 from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.glass.words import WHAT_IF, Formula, without_head
 from vidrio.model.parameters import parameter_specs
-from vidrio.model.quantised import SUMMED, in_whole_numbers, whole_numbers
+from vidrio.model.quantised import SUMMED, int8_matrices, to_int8
 
 # --- operations that the paper does not have --------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Ma
     """What another what-if has put in the place of an operation stays there."""
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
         parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
-    whole = in_whole_numbers(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
+    whole = int8_matrices(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
     return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
 
 
@@ -116,6 +116,6 @@ def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]
     array[part] = change(array[part])
     whole_parameters = machine.whole_parameters
     if whole in whole_parameters:
-        changed = whole_numbers(array, SUMMED[parameter_specs(machine.config)[whole].axes])
+        changed = to_int8(array, SUMMED[parameter_specs(machine.config)[whole].axes])
         whole_parameters = {**whole_parameters, whole: changed}
     return replace(machine, parameters={**machine.parameters, whole: array}, whole_parameters=whole_parameters)

@@ -25,7 +25,7 @@ import numpy as np
 from vidrio.glass.maths import Array
 from vidrio.glass.operations import Operation, named
 from vidrio.model.exact import exp, in_lanes, log, rint
-from vidrio.model.quantised import LARGEST, whole_numbers
+from vidrio.model.quantised import LARGEST, to_int8
 
 float32 = np.float32
 EXACT_IN_FLOAT32 = 2**24
@@ -149,8 +149,8 @@ RUNS: dict[str, Callable[..., Array]] = {
         ids[:, None] < 0, np.float32(0), whole[ids] * scale[ids, None]
     ),
     "scale_of_rows": scale_of_rows,
-    "scale_of_weight_rows": lambda W: whole_numbers(W, 1).scale,
-    "scale_of_weight_columns": lambda W: whole_numbers(W, 0).scale,
+    "scale_of_weight_rows": lambda W: to_int8(W, 1).scale,
+    "scale_of_weight_columns": lambda W: to_int8(W, 0).scale,
     "whole_by_rows": lambda x, scale: rint(x * (float32(1) / scale)[..., None]),
     "whole_by_columns": lambda W, scale: rint(W / scale),
     "whole_table": lambda W, scale: rint(W / scale[:, None]),

@@ -17,7 +17,7 @@ from vidrio.glass.operations import OPERATIONS, Operation
 from vidrio.glass.words import without_head
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters
-from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers
+from vidrio.model.quantised import Int8, dequantise, int8_matrices
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Machine:
     config: ModelConfig
     parameters: Mapping[str, Array]
     arithmetic: Arithmetic = FLOAT
-    whole_parameters: Mapping[str, WholeNumbers] = field(default_factory=dict)  # where it multiplies with those
+    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # where it multiplies with those
     changes: Mapping[str, Operation] = field(default_factory=dict)  # operations in the place of the table's
     without: frozenset[str] = frozenset()  # layer-norm, residual: left out
     tap: Tap = no_tap  # sees every quantity: a trace keeps it, a what-if edits it
@@ -141,5 +141,5 @@ def build(
         config=config,
         parameters={name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()},
         arithmetic=arithmetic,
-        whole_parameters=in_whole_numbers(stored, config) if arithmetic is WHOLE_NUMBERS else {},
+        whole_parameters=int8_matrices(stored, config) if arithmetic is WHOLE_NUMBERS else {},
     )

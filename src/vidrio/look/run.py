@@ -31,7 +31,7 @@ from vidrio.hypothesis import HeadOff, Hypothesis, Ids, Interventions, Options, 
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_arrays, read_config
-from vidrio.model.quantised import multiplies_in_whole_numbers
+from vidrio.model.quantised import uses_int8
 from vidrio.search import Step, Tree, finish, never, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
 from vidrio.translate.judging import repeats
@@ -87,7 +87,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type | None = None
     path = models.find(name_or_path)
     config, about = read_config(path)
     stored = read_arrays(path)
-    whole = multiplies_in_whole_numbers(stored, config) if dtype is None else dtype is np.int8
+    whole = uses_int8(stored, config) if dtype is None else dtype is np.int8
     machine = build(config, stored, np.float32, WHOLE_NUMBERS) if whole else build(config, stored, dtype or np.float64)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
