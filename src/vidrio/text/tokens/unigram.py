@@ -1,37 +1,23 @@
 """SentencePiece's unigram model: a normalised text → the pieces whose scores (log p) have the largest sum.
 
-The library adds in float32 from the beginning of a text. Rounding decides between splits of nearly the same score, such
-as those of a row of dots; a text with one is added up in the library's order. All other words are split one by one, and
-remembered.
+The library adds in float32 from the beginning of a text, and rounding decides between splits of nearly the same score,
+such as those of a row of dots.
 """
 
-import re
 import struct
 from array import array
-from functools import lru_cache
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from vidrio.text.tokens.charsmap import SPACE, Normaliser
+from vidrio.text.tokens.charsmap import Normaliser
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)  # types of pieces
 TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # of models
 UNKNOWN_PENALTY = 10.0  # an unknown character's score is the lowest one less this
 LONGEST_PIECE = 256  # characters
-REMEMBERED, LONG = 50_000, 64  # words, and characters of one that is too long to be remembered
-ROUNDING = 1e-5  # of a text's score: more than rounding moves it
 SCORE = struct.Struct("<f")
 # What reading a damaged model may raise.
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
 SIZES = {1: 8, 5: 4}  # of the fields that do not tell theirs
-
-
-class Split(NamedTuple):
-    """The best split of a text."""
-
-    pieces: tuple[str, ...]
-    score: float
-    margin: float  # to any other
 
 
 class Unigram:
@@ -61,24 +47,12 @@ class Unigram:
         self._longest = max(map(len, self.scores))
         prefix, squeeze = (bool(rules.get(number, [1])[-1]) for number in (3, 4))
         self.normalise = Normaliser(rules.get(2, [b""])[-1], frozenset(symbols), prefix=prefix, squeeze=squeeze)
-        across = any(SPACE in name[1:] for name in self.scores)  # a piece may hold several words
-        self._words = re.compile("(?s).+" if across else f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")
-        self._remembered = lru_cache(REMEMBERED)(self._best)
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The pieces of a normalised text; an unknown character is one."""
-        words = self._words.findall(text)
-        found = [(self._remembered if len(word) <= LONG else self._best)(word) for word in words]
-        rounding = -ROUNDING * sum(split.score for split in found)
-        if len(found) > 1 and any(split.margin < rounding for split in found):
-            found = [self._best(text)]
-        return tuple(chain.from_iterable(split.pieces for split in found))
-
-    def _best(self, text: str) -> Split:
-        """By Viterbi's algorithm: the best split up to each place continues the best one up to an earlier place."""
+        """The pieces of a normalised text, by Viterbi's algorithm: the best split up to each place continues the best
+        one up to an earlier place. An unknown character is a piece."""
         size = len(text)
-        best, rounded = array("f", [0.0]) * (size + 1), array("f", [0.0])
-        begins, margins = [-1] * (size + 1), [float("inf")] * (size + 1)
+        best, rounded, begins = array("f", [0.0]) * (size + 1), array("f", [0.0]), [-1] * (size + 1)
         for begin in range(size):
             last = min(size, begin + self._longest)
             ends = ((end, self.scores.get(text[begin:end])) for end in range(begin + 1, last + 1))
@@ -87,19 +61,13 @@ class Unigram:
                 known.append((begin + 1, self._unknown))
             for end, score in known:
                 rounded[0] = best[begin] + score
-                total = rounded[0]
-                if begins[end] < 0:
-                    begins[end], best[end] = begin, total
-                elif total > best[end]:
-                    begins[end], best[end], margins[end] = begin, total, total - best[end]
-                else:
-                    margins[end] = min(margins[end], best[end] - total)
-        pieces, margin, end = [], float("inf"), size
+                if begins[end] < 0 or rounded[0] > best[end]:
+                    begins[end], best[end] = begin, rounded[0]
+        pieces, end = list[str](), size
         while end:
-            margin = min(margin, margins[end])
             pieces.append(text[begins[end] : end])
             end = begins[end]
-        return Split(tuple(reversed(pieces)), best[size], margin)
+        return tuple(reversed(pieces))
 
 
 def read_piece(message: bytes) -> tuple[str, float, int]:
