@@ -42,6 +42,9 @@ def told(source: str, translation: str) -> list[str]:
         ("CIVIL CD and I, Vitamin C, Charles I", ["(400)", "(100)", "(1)"]),
         ("hundreds of thousands", []),
         ("H2O, mp3 and B2B", []),
+        ("between the nineteenth and the twenty-first century", ["19", "21"]),
+        ("the second century", ["2"]),
+        ("Henry EIGHTEENTH and TWO", ["2"]),  # what a model writes in the place of XVIII
         ("0 million, 2.50 thousand and 1.0005 million", ["0", "2500", "1000500"]),
         ("1.23456 thousand, 1980 million", ["1234.56", "1980000000"]),
         (f"{'9' * 5000} million", ["9" * 5000, "(1000000)"]),  # longer than int() reads
@@ -65,6 +68,8 @@ def test_english_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("una, un segundo, la primera", ["(1)", "(1)", "(2)", "(1)"]),
         ("un treinta por ciento", ["(1)", "30"]),
         ("veinte segundos", ["20", "(2)"]),
+        ("el siglo 3r, el siglo SEGUNDA, el siglo Segunda, siglo segundo", ["3r", "(2)"]),
+        ("98 billones de billones, miles de millones", ["98000000000000", "1000000000000", "(1000000)"]),
     ],
 )
 def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
@@ -94,6 +99,10 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("two dogs", "2 perros"),
         ("5 km and 250 ml", "5km y 250 ml"),
         ("R & D", "I y D"),
+        ("Philip II and Henry James", "Felipe II y Henry James"),
+        ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
+        ("a second century", "un segundo siglo"),
+        ("the 80s and the 9am train", "los años 80 y el tren de las 9"),
     ],
 )
 def test_what_is_faithful(source: str, translation: str) -> None:
@@ -118,6 +127,8 @@ def test_what_is_faithful(source: str, translation: str) -> None:
         ("nothing", "nada 7", ["+7"]),
         ("two dogs", "perros", ["-2"]),
         ("€2 and €3", "2 € y 3", ["-€"]),
+        ("Philip II built it.", "Filip II lo construyó.", ["-philip"]),
+        ("the 3rd century", "el siglo 3r", ["-3", "+3r"]),
     ],
 )
 def test_what_is_not_faithful(source: str, translation: str, wanted: list[str]) -> None:

@@ -69,6 +69,9 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
         ("Helen is here.", "Helen is here."),
+        ("Ifunanyachi Przybylski is here.", "① is here."),  # a rare name follows
+        ("Unfortunately, Przybylski is here.", "Unfortunately, ① is here."),
+        ("I met Mary J. Przybylski.", "I met ①."),
         ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
         ("It is the President.", "It is the President."),
         ("They met Oz-based people.", "They met ①-based people."),
@@ -77,13 +80,16 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     def tokens(word: str) -> int:
-        return (
-            100
-            if "ä" in word
-            else {
-                **{"helen": 2, "przybylski": 8, "o'przybylski": 9, "oz": 5, "época": 5, "mary-oz": 6},
-            }.get(word.lower(), 1)
-        )
+        rare = {
+            "helen": 2,
+            "ifunanyachi": 4,
+            "unfortunately": 4,
+            "przybylski": 8,
+            "o'przybylski": 9,
+            "oz": 5,
+            "época": 5,
+        }
+        return 100 if "ä" in word else (rare | {"mary-oz": 6}).get(word.lower(), 1)
 
     masked = mask(sentence, SYMBOLS, tokens)
     assert masked.given == read
