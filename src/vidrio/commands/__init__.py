@@ -1,1 +1,1 @@
-"""One file a verb: parse, call, print. Heavy things are imported inside the functions that need them."""
+"""One file per command: parse, call, print. Heavy modules are imported inside the functions that need them."""

@@ -1,4 +1,4 @@
-"""Lines in and lines out: files, pipes and terminals of any size, in constant memory."""
+"""Lines of input and output: files, pipes and terminals of any size, in constant memory."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ READ_AT_ONCE = 1 << 20  # bytes
 
 
 def translate_lines(work: "Work") -> None:
-    """A line for each line. With --resume, what an earlier command has written of the output stays."""
+    """Write one line per line. With --resume, the output of an earlier command is kept."""
     request = work.request
     source = Path(request.sources[0]) if request.sources else None
     target = None if request.target is None else Path(request.target)
@@ -51,8 +51,7 @@ def translate_lines(work: "Work") -> None:
 
 
 class Decoder:
-    """Decodes one line after the other; of the first one a byte-order mark is left out. The error of a line that is not
-    UTF-8 has its number."""
+    """Decodes lines one by one, without a byte-order mark at the start. Errors name the line that is not UTF-8."""
 
     def __init__(self, name: str) -> None:
         self._name, self._number = name, 0
@@ -70,8 +69,8 @@ class Decoder:
 
 
 def arriving(source: Path | None) -> Iterator[Iterator[str]]:
-    """The lines of a file or of standard input, as many at a time as are there: those of a pipe or a terminal are
-    answered before the next ones are waited for."""
+    """The lines of a file or of standard input, in batches of those that have arrived: lines of a pipe or a terminal
+    are answered before the next ones are read."""
     name = "standard input" if source is None else str(source)
     decode = Decoder(name)
     if source is None and sys.stdin.isatty():

@@ -18,7 +18,7 @@ Decorator = Callable[[Any], Any]
 
 
 def together(*options: Decorator) -> Callable[[F], F]:
-    """Several options as one decorator, in the order in which help lists them."""
+    """Several options as one decorator, in the order of the help."""
 
     def decorated(command: F) -> F:
         for option in reversed(options):
@@ -29,15 +29,15 @@ def together(*options: Decorator) -> Callable[[F], F]:
 
 
 def names_of(*options: Decorator) -> list[str]:
-    """The names of the parameters that options add to a command."""
+    """The names of the parameters that these options add to a command."""
     command = together(*reversed(options))(click.Command("nothing"))
     return [parameter.name for parameter in command.params if parameter.name]
 
 
 BEAM = click.IntRange(1, LARGEST_BEAM)
 DTYPES = click.Choice(["int8", "float64", "float32"])  # NumPy's names
-THERE = click.Path(exists=True, dir_okay=False, path_type=Path)  # a file that is read
-FILE = click.Path(dir_okay=False, path_type=Path)  # one that may be written
+THERE = click.Path(exists=True, dir_okay=False, path_type=Path)  # an input file
+FILE = click.Path(dir_okay=False, path_type=Path)  # a file that may be an output
 
 model_option = click.option(
     "-m",
@@ -63,7 +63,7 @@ shortlist_option = click.option("--shortlist", is_flag=True, help=SHORTLIST)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-# Beam, length penalty and sampling; `as_options` turns them into the search's options.
+# Beam, length penalty and sampling; `as_options` converts them to search options.
 search_options = together(
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy search."),
     click.option(
@@ -177,4 +177,4 @@ LIMITS = (
         help="Keep pairs whose sides are the same.",
     ),
 )
-LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` has the same names
+LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` uses the same names

@@ -1,4 +1,5 @@
-"""Where translated lines go: standard output, a device or a pipe as they come; a file whole, or as a part to resume."""
+"""Where translated lines are written: directly to standard output, a device or a pipe; to a file completely, or as a
+part to resume."""
 
 import os
 import stat
@@ -13,13 +14,13 @@ import click
 from vidrio.errors import DataError, about_file
 from vidrio.model.files import is_plain_file, keep_access, real_place
 
-PART = ".vidrio-part"  # the end of a part's name
+PART = ".vidrio-part"  # suffix of a part's name
 LOCK = ".vidrio-lock"
 
 
 @contextmanager
 def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """The output, and how many of its lines an earlier command has written."""
+    """The output, and the number of lines that an earlier command has written."""
     if target is None:
         with about_file("stdout"):
             yield sys.stdout.buffer, 0
@@ -36,8 +37,8 @@ def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, in
 
 @contextmanager
 def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """A part that takes the target's name when it is complete. One command at a time writes it, and no command discards
-    the lines of another."""
+    """A part, which is renamed to the target when it is complete. One command at a time writes it, and no command
+    discards another's lines."""
     part = part_of(target)
     with _locked(target):
         done = whole_lines(part)
@@ -60,7 +61,7 @@ def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def is_complete(target: Path) -> bool:
-    """Whether an output is there, and no part of it."""
+    """Whether an output is complete: the file exists, and no part of it."""
     if not target.is_file():
         return False
     with _locked(target):
@@ -76,13 +77,13 @@ def _locked(target: Path) -> AbstractContextManager[None]:
 
 
 def part_of(target: Path) -> Path:
-    """Where an output grows until it is complete."""
+    """The file that an output is written to until it is complete."""
     place = real_place(target)
     return place.with_name(f"{place.name}{PART}")
 
 
 def whole_lines(part: Path) -> int:
-    """How many lines a part has. What follows the last line end is removed."""
+    """The number of lines of a part. An incomplete last line is removed."""
     count = length = 0
     with suppress(FileNotFoundError):
         with part.open("rb") as file:
@@ -98,7 +99,7 @@ def in_words(lines: int) -> str:
 
 
 def _tell_what_is_left(part: Path) -> None:
-    """After an error: how to continue. A part without lines is removed."""
+    """How to continue after an error. A part without lines is removed."""
     with suppress(OSError):
         if done := whole_lines(part):
             click.echo(f"vidrio: {in_words(done)} in {part}; add --resume to continue after them", err=True)
@@ -107,8 +108,8 @@ def _tell_what_is_left(part: Path) -> None:
 
 
 def refuse_same_file(output: Path | TextIO, inputs: Iterable[Path | TextIO]) -> None:
-    """Refuse an output that is also an input, under whatever name."""
-    with suppress(OSError):  # a file that does not exist, or a stream without a file
+    """Refuse an output that is also an input, under any name."""
+    with suppress(OSError):  # the file does not exist, or the stream has no file
         written = _status(output)
         for source in inputs:
             if stat.S_ISREG(written.st_mode) and os.path.samestat(written, _status(source)):

@@ -1,7 +1,7 @@
-"""What a command says on stderr while it works: lines of text, and how far it is.
+"""What a command reports on stderr while it works: lines of text, and its progress.
 
-On a terminal that is a line that changes, which long work gets after two seconds and training from its first step on;
-elsewhere a line now and then.
+On a terminal, progress is a line that is updated: after two seconds, or from the first step of a training. Elsewhere, a
+line is printed from time to time.
 """
 
 import sys
@@ -15,21 +15,21 @@ import click
 
 from vidrio.data.progress import Progress, Work
 
-PATIENCE = 2.0  # seconds that work may take unseen
-LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
-LOOKS = 0.1  # seconds between two looks at the progress
-TO_THE_START = "\r\x1b[K"  # of the line, which is emptied
+PATIENCE = 2.0  # seconds before progress is shown
+LINE_EVERY = 10.0  # seconds between two lines if stderr is not a terminal
+LOOKS = 0.1  # seconds between two updates
+TO_THE_START = "\r\x1b[K"  # of the line, to clear it
 
 
 class Console:
-    """`with Console() as console:` shows `console.progress`, in which long work notes how far it is."""
+    """`with Console() as console:` shows `console.progress`, to which tasks report."""
 
     def __init__(self) -> None:
         self.progress = Progress(self.say, self.watch)
-        self._step = ""  # where a training is
+        self._step = ""  # the progress of a training
         self._work: Work | None = None  # looked at last
-        self._since = self._said = time.monotonic()  # when that work began, when a line was printed
-        self._line, self._writing = "", Lock()  # the line that changes
+        self._since = self._said = time.monotonic()  # when the task began, and when a line was last printed
+        self._line, self._writing = "", Lock()  # the line that is updated
         self._ended = Event()
         self._thread = Thread(target=self._keep_looking, daemon=True)
 
@@ -43,11 +43,11 @@ class Console:
         self._change("")
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line."""
         self._change("", f"{text}\n")
 
     def watch(self, record: dict[str, Any]) -> None:
-        """A line of a training's metrics."""
+        """Print a line of a training's metrics."""
         if record["kind"] == "validation":
             self.say(validation_line(record))
             for source, translation in record.get("samples", [])[:1]:
@@ -56,7 +56,7 @@ class Console:
             self._step = "" if record["share"] >= 1 else step_line(record)
 
     def look(self, now: float) -> None:
-        """Show how far the work is: training at once, other work if it takes long."""
+        """Show the progress: of training at once, of other tasks if they take long."""
         work, text = self.progress.work, self._step
         if work is not self._work:
             self._work, self._since = work, now
@@ -75,7 +75,7 @@ class Console:
             self.look(time.monotonic())
 
     def _change(self, line: str, above: str = "") -> None:
-        """Show another line that changes, and a text above it that stays."""
+        """Update the line, and print a text above it."""
         with self._writing:
             if line != self._line or above:
                 click.echo(f"{TO_THE_START if self._line else ''}{above}{line}", nl=False, err=True)
@@ -84,7 +84,7 @@ class Console:
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """How far some work is, if stderr is a terminal, and nothing else; it is called with how much is done."""
+    """A progress bar on stderr, if it is a terminal. The yielded function is called with the amount done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

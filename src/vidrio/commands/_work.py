@@ -1,4 +1,4 @@
-"""Texts in, lines to print out: as they are, as JSON, or as fields that are added to a JSON object."""
+"""From texts to printed lines: plain, as JSON, or as fields added to a JSON object."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
-SHOWN = 20  # line numbers in a summary
+SHOWN = 20  # line numbers listed in a summary
 DOUBTFUL = 0.5  # words with a lower probability are listed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the command line asks for."""
+    """The parsed command line."""
 
-    text: str | None  # None: lines, of files or of standard input
+    text: str | None  # None: read lines of files or of standard input
     sources: tuple[str, ...]
     target: str | None
-    models: tuple[str, ...]  # one after the other; none: the default model
+    models: tuple[str, ...]  # one after the other; empty: the default model
     ray: str | None
     resume: bool
     n_best: int
@@ -46,24 +46,24 @@ class Request:
 
     @property
     def samples(self) -> bool:
-        """Whether tokens are drawn at random."""
+        """Whether tokens are sampled."""
         return any(self.search[name] is not None for name in SAMPLING)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """How texts are answered, and what is printed of the answers."""
+    """How texts are answered, and what is printed."""
 
     request: Request
-    first: "Sequence[Translator]"  # models before it, where there are several
+    first: "Sequence[Translator]"  # the models before the last, if there are several
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check: the first by number, the others as 0
+    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check: the first ones by number, the others as 0
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":
-        """Load the model, to work on so many cores."""
+        """Load the model, with this many cores."""
         from vidrio.documents.terms import read_terms
         from vidrio.translate.chain import load_chain
         from vidrio.translate.translator import NoTranslator
@@ -87,7 +87,7 @@ class Work:
         return Work(request=request, first=first, model=model, options=options, terms=read_terms(request.glossary))
 
     def on_text(self, text: str) -> list[str]:
-        """One text, whatever line ends it holds: its translations, or one line of JSON."""
+        """Answer one text, with any line ends: print its translations, or one line of JSON."""
         from vidrio.documents.terms import hide, reveal
 
         hidden = hide(text, self.terms)
@@ -98,7 +98,7 @@ class Work:
         return [reveal(line, hidden) for line in (answer.text, *answer.alternatives[1:])]
 
     def on_lines(self, lines: Iterable[str], first: int = 1) -> Iterator[str]:
-        """A line for each line; `first` is the number of the first one."""
+        """Answer each line; `first` is the number of the first one."""
         from vidrio.documents.terms import Hidden, hide, reveal
 
         waiting: deque[tuple[dict[str, Any], Hidden]] = deque()
@@ -122,7 +122,7 @@ class Work:
         return self.model.config.shape == "encoder-decoder"
 
     def checksum(self) -> str:
-        """Of the models: the config of each holds the checksums of its other files."""
+        """A checksum of the models: each config contains the checksums of its other files."""
         return " ".join(sha256(model.folder / "config.json") for model in (*self.first, self.model))
 
     def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
@@ -134,7 +134,7 @@ class Work:
         return (model.answer(text, self.options) for text in texts)
 
     def _json(self, record: dict[str, Any], answer: Any) -> str:
-        """A line of JSON: what was read, and what is known of its translation; all of it, or the most important."""
+        """A line of JSON about a text and its translation: everything, or the most important fields."""
         if self.request.as_json:
             through = {"text": record["text"], "through": answer.source} if self.first else {}
             return json_text({**record, **answer.to_json(), **through})
@@ -144,7 +144,7 @@ class Work:
         return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **doubts})
 
     def _warn(self, number: int, translation: "Translation") -> None:
-        """With --confidence, the confidence of a translation, its unlikely words and its doubts."""
+        """For --confidence: the confidence of a translation, its improbable words and its doubts."""
         if self.translates and translation.doubts:
             self.doubtful[number if len(self.doubtful) < SHOWN else 0] += 1
         if self.request.confidence:
@@ -156,13 +156,13 @@ class Work:
             click.echo(f"{number:8}{translation.confidence:8.2f}  {notes}".rstrip(), err=True)
 
     def summary(self, lines: int) -> str:
-        """Which of the lines should be checked; empty for none."""
+        """Which of the lines should be checked; empty if none."""
         shown = ", ".join(f"{number or '…'}" for number in self.doubtful)
         return f"{self.doubtful.total():,} of {lines:,} lines should be checked: {shown}" if self.doubtful else ""
 
 
 def read_record(line: str, number: int) -> dict[str, Any]:
-    """One line of --jsonl."""
+    """Answer one line of --jsonl."""
     try:
         record = json_data(line)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`vidrio check TEXT`: recompute the numbers of a run independently; the exit code tells."""
+"""`vidrio check TEXT`: recompute the numbers of a run independently. The exit code is the result."""
 
 from typing import Any
 

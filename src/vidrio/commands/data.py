@@ -1,4 +1,4 @@
-"""`vidrio data clean`: cleans sentence pairs before training."""
+"""`vidrio data clean`: clean sentence pairs before training."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,8 +41,8 @@ def data() -> None:
 def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_json: bool, **given: Any) -> None:
     """Count the usable pairs, show which are left out and why, and write the usable ones with --to.
 
-    An output line is source<TAB>target. Held-out pairs share no source and no target with the others. The report shows
-    one sample of what each rule leaves out, with --json five.
+    Each output line is source<TAB>target. Held-out pairs share no source and no target with the others. The report
+    shows one sample of what each rule leaves out, with --json five.
     """
     from dataclasses import asdict
 

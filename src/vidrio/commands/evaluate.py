@@ -44,7 +44,7 @@ def evaluate(
     output, as_json = given.pop("output"), given.pop("as_json")
     if output is not None:
         refuse_same_file(output, [source, *references, *([Path(against)] if against else [])])
-    # A missing sacreBLEU is an error before a long translation, not after it.
+    # Report a missing sacreBLEU before the translation, which may take long, not after it.
     metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
     sources, *right = read_aligned([source, *references])
     other = None

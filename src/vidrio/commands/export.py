@@ -1,4 +1,4 @@
-"""`vidrio export`: a model folder becomes what another program loads."""
+"""`vidrio export`: convert a model folder to another program's format."""
 
 from pathlib import Path
 
@@ -19,8 +19,8 @@ def export(model_name: str, program: str, text: Path | None, place: Path) -> Non
 
     hf: a folder for transformers; ctranslate2: a folder for ctranslate2.Translator; argos: a package for Argos
     Translate and LibreTranslate; marian: a folder for bergamot, translateLocally and Firefox's engine, which needs
-    --text: some hundred lines such as the model will translate. The model's card and licence are included.
-    docs/interop.md says which models can be exported.
+    --text with a hundred or more typical lines. The model's card and licence are included. docs/interop.md says which
+    models can be exported.
     """
     from vidrio.commands._lines import read_lines
     from vidrio.interop.convert import export_model

@@ -1,4 +1,4 @@
-"""`vidrio import`: another program's model becomes a model folder."""
+"""`vidrio import`: convert another program's model to a model folder."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def import_(source: str, to: Path | None, mirror: str | None, float32: bool, **g
     files (.bin or .npz, and .spm) or a MarianMT folder of Hugging Face; a name such as Helsinki-NLP/opus-mt-en-es is a
     model on the Hugging Face hub. docs/interop.md lists what is supported.
 
-    Without --to the model gets a place among your models, and its name works everywhere: vidrio translate -m en-fr.
+    Without --to the model is stored among your models, and its name works everywhere: vidrio translate -m en-fr.
     """
     from vidrio.commands._progress import bar
     from vidrio.interop.convert import import_model

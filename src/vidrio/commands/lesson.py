@@ -1,4 +1,4 @@
-"""`vidrio lesson NAME SECTION`: a section of a lesson, whose experiments run while it is read."""
+"""`vidrio lesson NAME SECTION`: print a section of a lesson and run its experiments."""
 
 import os
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from vidrio.lessons.run import Language
 
-ANSWER = "<details>"  # what follows is folded on a page; in a terminal the reader is asked to think first
+ANSWER = "<details>"  # a page folds what follows; in a terminal, the reader is asked to think first
 SAYS = {
     "en": (
         "Lessons; `vidrio lesson NAME` lists the sections of one:",
@@ -27,7 +27,7 @@ SAYS = {
 
 
 def of_the_locale() -> str:
-    """Spanish where the user's surroundings are."""
+    """Spanish if the locale is."""
     names = ("LC_ALL", "LC_MESSAGES", "LANG")
     locale = next(filter(None, map(os.environ.get, names)), "")
     return "es" if locale.startswith("es") else "en"
@@ -75,7 +75,7 @@ def lesson(name: str | None, section: str | None, wants_code: bool, language: "L
 
 
 def show(pieces: Iterable[str], pause: str) -> None:
-    """Markdown; before an answer the reader is asked to think."""
+    """Print Markdown. Before an answer, ask the reader to think."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)

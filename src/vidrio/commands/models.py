@@ -1,4 +1,4 @@
-"""`vidrio models`: which models there are: packaged, imported, and offered by Mozilla's registry."""
+"""`vidrio models`: list models: packaged, imported, and offered by Mozilla's registry."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from vidrio.commands._options import json_option, mirror_option, print_json
 def models(available: bool, mirror: str | None, as_json: bool) -> None:
     """List models: languages, size, scores and licence.
 
-    Each name can be given to --model. An imported model takes the place of a packaged one of the same name.
+    Each name can be given to --model. An imported model replaces a packaged one of the same name.
     """
     from vidrio.model import find
 
@@ -48,7 +48,7 @@ def models(available: bool, mirror: str | None, as_json: bool) -> None:
 
 
 def row_of(name: str, folder: Path, place: str) -> dict[str, Any]:
-    """What a model folder says of itself; of a damaged one, what is wrong."""
+    """The metadata of a model folder, or its error if it is damaged."""
     from vidrio.errors import VidrioError
     from vidrio.model.folder import About, read_config
 

@@ -1,4 +1,4 @@
-"""The run that look, why and check ask for: parsed from the command line once, and executed once."""
+"""The run that look, why and check inspect: parsed from the command line, and executed, in one place."""
 
 import os
 import tomllib
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from vidrio.search import Tree
 
 # NumPy reads this when it is first imported. The products of one sentence are small: a second thread would only wait
-# for the first, at three times the processor time.
+# for the first, and triple the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
+Asked = list[tuple[str, str]]  # what-ifs: ("without", "layer-norm")
 
-# `glass/whatif` defines the valid values; help must not import it. Changes are made in this order.
+# `glass/whatif` defines the valid values, but help must not import it. Changes are applied in this order.
 _WHATIF = {
     "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
@@ -51,7 +51,7 @@ _WHATIF = {
     "scale": ("ADDRESS=X", "Multiply a value by X."),
 }
 _REPEATED = ("without", "heads-off", "hide", "set", "scale")
-# Target, search, reading and what-ifs; `RunRequest.take` reads them, and --model and --dtype.
+# Target, search, reading and what-ifs. `RunRequest.take` reads them, with --model and --dtype.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching."),
     search_options,
@@ -66,7 +66,7 @@ run_options = together(
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A text, a model, and everything that decides what is computed."""
+    """A text, a model, and all options of the run."""
 
     text: str
     model_name: str | None
@@ -79,7 +79,7 @@ class RunRequest:
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
-        """Take the options of a run out of those that a command was given."""
+        """Extract the options of a run from a command's options."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif = values_of(given["values"])
         for option in _WHATIF:
@@ -104,7 +104,8 @@ class RunRequest:
         return as_options(model.config, self.search)
 
     def read(self, model: "LoadedModel") -> "Reading":
-        """The text as the translator gives it to the model, and its translation. Differences are noted on stderr."""
+        """The text as the translator gives it to the model, and its translation. Differences to TEXT are noted on
+        stderr."""
         from vidrio.look.translated import Reading, read_as_translated
         from vidrio.look.writing import visible
 
@@ -130,7 +131,7 @@ class RunRequest:
         )
 
     def command_line(self) -> "CommandLine":
-        """The options that repeat this run, for the commands that the output suggests."""
+        """The options that repeat this run, for commands in the output."""
         from vidrio.look.writing import CommandLine
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
@@ -144,7 +145,7 @@ class RunRequest:
 
 
 def values_of(path: str | None) -> Asked:
-    """A TOML file of values as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
+    """A TOML file of values, as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
 
     def under(name: str, value: Any) -> Asked:
         if not isinstance(value, dict):
@@ -162,7 +163,7 @@ def values_of(path: str | None) -> Asked:
 
 
 def tell_unknown(seen: "Look") -> None:
-    """Print a note for each word that the vocabulary lacks."""
+    """Print a note for each word that is not in the vocabulary."""
     from vidrio.look.writing import visible
 
     for word in seen.unknown:
@@ -170,7 +171,7 @@ def tell_unknown(seen: "Look") -> None:
 
 
 def refuse_copied(seen: "Look") -> None:
-    """An error for a text that is copied without the model: there are no numbers to show."""
+    """The error for a text that is copied without the model, so there are no numbers to show."""
     from vidrio.look.translated import COPIED
 
     if seen.copied:

@@ -1,4 +1,4 @@
-"""`vidrio serve`: the page in a browser, and LibreTranslate's interface for programs."""
+"""`vidrio serve`: the page, and LibreTranslate's API."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    """An option with the default of the setting of its name. It is an environment variable, too: --char-limit is
+    """An option whose default is the setting of its name. It is also an environment variable: --char-limit is
     VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in LibreTranslate."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
@@ -55,7 +55,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @option("--suggestions", type=FILE, help="Accept suggested translations and add them to this file.")
 @option("--log", is_flag=True, help="Log each request to stderr, without its texts.")
 def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
-    """Serve the page in which the translator is made of glass, and LibreTranslate's interface for programs.
+    """Serve the page and a LibreTranslate-compatible API.
 
     Prints its address when it is ready; stop it with Ctrl-C. Nothing leaves this machine: the page loads nothing from
     elsewhere, and only this machine can connect unless --host says otherwise. Every option is also an environment
@@ -68,7 +68,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """
     import os
 
-    # One sentence is small work: threads that wait for each other cost more than they bring, tenfold on a busy machine.
+    # One sentence is a small task: threads that wait for each other cost more than they gain, tenfold on a busy
+    # machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.app import serve as run
 

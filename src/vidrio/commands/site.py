@@ -1,4 +1,4 @@
-"""`vidrio site`: the page as static files, which need no Python but the browser's own."""
+"""`vidrio site`: the page as static files, with Python in the browser."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`vidrio train pairs.tsv --to my-model`: trains a translator on a file of sentence pairs."""
+"""`vidrio train pairs.tsv --to my-model`: train a translator on sentence pairs."""
 
 import shlex
 import sys
@@ -112,7 +112,7 @@ class Grouped(click.Command):
 
 
 def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
-    """The request that these options describe. Options that were not given are not part of it."""
+    """The request that these options describe, without options that were not given."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import CleaningOptions
     from vidrio.learn.task import Request, Start, Stop
@@ -144,7 +144,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     )
 
 
-EXAMPLES = 20  # held-out texts of which the shortest is shown
+EXAMPLES = 20  # held-out texts, of which the shortest is shown
 
 
 @click.command(cls=Grouped)
@@ -193,7 +193,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 
 def try_it(folder: Path, task: "Task") -> str:
-    """A command that tries the model on a held-out text, or on the beginning of one."""
+    """A command that tries the model on a held-out text, or on the start of one."""
     text = min((text for text, _ in task.held_out[:EXAMPLES]), key=len)
     if task.kind == "generate":
         text = " ".join(text.split()[:2])
@@ -201,7 +201,7 @@ def try_it(folder: Path, task: "Task") -> str:
 
 
 def write_translations(run: "Run", judgement: "Judgement") -> Path:
-    """Write the test sentences, the worst translation first: chrF, source, translation, reference."""
+    """Write the test sentences, worst translation first: chrF, source, translation, reference."""
     from vidrio.model.files import write_atomically
     from vidrio.score.metrics import chrf_of_each
 

@@ -1,4 +1,4 @@
-"""`vidrio translate`: text, files, or standard input, one line out for each line in."""
+"""`vidrio translate`: text, files, or standard input; one line of output per line of input."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned
     from vidrio.wide.bulk import Answer
 
-AT_ONCE = 200  # texts of a document, between two steps of the progress bar
+AT_ONCE = 200  # texts of a document between two updates of the progress bar
 NAMES = {"html": "a.html", "markdown": "a.md"}
 EPILOG = """\b
 Examples:
@@ -95,7 +95,7 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
 
 
 def is_document(request: Request) -> bool:
-    """Whether marked-up text or a file is translated as a whole."""
+    """Whether the input is a file or marked-up text that is translated as a whole."""
     if request.form is not None:
         return request.form != "text"
     return any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in request.sources)
@@ -134,7 +134,7 @@ def refuse_contradictions(request: Request) -> None:
 
 
 def translate_document(request: Request) -> None:
-    """A file, a text or standard input → a file or standard output. The name's suffix says which format it is."""
+    """Translate a file, text or standard input to a file or standard output. The name's suffix selects the format."""
     from vidrio.commands._progress import bar
     from vidrio.documents.aligned import aligned_by
     from vidrio.documents.formats import plan_file, suffix_of
@@ -172,14 +172,14 @@ def translate_document(request: Request) -> None:
 
 
 def translate_on_cluster(request: Request) -> None:
-    """The lines of many files, on a Ray cluster."""
+    """Translate the lines of many files on a Ray cluster."""
     from vidrio.commands._progress import bar
     from vidrio.wide.bulk import Bulk, answer_files
 
     model = Work.begin(request, None).checksum()
 
     def begin(cores: int) -> "Answer":
-        """On a worker: open the model, which must be the one that this machine has."""
+        """On a worker: open the model, which must be the same as on this machine."""
         work = Work.begin(request, cores)
         if work.checksum() != model:
             do = "install the same model and Vidrio on all machines"

@@ -1,4 +1,5 @@
-"""`vidrio why WORD TEXT`: why the translation has a word. `vidrio why ADDRESS TEXT`: the receipt of one number."""
+"""`vidrio why WORD TEXT` explains a word of the translation; `vidrio why ADDRESS TEXT` prints the receipt of one
+number."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple

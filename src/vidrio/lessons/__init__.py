@@ -1,1 +1,1 @@
-"""The lessons: the worked example of the first document, and the experiments that go with it."""
+"""The lessons: the worked example, and experiments."""

@@ -1,4 +1,4 @@
-"""A section of a lesson as the page shows it: its Markdown as HTML, each command a link to what it shows."""
+"""A section of a lesson as HTML for the page, with commands as links to what they show."""
 
 import re
 import shlex
@@ -9,13 +9,13 @@ from markdown_it import MarkdownIt
 
 from vidrio.lessons.run import NAMES, Language, sections
 
-# Options that the page has, too.
+# Options that the page supports.
 CHANGES = ("divisor", "layer-norm", "mask", "norm-epsilon", "positions", "scale", "set", "softmax", "without")
 LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
 
 
 def section_html(name: str, number: int, language: Language = "en") -> str:
-    """The texts are the package's own, so their HTML (`<details>`) is let through."""
+    """The texts are the package's own, so their HTML (`<details>`) is allowed."""
     parts = map(str, sections(name, language)[number].parts)
     place = f"{name}/{number}"
     html: str = MarkdownIt("commonmark").enable("table").render("\n\n".join(parts))
@@ -25,7 +25,7 @@ def section_html(name: str, number: int, language: Language = "en") -> str:
 
 
 def _other(name: str, anchor: str, language: Language) -> str:
-    """The page's address of a section, from the name that a forge gives its heading."""
+    """The page's address of a section, from its heading's anchor."""
     titles = [section.title for section in sections(name, language)]
     slugs = [re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles]
     number = next((n for n, slug in enumerate(slugs) if slug == re.sub(r"^\d+-", "", anchor)), 0)
@@ -33,13 +33,13 @@ def _other(name: str, anchor: str, language: Language) -> str:
 
 
 def _linked(line: str, place: str) -> str:
-    """A command as it stands in HTML, as a link where the page shows the same."""
+    """A command in HTML, as a link if the page can show the same."""
     fragment = fragment_of(line.replace("&quot;", '"').replace("&amp;", "&"), place)
     return f'$ <a href="{escape(fragment)}">{line}</a>' if fragment else f"$ {line}"
 
 
 def fragment_of(command: str, place: str) -> str:
-    """The page's address of what `vidrio look` or `vidrio why` shows; nothing where the page cannot."""
+    """The page's address for the output of `vidrio look` or `vidrio why`; empty if the page cannot show it."""
     _, verb, *words = shlex.split(command)
     if verb not in ("look", "why"):
         return ""
@@ -53,7 +53,7 @@ def fragment_of(command: str, place: str) -> str:
         elif option in CHANGES:
             changes.append(("if", f"{option}:{next(rest)}"))
         elif option in ("model", "at", "precision"):
-            value = next(rest)  # of several addresses the first
+            value = next(rest)  # the first of several addresses
             view[option] = view.get(option) or value
         else:
             return ""

@@ -7,24 +7,24 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-HEAD_SECONDS = 10.0  # in which a request's head has to arrive
-SEND_SECONDS = 30.0  # in which a client has to take an answer, and a second for each SLOWEST bytes
+HEAD_SECONDS = 10.0  # for a request's head to arrive
+SEND_SECONDS = 30.0  # for a client to take an answer, plus one second per SLOWEST bytes
 SLOWEST = 50_000
-MOST_UNSENT = 32 << 20  # bytes of answers that clients do not take
-CLOSE_WAIT = 8  # of a TCP connection whose other end is closed
+MOST_UNSENT = 32 << 20  # bytes of untaken answers
+CLOSE_WAIT = 8  # of a TCP connection that the other end has closed
 RESERVED = 64  # open files that are not connections
 
 
 class Connection(H11Protocol):
-    """One of at most `most`. One more closes the one that has been idle for longest, so a client that sends its request
-    at once finds room however many others send half of one."""
+    """One of at most `most` connections. One more closes the one that has been idle longest, so a client that sends its
+    request at once is served, however many others send half a request."""
 
     def __init__(self, *, most: int, **given: Any) -> None:
         super().__init__(**given)
         self._most = most
         self._all: set[Connection] = self.connections  # type: ignore[assignment]
         self.idle_since = self.loop.time()
-        self.send_until: float | None = None  # while the client does not take its answer
+        self.send_until: float | None = None  # while the client is not reading its answer
         self._checking: asyncio.TimerHandle | None = None
 
     @property
@@ -35,7 +35,7 @@ class Connection(H11Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a whole request is being answered."""
+        """Whether a complete request is being answered."""
         return not self.is_answered and not self.cycle.more_body
 
     @property
@@ -58,8 +58,8 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """A request that comes before the last one's answer is not read, and the connection is closed after that
-        answer. So reading goes on, which tells when the client leaves."""
+        """A request that arrives before the previous answer is not read, and the connection is closed after that
+        answer. Reading continues, to notice when the client disconnects."""
         was_busy = self.is_busy
         if not was_busy:
             super().data_received(data)
@@ -83,7 +83,7 @@ class Connection(H11Protocol):
         self.send_until = None
 
     def _check(self) -> None:
-        """Each second: close the connection if a request's head is late, or if the client does not take its answer."""
+        """Every second: close the connection if a request's head is late, or the client does not read its answer."""
         end = self.idle_since + HEAD_SECONDS if self.is_answered else inf
         if self.loop.time() >= (self.send_until or end):
             self.transport.abort()
@@ -92,7 +92,7 @@ class Connection(H11Protocol):
 
 
 def has_left(transport: asyncio.Transport) -> bool:
-    """Whether the client has closed its end already, so that its request need not be read. Linux only."""
+    """Whether the client has closed its end, so that its request need not be read. Linux only."""
     if not hasattr(socket, "TCP_INFO"):
         return False
     state: bytes = transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
@@ -100,7 +100,7 @@ def has_left(transport: asyncio.Transport) -> bool:
 
 
 def most_connections(wanted: int) -> int:
-    """As many as are wanted, and as the system lets this process open."""
+    """The requested number, or fewer if the system limits this process."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""Translating files. The results are kept in a folder for a while, as FILES/<job>."""
+"""Translate files. The results are kept in a folder for a while, as FILES/<job>."""
 
 import asyncio
 import os
@@ -27,14 +27,14 @@ from vidrio.serve.service import Service
 from vidrio.serve.settings import Settings
 
 JOB = re.compile(r"[0-9a-f]{32}")
-OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # the second: what a killed server was writing
+OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # the second: files of a server that was killed
 SIGNS = re.compile(r"[^\w.() -]+")
-AT_ONCE, MOST_WAITING = 2, 8  # files: a document in memory is larger than its file
-SAMPLE = 50  # texts of a file by which its language is detected
+AT_ONCE, MOST_WAITING = 2, 8  # files; a document in memory is larger than its file
+SAMPLE = 50  # texts of a file from which its language is detected
 
 
 def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
-    """The routes; without a folder for files they refuse."""
+    """The routes. Without a folder for files, they refuse."""
     router = APIRouter()
     at_work, turn = asyncio.Semaphore(AT_ONCE + MOST_WAITING), asyncio.Semaphore(AT_ONCE)
 
@@ -98,7 +98,7 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
 
 
 def checked(folder: Path) -> None:
-    """Refuse a folder in which no file can be kept."""
+    """Refuse a folder in which files cannot be written."""
     probe = folder / token_hex(16)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -127,6 +127,6 @@ def forget_old(folder: Path, seconds: float) -> None:
 
 
 def clean_name(name: str) -> str:
-    """The last part of an upload's name, in signs that mean nothing to a shell, a path or a header."""
+    """The base name of an upload, in characters that are safe in shells, paths and headers."""
     plain = PurePath(name.replace("\\", "/")).name
     return SIGNS.sub("_", plain).strip(". ")[-100:] or "file"

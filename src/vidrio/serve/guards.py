@@ -1,6 +1,6 @@
-"""Middleware for every route: the host names and origins that are answered, limits on bodies, and headers.
+"""Middleware for every route: host names, origins, limits on bodies, and headers.
 
-Plain ASGI: each is a function around an app, and `guarded` is the outermost.
+Plain ASGI: each function wraps an app, and `guarded` is the outermost.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from vidrio.model.json_text import json_text
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 
-LEFT = "the client has left"  # in a refusal that cannot arrive
+LEFT = "the client has left"  # in a refusal whose client cannot receive it
 LARGEST_BODY = 64 * 1024  # bytes of a request of the page
-LARGEST_BODIES = 64 << 20  # bytes of all requests that are arriving
+LARGEST_BODIES = 64 << 20  # bytes of all bodies that are arriving
 Result = TypeVar("Result")
 
 HEADERS = {
-    # Nothing from elsewhere, nothing inline: a text that looks like markup stays a text.
+    # Nothing from elsewhere and nothing inline, so that text that looks like markup stays text.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,23 +33,23 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so nothing is done in anybody's
-# name.
+# LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so a site cannot act on a user's
+# behalf.
 OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A refusal: {"what"} for the page, {"error"} for clients of LibreTranslate."""
+    """A refusal: {"what"} for the page, {"error"} for LibreTranslate's clients."""
     return as_json({"what" if path.startswith("/api/") else "error": error}, status, headers)
 
 
 def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Not by the framework: JSON has no NaN, and half a character cannot be encoded."""
+    """Not the framework's: JSON has no NaN, and a lone surrogate cannot be encoded."""
     return Response(json_text(data), status, headers, "application/json")
 
 
 def open_to(path: str, settings: Settings) -> dict[str, str]:
-    """The headers with which other sites' scripts may ask; none on the page's own routes."""
+    """The headers that let other sites' scripts call; none on the page's own routes."""
     if not settings.cors or not path.startswith(OPEN):
         return {}
     return {
@@ -63,15 +63,15 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
 
 
 def is_foreign(origin: str, host: str) -> bool:
-    """Whether a page of another website asks. Browsers say so, also where they need not ask first: before a form or
-    plain text. Extensions and apps have origins of other kinds, programs none."""
+    """Whether a page of another website sent the request. Browsers say so even for forms and plain text, which need no
+    preflight. Extensions and apps have other kinds of origins, programs have none."""
     scheme, _, site = origin.lower().partition("://")
     return origin == "null" or (scheme in ("http", "https") and site != host)
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Answers only to this server's names (another site's name may have been rebound to 127.0.0.1), and to other
-    websites' pages only if they are allowed; adds the headers."""
+    """Answer only to this server's names (another site's name may have been rebound to 127.0.0.1), and to other
+    websites' pages only if they are allowed. Adds the headers."""
     ours = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,13 +112,13 @@ class Arriving:
     def give_up(self) -> None:
         self.end = 0
         if self.timeout:
-            with suppress(RuntimeError):  # it is not waiting: then it will not begin to
+            with suppress(RuntimeError):  # it is not waiting, so it must not start to
                 self.timeout.reschedule(0)
 
 
 def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Limits the size of each body and the time in which it arrives. When the bodies that are arriving take too much
-    memory together, the oldest is refused."""
+    """Limit the size of each body and the time for it to arrive. If the arriving bodies take too much memory together,
+    the oldest is refused."""
     arriving = dict[Arriving, None]()
 
     def limit_of(path: str) -> int:

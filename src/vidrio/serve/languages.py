@@ -1,4 +1,4 @@
-"""Which languages a server translates between, directly or through others, and which of them a text is in."""
+"""The languages that a server translates, directly or through others, and language detection."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ NAMES = {
     **{"sv": "Swedish", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu"},
     **{"vi": "Vietnamese", "zh-Hans": "Chinese", "zh-Hant": "Chinese (traditional)"},
 }
-ENOUGH = 2_000  # characters by which the language of a text is detected
-# Words that people try first, and that are too short for a detector.
+ENOUGH = 2_000  # characters from which a language is detected
+# Words that people try first, too short for the detector.
 GREETINGS = {"hola": "es", "hello": "en", "hallo": "de", "bonjour": "fr", "ciao": "it", "olá": "pt"}
 
 Pair = tuple[str, str]
@@ -26,11 +26,11 @@ Pair = tuple[str, str]
 class Language(NamedTuple):
     code: str
     name: str
-    targets: tuple[str, ...]  # sorted, itself among them
+    targets: tuple[str, ...]  # sorted, including itself
 
 
 def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:
-    """The pairs to go through, as few as possible; those that are named first come first. None: there is no way."""
+    """The shortest way from one language to another, as pairs; earlier models win ties. None if there is none."""
     ways: dict[str, list[Pair]] = {source: []}
     waiting = deque([source])
     while waiting:
@@ -45,7 +45,7 @@ def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:
 
 
 def languages(pairs: Sequence[Pair]) -> list[Language]:
-    """Every language that can be translated from, or to."""
+    """All source languages, or all target languages."""
     codes = list(dict.fromkeys(code for pair in pairs for code in pair))
     return [
         Language(code, NAMES.get(code, code), tuple(sorted(t for t in codes if route(code, t, pairs) is not None)))
@@ -59,27 +59,27 @@ class Detected(NamedTuple):
 
 
 class Detector:
-    """Tells languages apart, by py3langid; those that it does not know come last. Threads may share one."""
+    """Detects languages with py3langid; languages that it does not know come last. Threads may share one."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._all = list(codes)
-        self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # pt-BR is pt to the library
+        self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # the library's name for pt-BR is pt
 
     def ranked(self, text: str) -> list[Detected]:
-        """All languages, the likeliest first. A text without letters is in none: its confidence is 0."""
+        """All languages, most probable first. A text without letters has confidence 0 in all."""
         found: dict[str, float] = {}
         greeting = self._codes.get(GREETINGS.get("".join(filter(str.isalpha, text[:ENOUGH])).casefold(), ""))
         if greeting is not None:
             found = {greeting: 100.0}
         elif any(map(str.isalpha, text[:ENOUGH])) and self._identifier is not None:
-            # The spaces tell the library where the first word begins and the last one ends.
+            # The spaces mark the start of the first word and the end of the last.
             ranked = self._identifier.rank(f" {text[:ENOUGH]} ")
             found = {self._codes[name]: round(100 * float(p), 1) for name, p in ranked}
         return [Detected(code, found.get(code, 0.0)) for code in (*found, *(c for c in self._all if c not in found))]
 
     @cached_property
     def _identifier(self) -> Any:
-        """Loaded when first asked for; it takes most of a second."""
+        """Loaded on first use, which takes most of a second."""
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

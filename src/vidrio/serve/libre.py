@@ -1,6 +1,6 @@
-"""LibreTranslate's interface, written from its description: its clients work unchanged.
+"""LibreTranslate's API, implemented from its description; its clients work unchanged.
 
-They rely on the meaning of each field, and on the words in which it is refused.
+They rely on the meaning of each field, and on the wording of refusals.
 """
 
 import os
@@ -25,9 +25,9 @@ from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
 PLANS = {"html": plan_html, "markdown": plan_markdown}
-LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
-LARGEST_SEARCH = 10_000_000  # terms × characters, for which the search for the terms takes a tenth of a second
-DETECTING = 10  # characters that are translated in the time in which a language is detected
+LARGEST_SUGGESTIONS = 10 << 20  # bytes of the suggestions file
+LARGEST_SEARCH = 10_000_000  # terms × characters; finding the terms then takes a tenth of a second
+DETECTING = 10  # detecting a language takes as long as translating this many characters
 
 
 def libre_router(settings: Settings, service: Service, access: Access) -> APIRouter:
@@ -143,5 +143,5 @@ def _replies(
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file, which other users of this machine cannot read if it is new."""
+    """Open a file; a new one is unreadable for other users of this machine."""
     return os.open(path, flags, 0o600)

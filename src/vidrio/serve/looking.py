@@ -1,7 +1,6 @@
-"""What the server may ask of the glass: run a text, its numbers by address, the receipt of one of them.
+"""Runs for the page: trace a text, with its values by address and the receipts of its numbers.
 
-All that this room uses of the rooms below passes through here. Nothing is computed here that has no address: a run is
-`look`'s, a number the trace's, a term a part of the receipt's own expression.
+The server uses the packages below only through this file. Nothing is computed here that has no address.
 """
 
 from collections.abc import Mapping
@@ -24,17 +23,17 @@ from vidrio.serve.memo import Memo
 from vidrio.serve.translating import Asked, Translating
 from vidrio.translate.translation import Translation
 
-KEPT = 32 << 20  # bytes of runs; the longest sentence of a packaged model has 60 MB, a short one 5
-LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as many are computed from them
+KEPT = 32 << 20  # bytes of runs; a packaged model's longest sentence takes 60 MB, a short one 5
+LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as much is computed from them
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 
 @dataclass(frozen=True)
 class Run:
-    """One sentence of a text, looked into."""
+    """A traced sentence of a text."""
 
-    whole: Translation | None  # of the text; None where the model does not translate
-    tried: BeforeAfter  # as the model is, and as it ran: changed, if changes were asked for
+    whole: Translation | None  # of the text; None if the model does not translate
+    tried: BeforeAfter  # the original model, and the one that ran, with any changes
 
     @property
     def translation(self) -> str:
@@ -60,14 +59,14 @@ def size_of(arrays: Mapping[str, np.ndarray]) -> int:
 
 
 def folders_of(default: str | None) -> dict[str, Path]:
-    """The default model, known by its name if it has one, and the other models with a name."""
+    """The default model, under its name if it has one, and the other models with a name."""
     available, first = models.available(), models.find(default)
     known = next((name for name, path in available.items() if path == first), first.name)
     return {known: first, **{name: path for name, path in available.items() if name != known}}
 
 
 class Looking:
-    """The models that may be looked into, and the latest runs."""
+    """The models that can be inspected, and the latest runs."""
 
     def __init__(self, default: str | None = None, translating: Translating | None = None, kept: float = KEPT) -> None:
         """The default model and the packaged ones, unless others are given."""
@@ -79,7 +78,7 @@ class Looking:
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
-        """The same models and runs, for a question that is dropped once `stopped` returns true."""
+        """The same models and runs, for a question that is cancelled once `stopped` returns true."""
         asked = copy(self)
         asked.stopped = stopped
         return asked
@@ -88,7 +87,7 @@ class Looking:
         return asked in self._runs
 
     def forget(self, seconds: float) -> None:
-        """Drop models and results that were last requested at least `seconds` ago; the translators stay."""
+        """Drop models and results that were last requested at least `seconds` ago. Translators stay."""
         for memo in (self._load, self._search, self._runs, self.translating.latest):
             memo.forget(seconds)
 
@@ -96,7 +95,7 @@ class Looking:
         return self._runs(asked, self.stopped)
 
     def loaded(self, name: str, numbers: str = "") -> LoadedModel:
-        """The model in the glass."""
+        """The model, opened for tracing."""
         self.translating.translator(name)  # refuses an unknown name
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
@@ -107,11 +106,11 @@ class Looking:
         return open_model(self.translating.folders[name], NUMBERS[numbers])
 
     def learned(self, name: str) -> LoadedModel:
-        """As it is trained: in floating point."""
+        """In floating point, as in training."""
         return self.loaded(name).in_floating_point()
 
     def searched(self, asked: Asked) -> Look:
-        """A search by the glass, with every hypothesis that it considered."""
+        """A search by the reference, with every hypothesis that it considered."""
         return self._search(asked, self.stopped)
 
     def _searched(self, asked: Asked, stopped: Stopped) -> Look:
@@ -121,8 +120,8 @@ class Looking:
         return look(self.loaded(asked.model, asked.numbers), given, options=options, tree=Tree(), stopped=stopped)
 
     def _given(self, asked: Asked, translation: Translation | None) -> tuple[str, Options, Printed | None]:
-        """What the model reads, how it searches and what it printed: one sentence, as the translator translated it.
-        Where nothing was translated, the model reads the text, and searches as is asked."""
+        """What the model reads, its search options and the translation, of one sentence. If nothing was translated, the
+        model reads the text itself, with the requested options."""
         if not (translation and translation.sentences):
             options = default_options(self.loaded(asked.model, asked.numbers).config)
             return asked.text, replace(options, beam=asked.beam or options.beam), None

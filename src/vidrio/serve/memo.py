@@ -1,4 +1,4 @@
-"""A function whose latest results are kept for a while."""
+"""A function that keeps its latest results for a while."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ POLL = 0.02  # seconds between checks whether a waiting caller has left
 
 
 class Memo(Generic[K, V]):
-    """`make`, whose latest results are kept while their sizes add up to `most` at most; the last one is always kept.
+    """`make`, with its latest results kept while their sizes add up to at most `most`. The last one is always kept.
 
     Simultaneous calls with one key share one computation; different keys do not wait for each other.
     """
@@ -29,7 +29,7 @@ class Memo(Generic[K, V]):
         self._make, self._most, self._size, self._clock = make, most, size, clock
         self._lock = threading.Lock()  # never held during a computation
         self._making: dict[K, threading.Event] = {}
-        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size, when it was last asked for; that is their order
+        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size, time of the last request; in that order of time
 
     def __contains__(self, key: K) -> bool:
         return key in self._kept

@@ -1,7 +1,7 @@
-"""What the page asks, and the answers: one sentence looked into, its numbers by address, the receipt of one of them.
+"""The page's questions and their answers: a traced sentence, its values by address, the receipts of its numbers.
 
-Plain functions of plain data. `vidrio serve` answers with them over HTTP (views.py); on a site of static files the
-same functions answer in the browser (site/). Every question holds all that its answer depends on.
+Functions of plain data. `vidrio serve` answers with them over HTTP (views.py), and the page alone in the browser
+(site/). Every question contains all that its answer depends on.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LARGEST_ANSWER = 32 << 20  # bytes
 
 
 def machine(looking: Looking, q: Question) -> Any:
-    """A model's quantities, along the way of the data."""
+    """A model's quantities, in the order of the forward pass."""
     asked = q.asked(looking.default)
     glass = looking.run(asked).look.model if q.changes else looking.loaded(asked.model, q.numbers)
     engine = "Vidrio" if looking.translating.translator(asked.model) else "glass"
@@ -31,12 +31,12 @@ def machine(looking: Looking, q: Question) -> Any:
 
 
 def translate(looking: Looking, q: Question) -> Any:
-    """Only the translation, at once."""
+    """The translation alone, at once."""
     return looking.translating.answer(q, looking.stopped)
 
 
 def run(looking: Looking, q: Question) -> Any:
-    """One sentence: tokens, steps with the likeliest next words, what changes did."""
+    """One sentence: tokens, steps with the most probable next tokens, effects of changes."""
     seen = looking.run(q.asked(looking.default))
     of = seen.whole.sentences if seen.whole else ()
     sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
@@ -44,14 +44,14 @@ def run(looking: Looking, q: Question) -> Any:
 
 
 def search(looking: Looking, q: Question) -> Any:
-    """Every hypothesis of the beam and what became of it, and greedy search beside it."""
+    """Every hypothesis of the beam with its outcome, and greedy search beside it."""
     own = q.asked(looking.default)
     greedy = replace(own, beam=1)
     return run_data.search_data(looking.searched(own), looking.searched(greedy))
 
 
 def choose(looking: Looking, q: Question) -> Any:
-    """One choice: logits, probabilities, and what temperature, top-k and top-p leave of them."""
+    """One choice: logits, probabilities, and the effect of temperature, top-k and top-p."""
     sampling = Sampling(temperature=q.temperature, top_k=q.top_k, top_p=q.top_p)
     seen = looking.run(q.asked(looking.default)).look
     if q.step >= len(seen.chosen_ids):
@@ -60,12 +60,12 @@ def choose(looking: Looking, q: Question) -> Any:
 
 
 def why(looking: Looking, q: Question) -> Any:
-    """Why a step took its token and not a rival: the difference of their logits as an exact sum."""
+    """Why a step chose its token and not a rival: the difference of their logits as an exact sum."""
     return why_word.data(_why(looking, q))
 
 
 def why_words(looking: Looking, q: Question) -> Any:
-    """What becomes of a token and of the translation with each source word deleted, and with it hidden."""
+    """The effect of deleting, and of hiding, each source word on a token and on the translation."""
     asked = _why(looking, q)
     hidden = interventions.each_word_hidden(asked.seen, looking.stopped)  # refuses a model that does not translate
     translator = looking.translating.translator(q.model or looking.default) or translator_of(asked.seen.model)
@@ -77,13 +77,13 @@ def why_words(looking: Looking, q: Question) -> Any:
 
 
 def why_heads(looking: Looking, q: Question) -> Any:
-    """What becomes of a token and of the translation with each attention head off."""
+    """The effect of switching off each attention head on a token and on the translation."""
     asked = _why(looking, q)
     return {"heads": intervention_views.without_data(asked, interventions.each_head_off(asked.seen, looking.stopped))}
 
 
 def why_rows(looking: Looking, q: Question) -> Any:
-    """How far the difference of two logits moves with each row of another text's run."""
+    """How far each row of another text's run moves the difference of two logits."""
     asked = _why(looking, q)
     return intervention_views.map_data(asked, interventions.rows_patched(asked.seen, asked.decision, q.other))
 
@@ -98,7 +98,7 @@ def tokens(looking: Looking, q: Question) -> Any:
 
 
 def tensors(looking: Looking, q: Question) -> bytes:
-    """Numbers by address, as a safetensors file."""
+    """Values by address, as a safetensors file."""
     trace = looking.run(q.asked(looking.default)).trace
     wanted = [address for address in q.addresses if not q.if_there or run_data.holds(trace, address)]
     found = {address: run_data.array_at(trace, address) for address in wanted}
@@ -109,22 +109,22 @@ def tensors(looking: Looking, q: Question) -> bytes:
 
 
 def positions(looking: Looking, q: Question) -> bytes:
-    """The table of positions, and how long its waves are."""
+    """The position table and its wavelengths."""
     return save(run_data.positions_at(looking.run(q.asked(looking.default)).look.model.machine, q.address))
 
 
 def receipt(looking: Looking, q: Question) -> Any:
-    """One number: its arithmetic, where it comes from, where it goes."""
+    """One number: its arithmetic, its inputs, and what uses it."""
     return receipt_data(looking.run(q.asked(looking.default)).look, q.address)
 
 
 def copy(looking: Looking, q: Question) -> str:
-    """The same arithmetic to paste elsewhere."""
+    """The same arithmetic, to copy elsewhere."""
     return copied(looking.run(q.asked(looking.default)).trace, q.address, q.kind)
 
 
 def learning(looking: Looking, q: Question) -> Any:
-    """The same sentence at every age of the model, and the curves of its training."""
+    """The same sentence at every checkpoint of the model, and its training curves."""
     unchanged = replace(q.asked(looking.default), changes=())
     seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
     ages = history.ages_data(model, seen.text, seen.chosen_ids)
@@ -132,12 +132,12 @@ def learning(looking: Looking, q: Question) -> Any:
 
 
 def forced(looking: Looking, q: Question) -> Any:
-    """What the right answer costs, token by token."""
+    """The loss of the correct translation, token by token."""
     read = looking.run(q.asked(looking.default)).look.text
     return history.forced_data(looking.learned(q.model or looking.default), read, q.answer)
 
 
-# By the names under which the page asks.
+# By the names that the page uses.
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (

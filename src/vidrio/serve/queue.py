@@ -1,8 +1,8 @@
-"""The work of all clients.
+"""A queue for the work of all clients.
 
 A request's work is a generator that runs in short pieces. The request with the least work done goes next, so a sentence
-does not wait for a book. Waiting requests are bounded in number and in characters. When a client leaves, its waiting
-piece is dropped and its running piece is stopped.
+does not wait for a book. Waiting requests are bounded in number and in characters. When a client disconnects, its
+waiting piece is dropped and its running piece is stopped.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from vidrio.serve.requests import Refusal, busy
 from vidrio.translate.translator import cores
 
 MOST_REQUESTS = 256
-PIECE = 400  # characters that are translated in a turn: four to eight sentences, which the engine computes together
-SHORT = 1_000  # characters: a request up to this length is short
+PIECE = 400  # characters per turn: four to eight sentences, which the engine translates as one batch
+SHORT = 1_000  # characters; up to this length, a request is short
 RETRY_AFTER = 5  # seconds
 Result = TypeVar("Result")
-Stopped = Callable[[], bool]  # whether the result is no longer wanted
-Steps = Generator[int, None, Result]  # after each step, how many characters are translated in the time that it took
+Stopped = Callable[[], bool]  # whether the result is still wanted
+Steps = Generator[int, None, Result]  # yields after each step the number of characters that translate in the same time
 
 
 def overloaded() -> Refusal:
@@ -34,7 +34,7 @@ def in_one_step(result: Callable[[], Result]) -> Steps[Result]:
 
 
 def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
-    """Run some steps: how much was done, and the result if there is one."""
+    """Run some steps. Returns the amount done, and the result if there is one."""
     done = 0
     try:
         while done < PIECE:
@@ -45,18 +45,18 @@ def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
 
 
 class Lane:
-    """Threads, and who waits for one of them."""
+    """Threads, and the requests that wait for them."""
 
     def __init__(self, threads: int) -> None:
         self._pool, self._free = ThreadPoolExecutor(threads, thread_name_prefix="serve"), threads
-        self._waiting: dict[asyncio.Future[None], int] = {}  # with what has been done of each one's request
+        self._waiting: dict[asyncio.Future[None], int] = {}  # with the work done so far for each request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
         """The result of a request's work. Among requests that have not started, the smallest goes first."""
         loop, left, done = asyncio.get_running_loop(), threading.Event(), size
 
         def over(_: Any) -> None:
-            with suppress(RuntimeError):  # the server has ended
+            with suppress(RuntimeError):  # the server has stopped
                 loop.call_soon_threadsafe(self._next)
 
         steps = work(left.is_set)
@@ -64,7 +64,7 @@ class Lane:
             while True:
                 await self._turn(done)
                 piece = self._pool.submit(_piece, steps)
-                piece.add_done_callback(over)  # not before the thread is free, however soon the client leaves
+                piece.add_done_callback(over)  # not before the thread is free, even if the client disconnects
                 more, results = await asyncio.wrap_future(piece)
                 done += more
                 if results:
@@ -81,7 +81,7 @@ class Lane:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # the turn had come
+            if not turn.cancelled():  # the turn had already begun
                 self._next()
             raise
         finally:
@@ -96,20 +96,20 @@ class Lane:
 
 
 class Queue:
-    """Admits requests. Short work, long work, the page's runs and its what-ifs have threads of their own, among which
-    the system shares out the processor."""
+    """Admits requests. Short work, long work, the page's runs and its what-ifs have threads of their own, which the
+    system schedules."""
 
     def __init__(self, *, threads: int, most: int) -> None:
         threads = threads or cores()
-        self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # a core is left for short requests
-        self.runs, self.glass = Lane(1), Lane(1)  # a run takes up to 100 MB, and NumPy walks no faster in two threads
+        self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # leaves a core for short requests
+        self.runs, self.glass = Lane(1), Lane(1)  # a run takes up to 100 MB, and NumPy is not faster with two threads
         self._most = most
         self.requests = 0
-        self.waiting = 0  # characters of the requests that have been admitted and not been answered
+        self.waiting = 0  # characters of requests that are admitted and unanswered
 
     @property
     def is_full(self) -> bool:
-        """Whether a text of some length would be refused."""
+        """Whether a text of this length would be refused."""
         return self.waiting >= 0.9 * self._most or self.requests >= MOST_REQUESTS
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The fields of requests, described once for OpenAPI and for reading JSON and forms; and refusals.
+"""Request fields, described once for OpenAPI and for parsing JSON and forms; and refusals.
 
 A missing or wrong field is refused in LibreTranslate's words, which its clients rely on.
 """
@@ -19,14 +19,14 @@ from starlette.formparsers import MultiPartException
 from vidrio.errors import ConfigError, ModelError, VidrioError
 
 MOST_FIELDS, MOST_TERMS = 100, 1_000
-LARGEST_PART = 1 << 30  # bytes: whole requests are limited before they are read (guards.py)
+LARGEST_PART = 1 << 30  # bytes; whole requests are limited before they are read (guards.py)
 JSON, URLENCODED, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 log = logging.getLogger("vidrio.serve")
 
 
 class Refusal(HTTPException):
-    """A request that is not served."""
+    """A refused request."""
 
 
 def busy(status: int, error: str, seconds: float) -> Refusal:
@@ -39,7 +39,7 @@ def bad(error: str) -> Refusal:
 
 
 def refusal_of(error: VidrioError) -> Refusal:
-    """Why a text cannot be translated. The operator's own mistakes, with their paths, are only logged."""
+    """Why a text cannot be translated. The operator's mistakes, with their paths, are only logged."""
     if not isinstance(error, ModelError | ConfigError):
         return bad(f"{error.what}, {error.found}".rstrip(", "))
     log.error("%s", error)
@@ -60,7 +60,7 @@ Glossary = Annotated[dict[Term, Term], Field(max_length=MOST_TERMS), BeforeValid
 
 
 class Asked(BaseModel):
-    """What every request may hold."""
+    """Fields of every request."""
 
     api_key: Annotated[str, Field(description="An API key, if the server wants one")] = ""
 
@@ -114,7 +114,7 @@ async def read(model: type[M], request: Request) -> M:
 
 
 async def body_of(request: Request) -> bytes:
-    """A request's body; unlike `request.body()` it is not kept until the answer."""
+    """A request's body. Unlike `request.body()`, it is not kept until the answer."""
     return b"".join([part async for part in request.stream()])
 
 
@@ -128,8 +128,7 @@ def fields_of(body: bytes) -> dict[str, str]:
 
 
 async def json_of(request: Request) -> dict[str, Any]:
-    """A body that is a JSON object and says so: without asking the server first, a page of another site can send no
-    body of that type."""
+    """A body that is a JSON object of that media type, which other sites' pages cannot send without a preflight."""
     if kind_of(request) != JSON:
         raise Refusal(415, f"Send JSON, with Content-Type: {JSON}")
     data = _from_json(await body_of(request) or b"{}")
@@ -144,13 +143,13 @@ def kind_of(request: Request) -> str:
 
 
 def of_form(model: type[M], fields: Mapping[str, Any]) -> M:
-    """The texts of a form, in which browsers send \\r\\n."""
+    """Normalise the texts of a form, in which browsers send \\r\\n."""
     texts = {name: value.replace("\r\n", "\n") for name, value in fields.items() if isinstance(value, str)}
     return of_fields(model, texts)
 
 
 def of_fields(model: type[M], fields: Mapping[str, Any]) -> M:
-    """An empty field is a missing one."""
+    """An empty field counts as missing."""
     try:
         return model.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
     except ValidationError as error:
@@ -175,7 +174,7 @@ def _in_words(error: ValidationError) -> str:
 
 @asynccontextmanager
 async def form_of(request: Request) -> AsyncIterator[FormData]:
-    """A form, whose uploads are closed in the end."""
+    """A form, whose uploads are closed afterwards."""
     try:
         form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
@@ -189,7 +188,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
 
 
 def hold(what: str, number: int, name: str, limit: int) -> None:
-    """Refuse what is more than a limit; −1 is none."""
+    """Refuse more than a limit; −1 means no limit."""
     if limit != -1 and number > limit:
         raise bad(f"{what} ({number}) exceeds {name} ({limit})")
 

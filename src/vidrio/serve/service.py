@@ -1,6 +1,6 @@
-"""Translates texts and documents for the routes, through one model or several.
+"""Translate texts and documents for the routes, through one model or several.
 
-A text is cut between its sentences into slices of a few sentences, and other clients have their turn between them.
+A text is cut between sentences into slices of a few sentences, so that other clients take turns.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ from vidrio.translate.translation import Pieces, Translation, put_back
 from vidrio.translate.translator import Translator
 
 AT_ONCE = 40  # texts, at most
-SPEED = 8  # characters that are parsed in the time in which one is translated
+SPEED = 8  # parsing this many characters takes as long as translating one
 
 
 class Slice(NamedTuple):
@@ -37,7 +37,7 @@ class Slice(NamedTuple):
 
 
 def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
-    """The models by what they translate. Of two for the same pair the one that was named first counts."""
+    """The models by their languages. Of two for the same pair, the first counts."""
     named = [find.find(name) for name in names]
     available = [folder for name, folder in find.available().items() if name not in find.LESSONS]
     folders: dict[Pair, Path] = {}
@@ -50,7 +50,7 @@ def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
 
 
 class Reply(NamedTuple):
-    """A translated text, and others that it could have been."""
+    """A translated text, and its alternatives."""
 
     text: str
     alternatives: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Reply(NamedTuple):
 
 
 class Service:
-    """Translates for many at the same time."""
+    """Translates for all clients."""
 
     def __init__(self, folders: dict[Pair, Path], queue: Queue, opened: Memo[Path, Translator]) -> None:
         self.queue, self.pairs, self.folders, self._opened = queue, list(folders), folders, opened
@@ -69,7 +69,7 @@ class Service:
         return self._opened(self.folders[pair])
 
     def way(self, source: str, target: str) -> list[Pair]:
-        """The pairs to go through; none for a language into itself."""
+        """The way as pairs of languages; empty from a language to itself."""
         for code in (source, target):
             if code not in self.languages:
                 raise Refusal(400, f"{code:.20} is not supported")
@@ -82,7 +82,7 @@ class Service:
     def translate(
         self, way: Sequence[Pair], texts: Sequence[str], alternatives: int, terms: Terms, stopped: Stopped
     ) -> Steps[list[Reply]]:
-        """Texts through all models of the way; alternatives are the last one's."""
+        """Texts through all models of the way. Alternatives are the last model's."""
         hidden = [hide(text, terms) for text in texts]
         found = [one.text for one in hidden]
         for pair in way[:-1]:
@@ -98,8 +98,8 @@ class Service:
         terms: Terms,
         stopped: Stopped,
     ) -> Steps[T]:
-        """A document through all models of the way. `plan` is for the first, `planned` makes those for the others, and
-        the last one puts in the terms."""
+        """A document through all models of the way. `plan` is for the first, `planned` makes the plans of the others,
+        and the last one inserts the terms."""
         pair, *others = way
         yield parsing(plan.texts)
         plan = with_terms(plan, () if others else terms)
@@ -112,7 +112,7 @@ class Service:
     def _translations(
         self, pair: Pair, texts: Sequence[str], alternatives: int, stopped: Stopped
     ) -> Steps[list[Translation]]:
-        """Each text by one model."""
+        """Translate texts with one model."""
         translator = self.translator(pair)
         beam = max(translator.options.beam, alternatives + 1)
         options = replace(translator.options, beam=beam, n_best=alternatives + 1)
@@ -128,12 +128,12 @@ class Service:
 
 
 def parsing(texts: Sequence[str]) -> int:
-    """How many characters are translated in the time in which these texts are parsed."""
+    """How many characters translate in the time that parsing these texts takes."""
     return sum(map(len, texts)) // SPEED
 
 
 def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Slice]:
-    """The texts, cut between sentences. A slice is longer than it should be only where a sentence is."""
+    """The texts, cut between sentences. A slice exceeds the limit only if a sentence does."""
     for number, text in enumerate(texts):
         if stopped():
             raise CancelledError
@@ -151,7 +151,7 @@ def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Sl
 
 
 def groups(slices: Sequence[Slice]) -> Iterator[list[Slice]]:
-    """Neighbours that are translated together."""
+    """Neighbouring slices that are translated as one batch."""
     group: list[Slice] = []
     size = 0
     for one in slices:
@@ -165,7 +165,7 @@ def groups(slices: Sequence[Slice]) -> Iterator[list[Slice]]:
 
 
 def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int) -> Reply:
-    """The reply to a text, with its capitals and spaces."""
+    """The reply to a text, with its case and surrounding spaces."""
     texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
     best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
     return Reply(best, tuple(others), tuple(reveal(str(doubt), hidden) for doubt in translation.doubts))

@@ -1,5 +1,5 @@
-"""The page's first question: the translation. It needs only the engine, so a browser starts without NumPy and the glass
-(looking.py)."""
+"""The page's first question, the translation. It needs only the engine, so a browser can start without NumPy and the
+reference (looking.py)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,19 +23,19 @@ TRANSLATIONS = 64  # kept
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, whole: the same words give the same numbers, today and after a restart."""
+    """One request. Equal requests give equal numbers, also after a restart."""
 
     text: str
     model: str
     sentence: int = 0
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
-    numbers: str = ""  # what to compute in; empty: as translating does
+    numbers: str = ""  # number type of the computation; empty: as in translation
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which run (the text, the model, what is changed in it), and what of it is asked for."""
+    """A run (text, model, changes), and what to return of it."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -45,12 +45,12 @@ class Question:
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
     numbers: str = ""
-    # A decoding step, and by which probabilities its token would be drawn
+    # A decoding step, and the sampling options to show
     step: int = 0
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
-    # A number, and as what it is copied; quantities, and whether to leave out what this run has not
+    # A number and the format to copy it in; quantities, and whether to omit those that this run lacks
     address: str = ""
     kind: str = ""
     addresses: tuple[str, ...] = ()
@@ -77,12 +77,12 @@ class Question:
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
-    """Translators by their folders, each loaded once."""
+    """Translators by folder, each loaded once."""
     return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 
 class Translating:
-    """Models by name, the default one first, each loaded when it is first asked for."""
+    """Models by name, the default one first, each loaded on first use."""
 
     def __init__(self, folders: Mapping[str, Path], translators: Memo[Path, Translator] | None = None) -> None:
         self.folders = dict(folders)
@@ -103,7 +103,7 @@ class Translating:
             return None
 
     def translated(self, asked: Asked, stopped: Stopped = None) -> Translation | None:
-        """By the engine; None where the model does not translate."""
+        """By the engine; None if the model does not translate."""
         translator = self.translator(asked.model)
         return self.latest((asked.text, asked.model, asked.beam), stopped) if translator else None
 
@@ -115,7 +115,7 @@ class Translating:
         return translator.translate(text, options, stopped)
 
     def answer(self, q: Question, stopped: Stopped = None) -> Any:
-        """Only the translation, at once, and its doubts."""
+        """The translation alone, at once, and its doubts."""
         translation = self.translated(q.asked(self.default), stopped)
         doubts = [{"reason": str(doubt), **doubt._asdict()} for doubt in (translation.doubts if translation else ())]
         return {"translation": translation.text if translation else None, "doubts": doubts}

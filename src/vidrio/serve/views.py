@@ -1,4 +1,4 @@
-"""What the page asks for, as a router: its questions (questions.py), the models and the lessons."""
+"""The page's routes: its questions (questions.py), the models and the lessons."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -27,19 +27,19 @@ SEARCHES = (
     "why_words",
     "why_heads",
     "why_rows",
-)  # questions for which the glass computes more than a run
-AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would hold up all clients
+)  # questions for which the reference computes more than one run
+AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would delay all clients
 
 
 def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
-    """The page's questions, answered by these models. What searches or walks takes longest."""
+    """The page's questions, answered by these models. Searches and traces take longest."""
     api = APIRouter(prefix="/api")
     folders = looking.translating.folders
     walked = {name for name, folder in folders.items() if read_config(folder)[0].shape != "encoder-decoder"}
 
     @api.get("/models")
     def models() -> Any:
-        """What may be looked into."""
+        """The models that can be inspected."""
         return {"default": looking.default, "models": looking.models}
 
     @api.get("/lessons")
