@@ -1,11 +1,11 @@
-"""Marked-up text and files: which parts are translated, and how everything else stays as it is."""
+"""Marked-up text and files: what is translated, and how everything else is preserved."""
 
-# Files that are translated as a whole. Importing the code that does it takes long, so the names stand here.
+# Files that are translated as a whole. The code for it takes long to import, so the names are listed here.
 DOCUMENTS = frozenset(
     (".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".docx", ".odt", ".epub", ".po", ".pot")
 )
 
-# Files that are binary, or text with a syntax that line by line translation destroys; they are refused.
+# Binary files, or text whose syntax a line-by-line translation destroys; they are refused.
 _OTHERS = """
     .pdf .doc .docm .dotx .rtf .xls .xlsx .ods .ppt .pptx .odp .odg .ott .fodt .pages .key .mobi .azw3 .djvu .ps
     .zip .7z .rar .tar .png .jpg .jpeg .gif .webp .mp3 .mp4 .mkv .wav

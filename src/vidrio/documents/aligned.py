@@ -1,4 +1,4 @@
-"""A translation as a document needs it: it looks as its source does, and says where its words came from."""
+"""A translation for a document: its case and final mark are those of the source, and its words are aligned."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ MARKS = ".!?…。！？"
 
 
 class Link(NamedTuple):
-    """A word of the translation, and where the word that it came from begins in the source."""
+    """A word of the translation, and the position in the source of the word that it came from."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Link(NamedTuple):
 class Aligned(NamedTuple):
     source: str
     text: str
-    links: Iterable[Link] = ()  # read once at most
+    links: Iterable[Link] = ()  # read at most once
 
 
 def aligned(source: str, translation: Translation) -> Aligned:
@@ -34,15 +34,15 @@ def aligned_by(translator: Translator, texts: Sequence[str]) -> list[Aligned]:
 
 
 def _links(translation: Translation, length: int) -> Iterator[Link]:
-    """A generator, so that the alignment of a text without marks is never worked out."""
+    """A generator, so that texts without markup are never aligned."""
     for link in translation.alignment:
         if link.target.end <= length:
             yield Link(link.target.start, link.target.end, link.source.start)
 
 
 def as_source(source: str, translation: str) -> str:
-    """The translation with the final mark that the source has, or none, and in lower case if the source is: clients of
-    LibreTranslate rely on it."""
+    """The translation with the source's final mark, or without one, and in lower case if the source is.
+    LibreTranslate's clients rely on it."""
     text, found = source.rstrip(), translation.rstrip()
     rest = translation[len(found) :]
     if not text or not found:

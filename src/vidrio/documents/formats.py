@@ -13,14 +13,14 @@ from vidrio.documents.po import plan_po
 from vidrio.documents.subtitles import plan_subtitles
 from vidrio.errors import DataError
 
-# A long text is translated in pieces: none delays the others, and each can be sent when it is ready. No sentence
-# crosses an empty line, so the translation is the same.
+# A long text is translated in pieces, so that others are not delayed and each piece can be sent when it is ready. No
+# sentence crosses an empty line, so the translation is the same.
 BREAK = re.compile(r"\n(?:[^\S\n]*\n)+")
-PIECE = 1_000  # characters after which the next empty line ends a piece
+PIECE = 1_000  # characters; the next empty line after them ends a piece
 
 
 def pieces(text: str) -> list[str]:
-    """A text cut at empty lines into pieces that make it up again."""
+    """Cut a text at empty lines. The pieces, joined, are the text."""
     found, start = [], 0
     for gap in BREAK.finditer(text):
         if gap.end() - start >= PIECE:
@@ -34,7 +34,7 @@ def plan_text(source: str, target: str = "") -> Plan:
 
 
 def of_text(planned: Callable[[str, str], Plan]) -> Callable[[bytes, str], FilePlan]:
-    """A file of text: UTF-8, with its byte-order mark and its line ends."""
+    """A text file: UTF-8, with its byte-order mark and line ends."""
 
     def plan_file(data: bytes, target: str) -> FilePlan:
         try:
@@ -71,7 +71,7 @@ def suffix_of(name: str) -> str:
 
 
 def plan_file(name: str, data: bytes, target: str) -> FilePlan:
-    """The plan of a file. A file without text comes back unchanged."""
+    """The plan of a file. A file without text is returned unchanged."""
     suffix = suffix_of(name)
     if suffix not in PLANS:
         raise DataError(

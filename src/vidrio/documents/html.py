@@ -1,4 +1,5 @@
-"""HTML as tokens, by justhtml's parser: it says where tags, comments and scripts stand, as browsers do."""
+"""HTML as tokens, by justhtml's parser, which reports the positions of tags, comments and scripts as browsers see
+them."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from vidrio.errors import DataError
 
 
 def _is_kept(token: Token) -> bool:
-    """Whether the author has excluded the element from translation."""
+    """Whether the author excluded the element from translation."""
     attributes = token.attributes
     return attributes.get("translate", "").lower() == "no" or "notranslate" in attributes.get("class", "").split()
 
@@ -31,24 +32,24 @@ HTML = Dialect(
     attributes=names("alt title placeholder aria-label"),
     is_kept=_is_kept,
 )
-RAW_TEXT = ("script", "style", "textarea", "title")  # nothing in them is a tag
+RAW_TEXT = ("script", "style", "textarea", "title")  # their contents contain no tags
 DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-# What the parser ignores: comments, declarations, tags that are not allowed at their place.
+# What the parser ignores: comments, declarations, misplaced tags.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
 MOST_TAGS = 100_000  # each takes about 100 µs and 1 kB
-# Formatting that the parser reopens in each block until it is closed: the tree may be far larger than the page.
+# Formatting that the parser reopens in each block until it is closed, so the tree may be far larger than the page.
 REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
 
 def plan_html(source: str, target: str = "") -> Plan:
-    """The plan of a page or a fragment of one."""
+    """The plan of a page or a fragment."""
     source = source.replace("\x00", "\ufffd")
     check_tags(source)
     return plan(language.of_page(list(tokens(source)), target), HTML)
 
 
 def check_tags(source: str) -> None:
-    """Raises an error if parsing the page would take too much time or memory."""
+    """Raise an error if parsing the page would take too much time or memory."""
     tags = source.count("<")
     if tags > MOST_TAGS:
         raise DataError("this page has too many tags", found=f"{tags:,}; at most {MOST_TAGS:,}", do="split it")
@@ -64,7 +65,7 @@ def check_tags(source: str) -> None:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """The page as tokens; joined, they are the page."""
+    """The page as tokens. Joined, they are the page."""
     at, raw_text = 0, False
     for start, end, token in _tags(source):
         if start < at:
@@ -81,7 +82,7 @@ def _between(raw: str, raw_text: bool) -> Iterator[Token]:
     at = 0
     for passed in () if raw_text else PASSED.finditer(raw):
         yield from _text(raw[at : passed.start()])
-        yield Token("thing", passed[0], (passed[1] or "").lower())  # its name says whether a sentence ends here
+        yield Token("thing", passed[0], (passed[1] or "").lower())  # its name tells whether a sentence ends here
         at = passed.end()
     yield from _text(raw[at:])
 
@@ -91,7 +92,7 @@ def _text(raw: str) -> list[Token]:
 
 
 def _tags(source: str) -> list[tuple[int, int, Token]]:
-    """Every tag that the parser recognized, with its start and end, in order."""
+    """All tags that the parser recognised, with start and end, in order."""
     document = JustHTML(source, fragment=not DOCUMENT.match(source), track_node_locations=True, sanitize=False)
     found: dict[int, tuple[int, int, Token]] = {}
     waiting = [document.root]

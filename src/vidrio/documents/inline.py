@@ -1,7 +1,7 @@
-"""A sentence with marks in it → its translation with the same marks: each lands on the words that it belongs to.
+"""From a sentence with inline markup to its translation, with each tag on the words that it belongs to.
 
-A translated word belongs to the elements around the word that it came from; that is the alignment's to say, or the
-word's own if it stands in both. What stands between words belongs to what both neighbours have in common.
+A translated word belongs to the elements around the word that it came from. That word is found by alignment, or is the
+same word if it occurs in both. Text between words belongs to the elements that both neighbours share.
 """
 
 import re
@@ -17,26 +17,26 @@ from vidrio.text.words import worded, words
 
 PLACEHOLDER = re.compile(r"(\{\w+\})")
 
-Path = tuple[int, ...]  # the elements around something, from outside in
+Path = tuple[int, ...]  # the elements around something, from the outside in
 
 
 class Element(NamedTuple):
-    """An inline element, as it is written."""
+    """An inline element, as written."""
 
     start: str
     end: str
 
 
 class Piece(NamedTuple):
-    """Text, or a thing, which is kept as it is; a placeholder may stand for a thing in the text."""
+    """Text, or a thing that is kept unchanged; a placeholder may represent a thing in the text."""
 
     path: Path
-    text: str  # of a thing: its placeholder, or nothing
+    text: str  # the placeholder of a thing, if any
     raw: str = ""  # of a thing
 
 
 Things = dict[int, list[Piece]]
-Order = Sequence[tuple[int, int]]  # of each word its place in the source, and its number; in order
+Order = Sequence[tuple[int, int]]  # for each word its position in the source and its number; in order
 
 
 class Inline(NamedTuple):
@@ -56,14 +56,14 @@ class Inline(NamedTuple):
 
 
 def unused_name(text: str, *names: str) -> str:
-    """A name for placeholders, {t0} {t1} …, that the text has none of: one of these names if possible."""
+    """A name for placeholders {t0} {t1} … that does not occur in the text; one of these names if possible."""
     used = set(re.findall(rf"\{{({names[0]}\d+_)", text))
     numbered = (f"{names[0]}{number}_" for number in range(len(used) + 1))
     return next((name for name in names if f"{{{name}" not in text), "") or next(n for n in numbered if n not in used)
 
 
 def carry(source: Inline, found: Aligned) -> list[Piece]:
-    """The translation in pieces."""
+    """The translation as pieces."""
     if not source.marked:
         return [Piece((), found.text)]
     placed = [*_placed(source, found)]
@@ -72,7 +72,7 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
     with_text = {piece.path for piece in source.pieces if piece.text}
 
     def fit(one: Path, other: Path, otherwise: Path) -> Path:
-        """What two paths have in common, if text may stand there (DOCX has none between runs)."""
+        """What two paths share, if text may stand there (DOCX has none between runs)."""
         same = _common(one, other)
         return same if same in with_text else otherwise
 
@@ -103,7 +103,7 @@ def _text(path: Path, text: str) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A word of the translation, or a part of one, with the place and the piece of its source; −1 if unknown."""
+    """A word of the translation, or a part of one, with its position and piece in the source; −1 if unknown."""
 
     start: int
     end: int
@@ -112,8 +112,8 @@ class _Placed(NamedTuple):
 
 
 def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
-    """Every word of the translation. The n-th occurrence of a word or sign comes from its n-th occurrence in the
-    source, if there is one; other words are aligned by the model."""
+    """All words of the translation. The n-th occurrence of a word or sign comes from its n-th occurrence in the source,
+    if there is one; other words are aligned by the model."""
     whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
@@ -126,9 +126,9 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     passed = Counter[str]()
     links = sorted(found.links)
 
-    @cache  # many words may have come from one
+    @cache  # several words may come from the same one
     def most_of(at: int) -> int:
-        """The piece that has most of the word there."""
+        """The piece that contains most of the word there."""
         pieces = piece_of[at : ends.get(at, at + 1)] if at >= 0 else ()
         return Counter(pieces).most_common(1)[0][0] if pieces else -1
 
@@ -139,7 +139,7 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         before = bisect_right(links, start, key=lambda link: link.start) - 1
         link = links[before] if before >= 0 and start < links[before].end else None
         if link is not None and link.end > end and found.text[start:end] not in placeholders:
-            at = link.source  # of a term that has several words
+            at = link.source  # of a term of several words
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
             if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
@@ -154,7 +154,8 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
 
 
 def _words(text: str) -> Iterator[tuple[int, int]]:
-    """The words of a text. A placeholder is one by itself, even within an address: http://localhost:<code>…</code>."""
+    """The words of a text. A placeholder is a word by itself, even within an address:
+    http://localhost:<code>…</code>."""
     at = 0
     for number, part in enumerate(PLACEHOLDER.split(text)):
         places = [(0, len(part))] if number % 2 else words(part)
@@ -174,8 +175,8 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
 
 
 def _complete(paths: list[Path], between: Things, source: Inline, order: Order, placed: Set[int]) -> None:
-    """Changes `paths` and `between` so that no element and no thing is lost; `placed` are the pieces that have words.
-    An element without words takes the nearest word that is not the only one of its element, or stays empty."""
+    """Change `paths` and `between` so that no element and no thing is lost; `placed` are the pieces that have words. An
+    element without words takes the nearest word that is not the only one of its element, or stays empty."""
     words = Counter(paths)
     there = Counter(element for path in paths for element in path)
     at = 0
@@ -197,30 +198,30 @@ def _complete(paths: list[Path], between: Things, source: Inline, order: Order, 
 
 
 def _next_word(order: Order, at: int) -> int:
-    """The number of the first word that came from this place of the source, or one after it."""
+    """The number of the first word that comes from this position of the source, or from one after it."""
     after = bisect_left(order, (at,))
     return order[after][1] if after < len(order) else len(order)
 
 
-NEAR = 16  # words before and after a place that are tried
+NEAR = 16  # words to try before and after a position
 
 
 def _nearest_free(order: Order, at: int, is_free: Callable[[int], bool]) -> int | None:
-    """The number of the word that came from nearest to a place of the source, of those that are free."""
+    """The number of the free word whose source is nearest to a position."""
     middle = bisect_left(order, (at,))
     near = [one for one in order[max(0, middle - NEAR) : middle + NEAR] if is_free(one[1])]
     return min(near, key=lambda one: (one[0] < 0, abs(one[0] - at)))[1] if near else None
 
 
 def _things(source: Inline, order: Order) -> tuple[Things, Things]:
-    """Things without a placeholder, by the number of the word that they stand before, and of the word that they stand
-    after. One that touches only what precedes it, as the mark of a note does, stays with that."""
+    """Things without a placeholder, by the number of the word that they precede, and of the word that they follow. A
+    thing that touches only the text before it, such as a footnote mark, follows that."""
     before: Things = defaultdict(list)
     after: Things = defaultdict(list)
     text, start = source.text, 0
     for piece in source.pieces:
         if piece.raw and not piece.text:
-            last, number = order[bisect_left(order, (start,)) - 1]  # of the words that came from before it
+            last, number = order[bisect_left(order, (start,)) - 1]  # of the words whose source is before it
             touches = text[max(0, start - 1) : start].strip() and not text[start : start + 1].strip()
             if touches and 0 <= last < start:
                 after[number].append(piece)
@@ -231,12 +232,12 @@ def _things(source: Inline, order: Order) -> tuple[Things, Things]:
 
 
 def _common(one: Path, other: Path) -> Path:
-    """The elements of both: an element has the same ones around it everywhere."""
+    """The elements of both paths. An element has the same elements around it everywhere."""
     return tuple(a for a, b in zip(one, other, strict=False) if a == b)
 
 
 def written(pieces: Sequence[Piece], elements: Sequence[Element], escape: Callable[[str], str]) -> str:
-    """Pieces with their elements around them."""
+    """Pieces with the tags of their elements."""
     out: list[str] = []
     opened: Path = ()
     for piece in (*pieces, Piece((), "")):

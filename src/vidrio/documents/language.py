@@ -1,10 +1,10 @@
-"""The language that a page names becomes the translation's; that of a quotation stays."""
+"""Change the language that a document names to that of the translation. The language of a quotation stays."""
 
 from collections.abc import Sequence
 
 from vidrio.documents.markup import Token, escape, with_values
 
-ROOTS = ("html", "package", "ncx")  # whose language is that of the document
+ROOTS = ("html", "package", "ncx")  # whose language is the document's
 NAMES = ("lang", "xml:lang")
 
 

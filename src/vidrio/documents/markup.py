@@ -1,8 +1,8 @@
-"""Marked-up text as tokens → the texts to translate, and the document with their translations.
+"""From marked-up text as tokens to the texts to translate, and back to the document with their translations.
 
-HTML, XHTML, the XML of DOCX and ODT and the inlines of Markdown differ in how they are cut into tokens and in what
-their elements mean (a `Dialect`); the rest is here. What is not translated comes out byte for byte. Every step takes
-time in proportion to the number of tokens.
+HTML, XHTML, the XML of DOCX and ODT and Markdown's inlines differ in how they are cut into tokens and in what their
+elements mean (a `Dialect`); the rest is here. Everything that is not translated is copied byte for byte. Every step is
+linear in the number of tokens.
 """
 
 import re
@@ -16,10 +16,10 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.inline import Element, Inline, Path, Piece, carry, unused_name, written
 from vidrio.errors import DataError
 
-Kind = Literal["text", "start", "end", "thing"]  # a thing has no text within it: a comment, an image
+Kind = Literal["text", "start", "end", "thing"]  # a thing without text: a comment, an image
 SPACES = re.compile(r"[ \t\r\n\f]+")
-MARKER = re.compile("\x00(\\d+)\x00")  # stands for an inset
-DEEPEST = 250  # elements within each other: the time for a word grows with them
+MARKER = re.compile("\x00(\\d+)\x00")  # represents an inset
+DEEPEST = 250  # nested elements; the time per word grows with them
 T = TypeVar("T")
 
 
@@ -27,7 +27,7 @@ class Token(NamedTuple):
     kind: Kind
     raw: str
     name: str = ""
-    text: str = ""  # of a text: what it says
+    text: str = ""  # the content of a text token
     attributes: Mapping[str, str] = {}
 
 
@@ -36,22 +36,22 @@ def names(text: str) -> frozenset[str]:
 
 
 def escape(text: str) -> str:
-    """Text as markup has it: nothing in a translation becomes a tag."""
+    """Escape a text, so that nothing in a translation becomes a tag."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\u00a0", "&#160;")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What the elements of a document format mean. An element that is not named here begins and ends a block."""
+    """The meaning of elements in a document format. Elements that are not listed begin and end a block."""
 
     inline: frozenset[str] = frozenset()  # within a sentence
     things: frozenset[str] = frozenset()  # within a sentence, without words
     kept: frozenset[str] = frozenset()  # the same, but the sentence needs a word in their place: <code>
-    untouched: frozenset[str] = frozenset()  # with all that is in them
-    insets: frozenset[str] = frozenset()  # with blocks of their own, though they stand in a sentence
-    spaced: frozenset[str] = frozenset()  # every space in them counts
+    untouched: frozenset[str] = frozenset()  # including their contents
+    insets: frozenset[str] = frozenset()  # with blocks of their own, though they are within a sentence
+    spaced: frozenset[str] = frozenset()  # all spaces in them are significant
     attributes: frozenset[str] = frozenset()  # that are translated
-    only_in: frozenset[str] = frozenset()  # if not empty: text counts in these elements only
+    only_in: frozenset[str] = frozenset()  # if not empty: only text in these elements counts
     escape: Callable[[str], str] = escape
     is_kept: Callable[[Token], bool] = field(default=lambda token: False)  # by its attributes
 
@@ -60,18 +60,18 @@ class Dialect:
         return token.name in self.untouched or token.name in self.kept or self.is_kept(token)
 
     def left(self, raw: str, start: Token) -> Token:
-        """An untranslated element as a thing; within a sentence it takes the place of a word."""
+        """An untranslated element as a thing. Within a sentence it takes the place of a word."""
         is_word = start.name in self.kept or (start.name in self.inline and self.is_kept(start))
         name = "" if is_word or start.name in self.untouched else start.name
         return Token("thing", raw, name, " " if is_word else "")
 
     def is_inline(self, token: Token) -> bool:
-        """Whether it stands within a sentence. Things without a name do: comments, scripts."""
+        """Whether it stands within a sentence. Things without a name, such as comments and scripts, do."""
         return token.kind == "text" or token.name in self.inline or token.name in self.things or not token.name
 
 
 class Planned(NamedTuple, Generic[T]):
-    """The texts of a document, and the document made from their translations."""
+    """The texts of a document, and a function that makes the document from their translations."""
 
     texts: list[str]
     render: Callable[[Sequence[Aligned]], T]
@@ -82,7 +82,7 @@ FilePlan = Planned[bytes]
 
 
 def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Planned[T]:
-    """Several documents as one, which `put` makes of their translations."""
+    """Several documents as one, which `put` combines."""
 
     def render(found: Sequence[Aligned]) -> T:
         rest = iter(found)
@@ -92,7 +92,7 @@ def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Pl
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
-    """A document of several parts; strings are copied unchanged."""
+    """A document of several parts; strings are copied."""
 
     def put(texts: list[str]) -> str:
         rest = iter(texts)
@@ -102,8 +102,8 @@ def joined(parts: Sequence[str | Plan]) -> Plan:
 
 
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """The plan of a document. An inset (a footnote, a text box) and the value of an attribute are planned apart from
-    the text around them."""
+    """The plan of a document. Insets (footnotes, text boxes) and attribute values are planned separately from the text
+    around them."""
     insets: list[Plan] = []  # each after those within it
     opened: list[tuple[Token, int, list[Token]]] = []  # the insets around a token: first token, end, content before it
     content: list[Token] = []
@@ -147,13 +147,13 @@ def check_depth(depth: int) -> None:
 
 
 def _marker(insets: list[Plan], inset: Plan) -> str:
-    """Adds an inset, and returns what stands for it."""
+    """Add an inset, and return the token that represents it."""
     insets.append(inset)
     return f"\x00{len(insets) - 1}\x00"
 
 
 def _blocks(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """The blocks of a document, each cut into segments, and what stands between them."""
+    """The blocks of a document, cut into segments, and what is between them."""
     parts: list[str | Plan] = []
     for run in _runs(tokens, dialect):
         parts += [run] if isinstance(run, str) else _parts(run, dialect)
@@ -164,7 +164,7 @@ ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]+))?"""
 
 
 def with_values(token: Token, values: Mapping[str, str]) -> Token:
-    """The tag with other values for some of its attributes."""
+    """The tag with new values for some of its attributes."""
 
     def put(match: re.Match[str]) -> str:
         value = values.get(match[1].lower())
@@ -177,7 +177,7 @@ def with_values(token: Token, values: Mapping[str, str]) -> Token:
 
 
 def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
-    """The tag with a marker for each attribute that is translated."""
+    """The tag with a marker for each translated attribute."""
 
     def quoted(found: Sequence[Aligned]) -> str:
         return dialect.escape(found[0].text).replace('"', "&quot;")
@@ -190,9 +190,9 @@ def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
 
 
 def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Token]]:
-    """The tokens of each block, and what stands between blocks."""
+    """The tokens of each block, and what is between blocks."""
     run: list[Token] = []
-    within: Counter[str] = Counter()  # how many are open of the elements that decide how text is read
+    within: Counter[str] = Counter()  # the number of open elements that determine how text is read
     for token in tokens:
         if token.name in dialect.spaced or token.name in dialect.only_in:
             within[token.name] += {"start": 1, "end": -1}.get(token.kind, 0)
@@ -209,7 +209,8 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
 
 
 def _ends(tokens: Sequence[Token]) -> list[int]:
-    """For each token the number of the one that ends the element which it begins, or of the last one if none does."""
+    """For each token, the number of the token that ends the element which it begins, or of the last one if none
+    does."""
     ends = [len(tokens) - 1] * len(tokens)
     opened: dict[str, list[int]] = defaultdict(list)
     for number, token in enumerate(tokens):
@@ -221,7 +222,7 @@ def _ends(tokens: Sequence[Token]) -> list[int]:
 
 
 def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
-    """The segments of a block, which is cut at every tag whose partner is missing."""
+    """The segments of a block, which is cut at every tag without a partner."""
     at = 0
     for number in (*_unmatched(run), len(run)):
         part = run[at:number]
@@ -238,7 +239,7 @@ def has_letters(text: str) -> bool:
 
 
 def _unmatched(run: Sequence[Token]) -> list[int]:
-    """The numbers of the tags that have no partner in this run, or have such a tag between them and their partner."""
+    """The numbers of tags that have no partner in this run, or have such a tag between them and their partner."""
     lone: list[int] = []
     opened: list[int] = []
     for number, token in enumerate(run):
@@ -253,7 +254,7 @@ def _unmatched(run: Sequence[Token]) -> list[int]:
 
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
-    """A run whose elements all end in it. What surrounds its text stays outside of the translation."""
+    """A run whose elements all end in it. What surrounds its text is not translated."""
     run = _without_empty(run)
     ends = _ends(run)
     first, last = 0, len(run) - 1
@@ -303,7 +304,7 @@ def _is_blank(token: Token) -> bool:
     return (token.kind == "text" and not token.text.strip()) or (token.kind == "thing" and not token.text)
 
 
-NOTES = ("a", "sup")  # elements that mark a note, if they have no letter and stand directly after a word
+NOTES = ("a", "sup")  # elements that mark a note, if they contain no letter and directly follow a word
 
 
 def _without_empty(run: Sequence[Token]) -> list[Token]:

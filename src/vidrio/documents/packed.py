@@ -1,4 +1,4 @@
-"""Archives of XML files: DOCX, ODT, EPUB. Parts with text are rewritten; others are copied."""
+"""Archives of XML files: DOCX, ODT, EPUB. Parts with text are rewritten, others are copied."""
 
 import re
 import zipfile
@@ -27,8 +27,8 @@ from vidrio.documents.markup import (
 )
 from vidrio.errors import DataError
 
-MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
-LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # of the parts with text, all together
+MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and their ratio to the packed bytes
+LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # total of the parts with text
 
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
@@ -69,7 +69,7 @@ def plan_docx(data: bytes, target: str) -> FilePlan:
 
 
 def _runs(found: Sequence[Token]) -> Iterator[Token]:
-    """A run begins with its properties; text in it may begin and end with a space."""
+    """A run begins with its properties. Its text may begin and end with a space."""
     at = 0
     while at < len(found):
         token, end = found[at], at
@@ -96,7 +96,7 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
 
 
 def plan_epub(data: bytes, target: str) -> FilePlan:
-    """The plan of a book: its pages, its table of contents, its title."""
+    """The plan of a book: pages, table of contents, title."""
     parts = unpacked(data)
     if b"EncryptedData" in parts.get("META-INF/encryption.xml", b""):
         raise DataError("this book is encrypted", do="use one without copy protection")
@@ -117,7 +117,7 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
 
 
 def _package(found: Sequence[Token], target: str) -> Plan:
-    """The book's own description: its title is translated, its language is the new one."""
+    """A book's metadata: the title is translated, the language is replaced."""
     parts: list[str | Plan] = []
     inside = ""
     for token in found:
@@ -138,7 +138,7 @@ def _part(parts: dict[str, bytes], name: str) -> bytes:
 
 
 def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token]]:
-    """The tokens of some parts, within bounds that count before any is parsed."""
+    """The tokens of several parts; limits apply before any is parsed."""
     texts = [_part(parts, name) for name in names]
     size, tags = sum(map(len, texts)), sum(text.count(b"<") for text in texts)
     if size > LARGEST_TEXT or tags > MOST_TAGS:
@@ -148,7 +148,7 @@ def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
-    """The parts of an archive by name, within bounds: nothing is written to a disk."""
+    """The parts of an archive by name, within limits. Nothing is written to disk."""
     found: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
@@ -161,19 +161,19 @@ def unpacked(data: bytes) -> dict[str, bytes]:
                 name = info.filename
                 if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
                     raise DataError("a part of this archive has an unsafe name", found=name[:80], do="save it again")
-                found[name] = archive.read(info)  # no more than it says of itself
+                found[name] = archive.read(info)  # never more than its declared size
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise DataError("this archive cannot be read", found=f"{error!s:.200}", do="save it again") from None
     return found
 
 
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
-    """The archive with the parts that have plans rewritten."""
+    """The archive, with the parts that have plans rewritten."""
 
     def put(texts: list[str]) -> bytes:
         new, out = dict(zip(plans, texts, strict=True)), BytesIO()
         with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
-            for info in source.infolist():  # in the same order: the first part of a book says what it is
+            for info in source.infolist():  # in the same order: the first part of a book must be its media type
                 archive.writestr(info, new.get(info.filename) or source.read(info))
         return out.getvalue()
 
@@ -182,7 +182,7 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
 
 # --- XML --------------------------------------------------------------------------------------------------------------
 
-# A piece of a document that is known to be well formed, without declarations of its own.
+# A part of a document that is known to be well formed, without declarations.
 TOKEN = re.compile(
     r"""<!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!DOCTYPE(?:"[^"]*"|'[^']*'|[^>"'])*>
     | <(?P<ends>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*?)(?P<is_empty>/?)> | [^<]+""",
@@ -191,8 +191,8 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """An XML file as tokens that make it up again; `what` names it in errors. Declarations of its own are refused:
-    entities can grow without end. Equal tokens are one object, since most of a document repeats."""
+    """An XML file as tokens that, joined, are the file; `what` names it in errors. Declarations are refused, because
+    entities can expand without end. Equal tokens are one object, since most of a document repeats."""
 
     def doctype(name: str, system: str | None, public: str | None, has_declarations: int) -> None:
         if has_declarations:

@@ -1,4 +1,4 @@
-"""PO files of gettext: messages without a translation get one; every other line stays as it is."""
+"""gettext's PO files: untranslated messages are translated; all other lines are copied."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ CHARSET = re.compile(r"(?<=charset=)[\w-]+")
 
 @dataclass
 class Message:
-    """A message; its translations stand in the lines from `first` to before `last`."""
+    """A message. Its translations are the lines from `first` to before `last`."""
 
     texts: dict[str, str] = field(default_factory=dict)  # by keyword
     fuzzy: list[int] = field(default_factory=list)  # lines with this flag
-    previous: list[int] = field(default_factory=list)  # lines with the former source of a fuzzy translation
+    previous: list[int] = field(default_factory=list)  # lines with the previous source of a fuzzy translation
     first: int = 0
     last: int = 0
 
@@ -40,7 +40,7 @@ class Message:
 
 
 def plan_po(source: str, target: str) -> Plan:
-    """The plan of a catalogue: its messages that have no translation, or a fuzzy one."""
+    """The plan of a catalogue: its untranslated and fuzzy messages."""
     lines = source.split("\n")
     messages = list(_messages(lines))
     wanted = [message for message in messages if message.is_wanted]
@@ -81,7 +81,7 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
 
 
 def _read(message: Message, found: re.Match[str], keyword: str, at: int) -> str:
-    """Adds a string to its message; without a keyword of its own it continues the last one. Returns the keyword."""
+    """Add a string to its message. Without a keyword it continues the last one. Returns the keyword."""
     if found[1]:
         keyword = found[1]
         is_form = keyword.startswith("msgstr")
@@ -119,7 +119,7 @@ def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
 
 
 def _statement(keyword: str, text: str) -> list[str]:
-    """A string of several lines has a line for each, as gettext writes it."""
+    """A string of several lines is written line by line, as gettext does."""
     lines = [f'"{line.translate(ESCAPED)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
     return [f"{keyword} {lines[0]}"] if len(lines) == 1 else [f'{keyword} ""', *lines]
 

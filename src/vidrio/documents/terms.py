@@ -1,7 +1,7 @@
-"""Terms that have a given translation, or stay as they are.
+"""Terms with a given translation, or that are kept.
 
-The translator never reads them: a placeholder stands in a term's place, which it copies whole and cannot lose, and the
-term's translation is put there. Whether the words around are inflected to fit is the model's business.
+The model never reads a term. It reads a placeholder, which is copied and cannot be lost, and the term's translation
+replaces it. The words around it may not be inflected to fit.
 """
 
 import re
@@ -16,18 +16,18 @@ from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.protect import spans
 
-Terms = tuple[tuple[str, str], ...]  # each with what stands for it
+Terms = tuple[tuple[str, str], ...]  # each with its placeholder
 
 
 class Hidden(NamedTuple):
-    """A text with placeholders, and what each stands for in the source and in the translation."""
+    """A text with placeholders, and what each represents in the source and in the translation."""
 
     text: str
     places: tuple[tuple[str, str, str], ...] = ()  # placeholder, term, translation
 
 
 def read_terms(path: Path | None) -> Terms:
-    """A file of lines `term<TAB>translation`; a term alone stays as it is. # begins a comment."""
+    """A file with lines of `term<TAB>translation`. A term alone is kept. # begins a comment."""
     if path is None:
         return ()
     terms = []
@@ -48,7 +48,7 @@ def read_terms(path: Path | None) -> Terms:
 
 @lru_cache(64)
 def _pattern(terms: Terms) -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """What finds any of the terms, the longest first. A term in small letters is found with capital ones, too."""
+    """A pattern for any of the terms, longest first. A term in lower case also matches with capitals."""
     longest = sorted(dict(terms), key=len, reverse=True)
     either = "|".join(f"(?i:{re.escape(term)})" if term.islower() else re.escape(term) for term in longest)
     known = {**{term.lower(): target for term, target in terms if term.islower()}, **dict(terms)}
@@ -56,7 +56,7 @@ def _pattern(terms: Terms) -> tuple[re.Pattern[str], Mapping[str, str]]:
 
 
 def hide(text: str, terms: Terms) -> Hidden:
-    """The text with placeholders for its terms, but for those within an address or a tag."""
+    """The text with placeholders for its terms, except in addresses and tags."""
     if not terms:
         return Hidden(text)
     pattern, known = _pattern(terms)
@@ -75,14 +75,14 @@ def hide(text: str, terms: Terms) -> Hidden:
 
 
 def reveal(translation: str, hidden: Hidden) -> str:
-    """The translation with the terms' own."""
+    """The translation with the terms' translations."""
     for placeholder, _, target in hidden.places:
         translation = translation.replace(placeholder, target)
     return translation
 
 
 def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
-    """The same, and the places of its words moved along."""
+    """The same, with the positions of its words adjusted."""
     if not hidden.places:
         return found
     source, in_source = _replaced(found.source, [(placeholder, term) for placeholder, term, _ in hidden.places])
@@ -92,7 +92,7 @@ def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
 
 
 def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Callable[[int], int]]:
-    """The text with something else for each placeholder, and where a place of it is then."""
+    """The text with its placeholders replaced, and a function that adjusts positions."""
     moves = [(text.find(old) + len(old), len(new) - len(old)) for old, new in instead if old in text]
     for old, new in instead:
         text = text.replace(old, new)

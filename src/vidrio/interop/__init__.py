@@ -1,1 +1,1 @@
-"""Other people's models in, ours out. What other programs call things is known here and nowhere else."""
+"""Import and export of other programs' models. Only this package knows other programs' names for things."""

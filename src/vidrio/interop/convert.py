@@ -1,4 +1,5 @@
-"""Another program's model → a model folder, and back: all of it or nothing, with its card and licence."""
+"""Import another program's model as a model folder, or export one: completely or not at all, with its card and
+licence."""
 
 import re
 import shutil
@@ -35,14 +36,14 @@ def import_model(
     mirror: registry.Mirror = registry.MOZILLAS,
     int8: bool = True,
 ) -> About:
-    """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
-    `languages` are what to call both; `mirror` is where the models of language pairs are fetched; without `int8` the
-    engine multiplies in float32."""
+    """Create the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
+    `languages` are the names of both; `mirror` is where models of language pairs are fetched; without `int8` the engine
+    multiplies in float32."""
     path, origin = Path(source), source
     with new_folder(to) as (made, beside):
         is_pair = re.fullmatch(registry.PAIR, source) and not path.exists()  # en-fr
         offer = registry.choose(source, mirror.address) if is_pair else None
-        if offer:  # what was fetched stays for another try
+        if offer:  # keep what was fetched for another attempt
             path, origin = to.parent / f".{to.name}.fetched", f"{mirror.address}/{offer.files['model']['path']}"
             registry.fetch(offer, path, mirror)
         elif not path.is_dir():
@@ -61,8 +62,8 @@ def import_model(
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
-    """Write what `program` loads into the new folder `to` (or, for Argos, the package `to`). Lines of the source
-    language are for Marian, whose scales of activations depend on them."""
+    """Export to the new folder `to` (for Argos, the package `to`). Marian needs lines of the source language to
+    calibrate its activations."""
     folder = models.find(name)
     if program == "argos":
         export_argos(folder, to)
@@ -79,7 +80,7 @@ def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -
 
 
 def fetched(name: str, to: Path) -> Path:
-    """The files of a MarianMT model on the Hugging Face hub, in the folder `to`; nothing else is fetched."""
+    """Fetch the files of a MarianMT model on the Hugging Face hub, and nothing else, into the folder `to`."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
@@ -92,10 +93,10 @@ def fetched(name: str, to: Path) -> Path:
     try:
         for file in ("config.json", *huggingface.WEIGHTS, *FILES):
             if file in huggingface.WEIGHTS and any((to / other).is_file() for other in huggingface.WEIGHTS):
-                continue  # the same numbers, in another form
+                continue  # the same parameters in another format
             try:
                 hf_hub_download(name, file, local_dir=to)
-            except EntryNotFoundError as error:  # it has no such file, unless the hub could not be asked
+            except EntryNotFoundError as error:  # no such file, unless the hub could not be reached
                 if isinstance(error, LocalEntryNotFoundError):
                     raise
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
@@ -108,14 +109,15 @@ def fetched(name: str, to: Path) -> Path:
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
-    """A folder that gets the name `to` when all went well, and one beside it that goes away. One command at a time."""
+    """A temporary folder that is renamed to `to` on success, and a folder for fetched files that is removed. One
+    command at a time."""
     to.parent.mkdir(parents=True, exist_ok=True)
     name, do = to.resolve().name, "wait until it has ended, or choose another folder"
     with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):
         if to.exists() and (not to.is_dir() or any(to.iterdir())):
             raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
         beside = to.parent / f".{name}.vidrio-part"
-        shutil.rmtree(beside, ignore_errors=True)  # what a killed command has left
+        shutil.rmtree(beside, ignore_errors=True)  # left by a killed command
         beside.mkdir()
         try:
             yield beside / name, beside

@@ -1,4 +1,4 @@
-"""What is known of another program's model once its files were opened, and the model folder that is made of it."""
+"""Another program's model after its files were opened, and its conversion to a model folder."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,14 +28,14 @@ NO_LANGUAGES = "no source_language or target_language; add them to its config.js
 
 @dataclass(frozen=True)
 class Side:
-    """One language: the SentencePiece model, and the ids of pieces."""
+    """One language: the SentencePiece model, and the ids of its pieces."""
 
     spm: Path
     pieces: Mapping[str, int]
 
 
 class Scaled(NamedTuple):
-    """A matrix of integers, each worth `scale`."""
+    """A matrix of integers and their scale."""
 
     integers: np.ndarray
     scale: np.float32
@@ -48,15 +48,15 @@ class Foreign:
     config: ModelConfig
     source: Side
     target: Side
-    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one, in our layout
-    files: Sequence[Path]  # that it was read from
-    languages: tuple[str, str] = ("", "")  # as it calls them
-    scores: Sequence[dict[str, Any]] = ()  # that its makers give
-    shortlist: Path | None = None  # Marian's file of likely translations; kept beside the model
+    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one parameter, in our layout
+    files: Sequence[Path]  # the folder that it was read from
+    languages: tuple[str, str] = ("", "")  # under the program's own codes
+    scores: Sequence[dict[str, Any]] = ()  # as stated by its makers
+    shortlist: Path | None = None  # Marian's file of likely translations, kept with the model
 
 
 def damaged(what: object, found: object) -> ModelError:
-    """The error of files that are not what their program writes."""
+    """The error for files in another format than their program's."""
     return ModelError(str(what), found=f"{found!s:.300}", do="copy it again")
 
 
@@ -70,14 +70,14 @@ def not_exported(folder: Path, program: str, problems: Sequence[str]) -> ModelEr
 
 
 def fitting(value: Any, shape: tuple[int, ...], what: str, name: str) -> Any:
-    """The value, if it has this shape; axes of length 1 do not count. `what` is what the error says."""
+    """The array, which must have this shape, except for axes of length 1. `what` names it in errors."""
     if value is not None and [n for n in value.shape if n != 1] == [n for n in shape if n != 1]:
         return value
     raise damaged(what, f"{name} is missing" if value is None else f"{name} has the shape {value.shape}, not {shape}")
 
 
 def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
-    """A setting of the right type."""
+    """A setting, which must have this type."""
     value = settings.get(name)
     if value is None and default is not None:
         return default
@@ -103,14 +103,14 @@ def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
         return read_torch(path) if path.suffix == ".bin" else load_file(path)
     except ModuleNotFoundError:
         raise
-    except Exception as error:  # readers of other people raise whatever damaged bytes lead to
+    except Exception as error:  # libraries raise all kinds of errors for damaged bytes
         reason = "it holds more than tensors" if "weights_only" in str(error) else str(error).partition("\n")[0]
         what = f"{path} is damaged, or not a {path.suffix} file"
         raise ModelError(what, found=f"{reason:.200}", do="copy it again") from None
 
 
 def read_torch(path: Path) -> dict[str, np.ndarray]:
-    """By PyTorch, which makes tensors of the pickle and nothing else."""
+    """By PyTorch, restricted to tensors."""
     import torch
 
     state = torch.load(path, map_location="cpu", weights_only=True)
@@ -118,7 +118,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
 
 
 def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
-    """Write a model folder, the config last. `opening` stands before every source."""
+    """Write a model folder, the config last. `opening` precedes every source."""
     config, name = foreign.config, Path(origin).resolve().name
     splits = [
         tokenizer(foreign.source, config.source_vocabulary, opening),
@@ -156,7 +156,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
 
 
 def as_stored(name: str, spec: ParameterSpec, value: np.ndarray | Scaled) -> dict[str, np.ndarray]:
-    """The arrays of one parameter: itself, or integers with one scale for each sum (model/quantised.py)."""
+    """The arrays of one parameter: itself, or integers with one scale per sum (model/quantised.py)."""
     if not isinstance(value, Scaled):
         return {name: value}
     shape = list(spec.shape)
@@ -165,7 +165,7 @@ def as_stored(name: str, spec: ParameterSpec, value: np.ndarray | Scaled) -> dic
 
 
 def opening_of(foreign: Foreign, target: str) -> str:
-    """The token that says into which language to translate, for a model of several."""
+    """The token that selects the target language of a multilingual model."""
     languages = [piece[2:-2] for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
     if not languages:
         return ""
@@ -181,7 +181,7 @@ def opening_of(foreign: Foreign, target: str) -> str:
 
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
-    """What splits the texts of one language; its embedding has `rows` rows."""
+    """The tokenizer of one language; its embedding has `rows` rows."""
     ids = sorted(side.pieces.values())
     if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
@@ -204,7 +204,7 @@ def read_spm(path: Path) -> bytes:
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
-    """The model's card, its own if it brings one, and the licence that it names."""
+    """The model's card, or a new one, and the licence that it names."""
     folder = foreign.files[0].parent
     card, licence = (
         (folder / file).read_text(encoding="utf-8", errors="replace") if (folder / file).is_file() else ""

@@ -1,10 +1,7 @@
-"""A MarianMT folder as Hugging Face has it → a model folder.
+"""Import a MarianMT folder in Hugging Face's format.
 
-config.json             sizes and choices
-model.safetensors       or pytorch_model.bin
-source.spm target.spm   what texts are split by
-vocab.json              the pieces' ids (target_vocab.json, if the target has its own)
-generation_config.json  how it searches
+config.json sizes and choices model.safetensors or pytorch_model.bin source.spm target.spm tokenizers vocab.json the
+pieces' ids (target_vocab.json, if the target has its own) generation_config.json search options
 """
 
 from collections.abc import Mapping
@@ -24,14 +21,14 @@ from vidrio.model.parameters import ParameterSpec
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# What the format can say, and MarianMT as it is distributed never does.
+# What the format can express, but no published MarianMT model uses.
 NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
-# Where an embedding may stand: one that is shared is in the file once.
+# Possible names of an embedding; a shared one is in the file once.
 EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
 
 
 def read_folder(folder: Path) -> Foreign:
-    """Everything of such a folder that makes a model; numbers are not read yet."""
+    """Everything of such a folder that a model needs; parameters are not read yet."""
     settings = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
     if settings.get("model_type") != "marian":
         raise unsupported(folder, [f"model_type {settings.get('model_type')!r:.60} is not a MarianMT model's"])
@@ -57,7 +54,7 @@ def read_folder(folder: Path) -> Foreign:
 
 
 def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Path) -> ModelConfig:
-    """Sizes and choices in our words; what we have no word for is refused by its name."""
+    """Sizes and choices as our config. Unsupported settings are refused by name."""
     where = str(folder / "config.json")
 
     def size(name: str, default: int | None = None) -> int:
@@ -80,7 +77,7 @@ def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Pa
     shared = need(settings, "share_encoder_decoder_embeddings", bool, where, True)
     tied = need(settings, "tie_word_embeddings", bool, where, True)
     rows, pad, longest = size("vocab_size"), size("pad_token_id"), size("max_position_embeddings", 512)
-    start = size("decoder_start_token_id", pad)  # what stands before a target is the row of padding
+    start = size("decoder_start_token_id", pad)  # the padding row precedes a target
     return ModelConfig(
         source_vocabulary=rows,
         target_vocabulary=rows if shared else size("decoder_vocab_size", rows),
@@ -109,9 +106,9 @@ def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Pa
 
 
 def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
-    """Which kind the tables of positions are, which old files hold; `transformers` computes one that is missing.
+    """The kind of position table, which old files contain; `transformers` computes a missing one.
 
-    Whoever computed them in float32 has an angle of up to P, and so a sine, to P · 2⁻²³."""
+    Computed in float32, an angle of up to P, and so its sine, has an error of up to P · 2⁻²³."""
     shape = (config.max_positions, config.d_model)
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
@@ -124,7 +121,7 @@ def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: P
 
 
 def parameter(tensors: Mapping[str, np.ndarray], where: str, name: str, spec: ParameterSpec) -> np.ndarray:
-    """One parameter of the file, in our layout. `where` is what an error says if it does not fit."""
+    """One parameter of the file, in our layout. `where` names it in errors."""
     names = [hf_name(name), *(EMBEDDINGS if name.endswith("embed") else ())]
     value = next((tensors[other] for other in names if other in tensors), None)
     if name == "out.b" and value is None:

@@ -1,10 +1,10 @@
-"""A folder of Marian's → a model folder: the models of Firefox, Bergamot and translateLocally.
+"""Import a folder of Marian's: the models of Firefox, Bergamot and translateLocally.
 
 *.bin, *.npz   the parameters and the configuration, in 8-bit integers or float32
 *.spm          SentencePiece: one for both languages, or two, the source's first by name
 lex*.bin       the shortlist, if any
 
-A file is known by its content, except for the two languages, which stand in names such as model.enpt.bin.
+Files are recognised by content. Only the two languages come from names such as model.enpt.bin.
 """
 
 import re
@@ -29,7 +29,7 @@ END = "</s>"
 MAX_POSITIONS = 512
 SIZE, SIZES = r"[1-9][0-9]{0,7}", ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn")
 OFF = ("", "false", "0", "none", "[]")
-# The values that are computed. An absent key has the first one.
+# Supported values; an absent key has the first one.
 COMPUTED = {
     "type": ("transformer",),
     "transformer-preprocess": ("",),
@@ -43,17 +43,17 @@ COMPUTED = {
     "tied-embeddings-src": ("false",),
     **dict.fromkeys(("ulr", "skip", "right-left", "lemma-dim-emb", "factors-combine"), OFF),
 }
-# Settings of training, and of layers that no model of these kinds has.
+# Settings of training, and of layers that these models never have.
 WITHOUT_MEANING = r"transformer-(aan-|dim-aan|dropout|guided-alignment|depth-scaling|dim-ffn|heads|model)"
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether a folder holds a model of Marian's own, not one of Hugging Face's."""
+    """Whether a folder contains a model in Marian's own format, not in Hugging Face's."""
     return not (folder / "config.json").is_file() and any(folder.glob("*.spm"))
 
 
 def read_folder(folder: Path) -> Foreign:
-    """Everything of such a folder that makes a model; numbers are not read yet."""
+    """Everything of such a folder that a model needs; parameters are not read yet."""
     files = {path: marian_files.kind_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".npz")}
     models = [path for path, kind in files.items() if kind in ("bin", "npz")]
     spms = sorted(folder.glob("*.spm"))
@@ -83,7 +83,7 @@ def read_folder(folder: Path) -> Foreign:
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """Say which file cannot be read, and why."""
+    """Name the file in errors about it."""
     try:
         yield
     except marian_files.BROKEN as error:
@@ -91,7 +91,7 @@ def undamaged(path: Path) -> Iterator[None]:
 
 
 def pieces_of(spm: Path) -> dict[str, int]:
-    """The pieces of a SentencePiece model, whose ids are their places."""
+    """The pieces of a SentencePiece model, whose ids are their positions."""
     proto = read_spm(spm)
     try:
         return {piece: i for i, piece in enumerate(Unigram(proto).names)}
@@ -110,7 +110,7 @@ def configuration(items: Mapping[str, Item], path: Path) -> str:
 
 
 def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> ModelConfig:
-    """Sizes and choices in our words; every value that is not computed is refused by its name."""
+    """Sizes and choices as our config. Unsupported values are refused by name."""
     value = {key: text.get(key, known[0]) for key, known in COMPUTED.items()}
     wrong = [key for key, known in COMPUTED.items() if value[key] not in known]
     wrong += [
@@ -156,7 +156,7 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
         scale_embeddings=True,
         attention_bias=True,
         output_bias=text.get("output-omit-bias", "false") != "true",
-        # What is padding is never chosen, and Marian never chooses the unknown word.
+        # Padding is never chosen, and Marian never chooses the unknown token.
         special=SpecialIds(pad=unknown, unk=unknown, start=-1, end=end),
         decoding=DecodingDefaults(beam=1, length_penalty=1.0, max_length=MAX_POSITIONS // 2),
     )
@@ -167,7 +167,7 @@ def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterS
     theirs = marian_name(name)
     shape = flat_shape(spec)
     item: Item = fitting(items.get(theirs), shape, f"{path} does not fit its configuration", theirs)
-    # Integers of all matrices but the embeddings stand transposed, whatever their shape says.
+    # Integer matrices other than embeddings are stored transposed, whatever their shape says.
     turned = item.quantisation is not None and "Wemb" not in theirs
     value = by_heads(item.flat.reshape(shape[::-1]).T if turned else item.flat.reshape(shape), spec)
     if item.quantisation is None:

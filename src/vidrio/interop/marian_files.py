@@ -1,4 +1,4 @@
-"""Marian's files: `.bin` and `.npz` (arrays by name, and the configuration).
+"""Marian's file formats: `.bin` and `.npz`, with arrays by name and the configuration.
 
 Sizes are checked before memory is allocated for them.
 
@@ -8,7 +8,7 @@ A .bin file, little-endian:
     n × u64[4]: lengths of the name (with a NUL), type, lengths of the shape and of the data
     n names, n shapes (i32), u64 gap, gap bytes, n blocks of data up to the end of the file
 
-A block may be longer than its array: the rest is left-over memory.
+A block may be longer than its array; the rest is undefined.
 """
 
 import math
@@ -28,9 +28,9 @@ CONFIG = "special:model.yml"
 WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the integers
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
 MOST_ITEMS, LONGEST_NAME, MOST_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
-LARGEST_FILE = 1 << 32  # bytes; of an .npz when unpacked
-MOST_SQUEEZED = 100  # times that its arrays may be larger than the file
-# What reading a damaged file may raise.
+LARGEST_FILE = 1 << 32  # bytes; for .npz, when unpacked
+MOST_SQUEEZED = 100  # limit for the ratio of array bytes to file bytes
+# Exceptions that reading a damaged file may raise.
 BROKEN = (
     *(ValueError, OSError, EOFError, OverflowError, NotImplementedError, RuntimeError),
     *(struct.error, zlib.error, zipfile.BadZipFile),
@@ -42,11 +42,11 @@ class Item(NamedTuple):
 
     shape: tuple[int, ...]
     flat: np.ndarray
-    quantisation: np.float32 | None = None  # the integers are the numbers times this
+    quantisation: np.float32 | None = None  # a number times this is the integer
 
 
 def kind_of(path: Path) -> str:
-    """`bin`, `npz`, `shortlist`, or nothing."""
+    """`bin`, `npz`, `shortlist`, or empty."""
     with path.open("rb") as file:
         start = file.read(8)
     if start == shortlist.MAGIC.to_bytes(8, "little"):
@@ -57,7 +57,7 @@ def kind_of(path: Path) -> str:
 
 
 def read_bin(path: Path) -> dict[str, Item]:
-    """The arrays of a .bin file by name; one of BROKEN if it is not such a file."""
+    """The arrays of a .bin file by name. Raises one of BROKEN for any other file."""
     size, at = path.stat().st_size, 16
     if size > LARGEST_FILE:
         raise ValueError(f"{size:,} bytes")
@@ -107,12 +107,12 @@ def read_npz(path: Path) -> dict[str, Item]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: Item(arrays[name].shape, arrays[name].ravel()) for name in arrays}
-    except Exception as error:  # NumPy's reader raises whatever damaged bytes lead to
+    except Exception as error:  # NumPy's reader raises all kinds of errors for damaged bytes
         raise ValueError(f"an array: {error!s:.100}") from None
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """The flat part of YAML that Marian writes: `key: value` lines, and lists, whose values are joined by spaces."""
+    """The flat subset of YAML that Marian writes: `key: value` lines, and lists, whose values are joined by spaces."""
     settings: dict[str, str] = {}
     last = ""
     for line in text.rstrip("\0").splitlines():

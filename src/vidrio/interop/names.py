@@ -1,6 +1,6 @@
-"""What Hugging Face and Marian call our parameters, and how Hugging Face turns them.
+"""Hugging Face's and Marian's names for our parameters, and which of them Hugging Face transposes.
 
-Ours stand as x W + b, with a matrix for each head. Both have the heads side by side; Hugging Face keeps Wᵀ.
+Ours are written x W + b, with one matrix per head. Both others concatenate the heads; Hugging Face stores Wᵀ.
 """
 
 import math
@@ -35,7 +35,7 @@ def hf_name(name: str) -> str:
         return HF_TABLES[name]
     side, *middle, last = name.split(".")
     stem = f"model.{SIDES[side]}"
-    if middle == ["norm"]:  # after the last layer, where norms come before the sub-layers
+    if middle == ["norm"]:  # after the last layer of a pre-norm model
         return f"{stem}.layer_norm.{HF_LAST[last]}"
     layer, sub_layer, *norm = middle
     part = f"{HF_NORMS[sub_layer]}." if norm else HF_PARTS[sub_layer]
@@ -43,7 +43,7 @@ def hf_name(name: str) -> str:
 
 
 def side_by_side(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:
-    """With the heads side by side: H·D·K → D·(H K), H·K → (H K)."""
+    """Concatenate the heads: H·D·K → D·(H K), H·K → (H K)."""
     return (value.transpose(1, 0, 2) if spec.axes == "HDK" else value).reshape(flat_shape(spec))
 
 
@@ -56,7 +56,7 @@ def by_heads(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:
 
 
 def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
-    """The shape with the heads side by side."""
+    """The shape with concatenated heads."""
     if spec.axes == "HDK":
         heads, width, head = spec.shape
         return (width, heads * head)
@@ -64,7 +64,7 @@ def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
 
 
 def is_turned(axes: str) -> bool:
-    """Whether Hugging Face keeps it transposed: every matrix but the tables, whose rows are looked up."""
+    """Whether Hugging Face stores it transposed: every matrix except the embeddings, whose rows are looked up."""
     return len(axes) > 1 and axes not in ("VD", "PD", "HK")
 
 

@@ -1,4 +1,4 @@
-"""Mozilla's registry of Firefox's models: which ones are offered, and their files, fetched with checks.
+"""Mozilla's registry of Firefox's models: the list, and fetching files with checksums.
 
 MIRROR/db/models.json   {"models": {"en-es": [{"architecture", "releaseStatus", "files": {"model": {"path", …}}, …}]}}
 MIRROR/PATH             one file, compressed by gzip
@@ -29,7 +29,7 @@ PAIR = r"[A-Za-z_]{2,12}-[A-Za-z_]{2,12}"
 PATH = r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*"
 LARGEST_FILE = 1 << 30  # bytes, unpacked
 AT_ONCE = 1 << 18  # bytes
-PATIENCE = 30.0  # seconds without an answer
+PATIENCE = 30.0  # timeout in seconds
 NOT_FETCHED = (
     URLError,
     http.client.HTTPException,
@@ -44,7 +44,7 @@ Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
 
 class Mirror(NamedTuple):
-    """Where the registry is, and what shows how far a file is."""
+    """The registry's address, and a function that reports progress."""
 
     address: str = MOZILLA
     bar: Bar = lambda title, total: nullcontext(lambda done: None)
@@ -59,7 +59,7 @@ class Offer(NamedTuple):
     name: str  # en-es
     architecture: str
     status: str
-    files: dict[str, dict[str, Any]]  # by kind; each with its path
+    files: dict[str, dict[str, Any]]  # by kind, each with its path
     scores: dict[str, float]  # on FLORES-200+
 
     @property
@@ -73,7 +73,7 @@ class Offer(NamedTuple):
 
 
 def offers(mirror: str) -> list[Offer]:
-    """All models of the registry; of each pair the released and the best ones first."""
+    """All models of the registry; for each pair the released and best ones first."""
     url = f"{checked(mirror)}/db/models.json"
     try:
         with _opened(url) as answer:
@@ -105,7 +105,7 @@ def _offer(name: str, entry: dict[str, Any]) -> Offer:
 
 
 def choose(name: str, mirror: str) -> Offer:
-    """The released model of a pair; of several the one with the best score."""
+    """The released model of a pair; of several, the one with the best score."""
     all_offers = offers(mirror)
     of_pair = [offer for offer in all_offers if offer.name == name]
     if not of_pair or not of_pair[0].released:
@@ -117,7 +117,7 @@ def choose(name: str, mirror: str) -> Offer:
 
 
 def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
-    """The files of a model, and its card, in a folder. What an earlier call fetched is not fetched again."""
+    """Fetch the files of a model and its card into a folder. Files that an earlier call fetched are kept."""
     to.mkdir(parents=True, exist_ok=True)
     for file in offer.files.values():
         path = to / Path(file["path"]).name.removesuffix(".gz")
@@ -151,7 +151,7 @@ From {origin}
 
 
 def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
-    """One file, unpacked and checked; continued where an earlier attempt ended."""
+    """Fetch, unpack and verify one file, continuing an earlier attempt."""
     if path.is_file():
         return
     part = path.with_name(f"{path.name}.gz.part")
@@ -168,7 +168,7 @@ def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
             if file.tell() < total:
                 raise http.client.IncompleteRead(b"", total - file.tell())
     except HTTPError as error:
-        if error.code != 416:  # all of it is there
+        if error.code != 416:  # it is complete
             raise
     try:
         _unpack(part, path, entry)
@@ -177,7 +177,7 @@ def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
 
 
 def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
-    """Write what a gzip file holds, if it has the size and the checksum that the registry gives."""
+    """Unpack a gzip file, which must have the size and the checksum in the registry."""
     checksum, size = hashlib.sha256(), 0
     most = min(LARGEST_FILE, entry.get("uncompressedSize") or LARGEST_FILE)
     temporary = path.with_name(f"{path.name}.unpacked")
@@ -194,7 +194,7 @@ def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
 
 
 def checked(mirror: str) -> str:
-    """The address of a registry, without its last slash; no other scheme than HTTP."""
+    """The address of a registry, without its last slash. Only HTTP and HTTPS."""
     if urlsplit(mirror).scheme not in ("http", "https"):
         raise ModelError(f"{mirror} is not the address of a registry", do="give one that begins with https://")
     return mirror.rstrip("/")

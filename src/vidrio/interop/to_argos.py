@@ -1,9 +1,9 @@
-"""A model folder → a package that Argos Translate installs, and LibreTranslate serves: a zip of one folder.
+"""Export a model folder as a package for Argos Translate and LibreTranslate: a zip of one folder.
 
-Argos splits the source by one SentencePiece model and joins the target's pieces without any. An imported model brings
-its own; our BPE becomes one: what is merged earlier has the higher score. It merges wherever the whole is a piece, ours
-only what was learned as a merge, so that a word in some thousands is split otherwise (docs/interop.md has the count).
-What else ours does, composed accents and escapes of texts that imitate special tokens, is left out.
+Argos splits the source with one SentencePiece model and joins the target's pieces without one. An imported model has
+its own; our BPE is converted: earlier merges have higher scores. SentencePiece merges whenever the result is a piece,
+ours only by learned merges, so one word in some thousands is split differently (docs/interop.md has the count).
+Composed accents and escapes of special tokens are not converted.
 """
 
 import tempfile
@@ -19,7 +19,7 @@ from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
-ARGOS = "1.9.0"  # whose form of a package it is
+ARGOS = "1.9.0"  # the version of the package format
 
 
 def export_argos(folder: Path, to: Path) -> None:
@@ -57,7 +57,7 @@ def export_argos(folder: Path, to: Path) -> None:
 
 
 def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
-    """Our BPE in SentencePiece's form."""
+    """Our BPE in SentencePiece's format."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
     rank: dict[str, int] = {}

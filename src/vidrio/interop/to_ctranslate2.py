@@ -1,7 +1,7 @@
-"""A model folder → what `ctranslate2.Translator` loads, tokens to tokens, int8, with the tokenizers beside it.
+"""Export a model folder for `ctranslate2.Translator`: tokens to tokens, int8, with the tokenizers beside it.
 
-CTranslate2 has defaults of its own for almost everything, and none of them is the paper's: sinusoids that start at
-position 1, a final norm, embeddings times √D, ε by kind of norm. So everything is written out.
+CTranslate2's defaults differ from the paper almost everywhere: sinusoids that start at position 1, a final norm,
+embeddings times √D, ε by kind of norm. So every setting is written out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ from vidrio.model.parameters import check_parameters, output_is_tied, source_tab
 from vidrio.model.quantised import LARGEST
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = 1024  # tokens of a source that CTranslate2 takes by default, and so Argos
+POSITIONS = 1024  # source tokens that CTranslate2, and so Argos, accepts by default
 
 
 def export_ctranslate2(folder: Path, to: Path) -> dict[str, bytes]:
-    """Write CTranslate2's files into the folder `to`; returns those of the tokenizers."""
+    """Write CTranslate2's files into the folder `to`. Returns those of the tokenizers."""
     write_engine(folder, to)
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
@@ -57,7 +57,7 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
-    spec.optimize(quantization=quantisation)  # finds what is tied, then quantises; in place, on copies of ours
+    spec.optimize(quantization=quantisation)  # finds tied matrices, then quantises in place, on copies of ours
     fit_into_seven_bits(spec)
     to.mkdir()
     with about_file(to):
@@ -65,7 +65,7 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
 
 
 def fit_into_seven_bits(spec: Any) -> None:
-    """Weights from −63 to 63, as ours are: on a processor with AVX2 alone, CTranslate2 adds two products in 16 bits."""
+    """Weights from −63 to 63, as ours: on a processor with AVX2 alone, CTranslate2 adds two products in 16 bits."""
     variables, smaller = spec.variables(), np.float32(LARGEST / 127)
     for name, scale in variables.items():
         if name.endswith("_scale"):
@@ -75,12 +75,12 @@ def fit_into_seven_bits(spec: Any) -> None:
 
 
 def filled(tokens: list[str], rows: int) -> list[str]:
-    """One token for each row of an embedding, which may have a few rows more than the vocabulary has tokens."""
+    """One token per row of an embedding, which may have a few more rows than the vocabulary has tokens."""
     return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
 
 
 def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
-    """A CTranslate2 specification filled with our parameters."""
+    """A CTranslate2 specification with our parameters."""
     from ctranslate2.specs.common_spec import Activation
     from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
@@ -92,7 +92,7 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
         "head_dim": None if config.d_head * config.n_heads == config.d_model else config.d_head,
     }
     encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **choices)
-    # The attention that can be asked for is the mean of the last layer's heads.
+    # CTranslate2 can return the mean attention over the heads of the last layer.
     decoder = TransformerDecoderSpec(
         config.n_decoder_layers, config.n_heads, alignment_layer=-1, alignment_heads=config.n_heads, **choices
     )
@@ -118,14 +118,15 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
 
 
 def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: str) -> np.ndarray:
-    """Our own table, always: CTranslate2's own sinusoids are not §3.5's. A computed one may be longer than ours."""
+    """Always our own table, because CTranslate2's sinusoids are not those of §3.5. A computed one may be longer than
+    ours."""
     if config.positions == "learned":
         return p[learned].copy()
     return TABLES[config.positions](max(POSITIONS, config.max_positions), config.d_model).astype(np.float32)
 
 
 def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: Sequence[str]) -> None:
-    """The projections, those of each matrix side by side, then O."""
+    """The projections, concatenated as in each matrix, then O."""
     for linear, letters in zip(spec.linear, matrices, strict=False):
         fill_fused(linear, p, name, letters)
     output = spec.linear[-1]
@@ -136,7 +137,7 @@ def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: 
 
 
 def fill_fused(spec: Any, p: Mapping[str, np.ndarray], name: str, letters: str) -> None:
-    """Projections side by side, each with its heads side by side: H × D × K → (H·K) × D, rows are outputs."""
+    """Concatenated projections, each with concatenated heads: H × D × K → (H·K) × D; rows are outputs."""
     parts = [p[f"{name}.W{letter}"].transpose(0, 2, 1) for letter in letters]
     spec.weight = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     if f"{name}.bQ" in p:
@@ -154,5 +155,5 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 
 
 def transposed(W: np.ndarray) -> np.ndarray:
-    """x W is how we multiply; CTranslate2 keeps Wᵀ."""
+    """We multiply x W; CTranslate2 stores Wᵀ."""
     return np.ascontiguousarray(W.T)

@@ -1,8 +1,7 @@
-"""A model folder → what `transformers` loads with AutoModelForSeq2SeqLM and AutoTokenizer, unchanged.
+"""Export a model folder for `transformers`: AutoModelForSeq2SeqLM and AutoTokenizer load it unchanged.
 
-Norms after the sub-layers are MarianMT's shape; before them, with one more after the last layer, Pegasus's. Both keep
-sines and cosines as two halves of a row. Where ours alternate, all rows and columns of the model's width are put into
-another order: every sum stays the same sum.
+Post-norm is MarianMT's layout, pre-norm with a final norm is Pegasus's. Both store sines and cosines as two halves of a
+row. If ours alternate, all rows and columns of the model's width are permuted; every sum stays the same.
 """
 
 import json
@@ -29,7 +28,7 @@ EPSILON = 1e-5  # of their layer norms
 
 
 def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
-    """Write the numbers into the folder `to`; the other files, the config last."""
+    """Write the parameters into the folder `to`, then the other files, the config last."""
     config, about = read_config(folder)
     problems = list(obstacles(config))
     source, target = read_tokenizers(folder, config)
@@ -53,7 +52,7 @@ def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
 
 
 def obstacles(config: ModelConfig) -> Iterator[str]:
-    """Every reason why `transformers` has no model of this kind."""
+    """All reasons why `transformers` cannot represent this model."""
     if config.shape != "encoder-decoder":
         yield f"its shape is {config.shape!r}"
         return
@@ -72,7 +71,7 @@ def obstacles(config: ModelConfig) -> Iterator[str]:
 
 
 def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
-    """The parameters under their names, turned as they turn them; the biases that ours may lack are zeros."""
+    """The parameters under Hugging Face's names, transposed if necessary. Biases that ours lack are zeros."""
     width = np.arange(config.d_model)
     halves = np.concatenate([width[0::2], width[1::2]]) if config.positions == "sinusoidal" else width
     for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
@@ -85,7 +84,7 @@ def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]
 
 
 def config_of(config: ModelConfig) -> dict[str, Any]:
-    """Our sizes and choices in their words."""
+    """Our sizes and choices as its config."""
     before = config.norm == "pre"
     return {
         "architectures": ["PegasusForConditionalGeneration" if before else "MarianMTModel"],
@@ -117,7 +116,7 @@ def special_ids(config: ModelConfig) -> dict[str, int]:
 
 
 def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
-    """How it searches: as Vidrio does, as far as they can say it."""
+    """Search options, as far as they can be expressed."""
     options = default_options(config)
     never = {*options.suppressed, *range(target.size, config.target_vocabulary)}
     return {
@@ -134,7 +133,7 @@ def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
 
 
 def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
-    """Our file as it is, but for what stands around a source: nothing before it, the end after it."""
+    """Our tokenizer file, except for the tokens around a source: none before it, the end token after it."""
     data = json.loads(tokenizer.file_text())
     names = {name: tokenizer.token(i) for name, i in vars(config.special).items() if i >= 0}
     end = names["end"]
@@ -158,14 +157,14 @@ def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes
 
 
 def restored_capitals(tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
-    """Steps of a decoder that put capitals in place of ⇧ and ⇪; ours does so in Python (`normalise.with_capitals`)."""
+    """Decoder steps that turn ⇧ and ⇪ into capitals, which ours does in Python (`normalise.with_capitals`)."""
 
     def replace(pattern: str, content: str) -> dict[str, Any]:
         return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
     for letter in sorted(set("".join(tokenizer.vocabulary()))):
         if capital := capital_of(letter):
-            # \K: only what follows is replaced; \G: here the last replacement ended, within the same word.
+            # \K: only what follows is replaced; \G: the last replacement ended here, within the same word.
             yield replace(rf"(?:{CAPITALS} ?|\G(?!\A))(?:[^\W\d_]|['’])*?\K{letter}", capital)
             yield replace(rf"{CAPITAL} ?\K{letter}", capital)
     yield replace(f"[{CAPITAL}{CAPITALS}]", "")
@@ -177,7 +176,7 @@ TOKENS = {"pad": "pad", "unk": "unk", "bos": "start", "eos": "end"}  # theirs: o
 
 
 def marian_tokenizer(config: ModelConfig, about: About, source: Tokenizer, target: Tokenizer) -> dict[str, bytes]:
-    """The SentencePiece models and lists of pieces, as they came."""
+    """The original SentencePiece models and lists of pieces."""
     separate = source.vocabulary() != target.vocabulary()
     settings = {
         "tokenizer_class": "MarianTokenizer",

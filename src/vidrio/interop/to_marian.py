@@ -1,7 +1,7 @@
-"""A model folder → the files of Marian's `int8shiftAlphaAll`, which Firefox, translateLocally and bergamot load.
+"""Export a model folder as Marian's `int8shiftAlphaAll`, for Firefox, translateLocally and bergamot.
 
-Weights get one scale per matrix, 127 / max |W|. The activations that it multiplies get one, too, an alpha:
-127 / (μ + 1.1 σ) of the largest |x| of each sentence, over sentences that the user gives.
+Each matrix of weights has one scale, 127 / max |W|. So have the activations that it multiplies, an alpha: 127 / (μ +
+1.1 σ) of the largest |x| of each sentence, over sentences that the user gives.
 """
 
 import struct
@@ -29,13 +29,13 @@ from vidrio.text.tokens.unigram import Unigram
 from vidrio.translate.translator import Translator
 
 FLOAT32, INT8, INTGEMM8 = 0x0404, 0x0101, 0x4101
-BLOCK = 256  # bytes that a block of data is a multiple of
+BLOCK = 256  # data blocks are multiples of this many bytes
 MOST_SENTENCES = 500  # to calibrate on
 Item = tuple[str, int, tuple[int, ...], bytes]
 
 
 def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
-    """The files. Alphas come from the model's own translations of the lines."""
+    """Write the files. The alphas come from the model's own translations of the lines."""
     translator = Translator.load(folder)
     config, about = translator.config, translator.about
     pair = about.source_language + about.target_language
@@ -59,7 +59,7 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
 
 
 def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]) -> Iterator[str]:
-    """Every reason why Marian has no model of this kind."""
+    """All reasons why Marian cannot represent this model."""
     if config.shape != "encoder-decoder" or config.norm != "post":
         yield f"its shape is {config.shape!r} and its norms come {config.norm!r}"
     if config.positions != "sinusoidal-marian" or not config.scale_embeddings:
@@ -82,7 +82,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
 
 
 def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
-    """By the name of a matrix: what its inputs are multiplied by."""
+    """For each matrix, the scale of its inputs."""
     config = translator.config
     stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
     inputs = {
@@ -101,7 +101,7 @@ def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32
 
 
 def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapping[str, np.float32]) -> Iterator[Item]:
-    """Every array of the file. Biases that ours may lack are zeros."""
+    """All arrays of the file. Biases that ours lack are zeros."""
     for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
         theirs, value = marian_name(name), parameters.get(name, np.zeros(spec.shape))
         value = side_by_side(np.asarray(value, np.float32), spec)
@@ -111,12 +111,12 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
         largest = np.abs(value).max()
         scale = np.float32(127) / (largest if largest > 0 else np.float32(1))
         whole = np.rint(value * scale).astype(np.int8)
-        # All but the embeddings are stored transposed; the shape says otherwise.
+        # All matrices except the embeddings are stored transposed; the shape says otherwise.
         stored = whole if spec.axes == "VD" else np.ascontiguousarray(whole.T)
         yield theirs, INTGEMM8, value.shape, stored.tobytes() + scale.tobytes()
         if name not in alpha:
-            continue  # the source's own table is looked up only
-        if spec.axes == "VD":  # an alpha whose name has Wemb in it is made an integer, too
+            continue  # a separate source embedding is only looked up
+        if spec.axes == "VD":  # an alpha whose name contains Wemb is stored as an integer, too
             yield f"{theirs}_QuantMultA", INTGEMM8, (1, 1), b"\x7f" + np.float32(127 / alpha[name]).tobytes()
         else:
             yield f"{theirs}_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()
@@ -138,7 +138,7 @@ def container(arrays: Iterator[Item], settings: str) -> bytes:
 
 
 def settings_text(config: ModelConfig) -> str:
-    """The configuration in Marian's words; it has defaults for the rest."""
+    """The configuration in Marian's words. Other settings have defaults."""
     recurrent = config.decoder_cell == "ssru"
     return f"""\
 type: transformer
@@ -162,7 +162,7 @@ version: vidrio
 
 
 def search_text(model: str, vocabularies: Sequence[str]) -> str:
-    """How bergamot and translateLocally are to translate."""
+    """Settings for bergamot and translateLocally."""
     return f"""\
 relative-paths: true
 models: [{model}]
