@@ -81,7 +81,7 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         folder = Path(place) / "site"
-        written = write_site(folder, (), lambda what: None)
+        _, sizes = write_site(folder, (), lambda what: None)
         browser = playwright.chromium.launch(executable_path=program(), args=SWITCHES)
         first, again, paints, keys, overviews, requested = [], [], [], [], [], []
         with served(folder) as address:
@@ -105,8 +105,7 @@ def main() -> None:
         packed = sum(len(gzip.compress(path.read_bytes())) for path in shell)
         rows = {
             "page, first view": f"{raw / 1e3:,.0f} kB as it is, {packed / 1e3:,.0f} kB compressed",
-            "Python and the engine": f"{written.python / 1e6:.1f} MB",
-            **{name: f"{size / 1e6:.1f} MB" for name, size in written.models.items()},
+            **{name: f"{size / 1e6:.1f} MB" for name, size in sizes.items() if name != "page"},
             "first paint": f"{statistics.median(paints):.2f} s",
             "first translation, first visit": f"{statistics.median(first):.1f} s",
             "first translation, later visits": f"{statistics.median(again):.1f} s",

@@ -20,8 +20,7 @@ def site(to: Path, models: tuple[str, ...]) -> None:
     """
     from vidrio.site.writing import write_site
 
-    written = write_site(to, models, lambda what: click.echo(f"vidrio: {what} …", err=True))
-    rows = {"page": written.page, "Python and the engine": written.python, **written.models}
-    for name, size in rows.items():
+    version, sizes = write_site(to, models, lambda what: click.echo(f"vidrio: {what} …", err=True))
+    for name, size in sizes.items():
         click.echo(f"{size:12,} bytes  {name}")
-    click.echo(f"{to}: version {written.version}; try it: python -m http.server --directory {to}")
+    click.echo(f"{to}: version {version}; try it: python -m http.server --directory {to}")

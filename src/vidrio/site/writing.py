@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, get_args
+from typing import get_args
 
 from vidrio._version import __version__
 from vidrio.errors import ConfigError, ModelError, about_file
@@ -50,17 +50,8 @@ MANIFEST = {
 }
 
 
-class Written(NamedTuple):
-    """The contents of the written folder: bytes to transfer, by kind."""
-
-    version: str
-    page: int
-    python: int
-    models: dict[str, int]
-
-
-def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> Written:
-    """Write the site into a new or empty folder, completely or not at all."""
+def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> tuple[str, dict[str, int]]:
+    """Write the site into a new or empty folder, completely or not at all. Returns its version, and bytes by kind."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         found = "files in it" if to.is_dir() else "a file"
         raise ConfigError(f"{to} is not an empty folder", found=found, do="name another one, or empty it")
@@ -105,7 +96,7 @@ def _check(folder: Path) -> None:
         )
 
 
-def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -> Written:
+def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -> tuple[str, dict[str, int]]:
     sizes: dict[str, int] = {}
 
     def store(name: str, packed: bytes) -> str:
@@ -122,7 +113,8 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     for name, folder in folders.items():
         if name not in find.LESSONS:
             note(name)
-            models[name] = store(name, _compressed(_files(folder, OF_MODEL)))
+            files = {file: (folder / file).read_bytes() for file in OF_MODEL if (folder / file).is_file()}
+            models[name] = store(name, _compressed(files))
     note("page")
     shell = _write_page(to)
     first = next(iter(folders))
@@ -134,8 +126,8 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
         service = service.replace(f'"{name}"', json_text(value))
     (to / "service.js").write_text(service, "utf-8")
     of_models = {name: sizes[path] for name, path in models.items()}
-    python = sum(sizes.values()) - sum(of_models.values())
-    return Written(version, sum((to / name).stat().st_size for name in shell), python, of_models)
+    page, python = sum((to / name).stat().st_size for name in shell), sum(sizes.values()) - sum(of_models.values())
+    return version, {"page": page, "Python and the engine": python, **of_models}
 
 
 def _write_page(to: Path) -> dict[str, str]:
@@ -174,10 +166,6 @@ def _app() -> dict[str, bytes]:
 def _all(place: Path, pattern: str) -> list[Path]:
     """A file, or all files in a folder."""
     return sorted(path for path in (place, *place.rglob(pattern)) if path.is_file())
-
-
-def _files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
 
 
 def _compressed(files: Mapping[str, bytes]) -> bytes:
