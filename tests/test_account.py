@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from vidrio.text.account import Faults, compare, facts
 from vidrio.text.lexicon import NONE, Lexicon, lexicons
-from vidrio.text.rendering import obliging, rendered
+from vidrio.text.rendering import in_notation, obliging, rendered
 
 ENGLISH, SPANISH = lexicons("en", "es")
 
@@ -102,6 +102,7 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Philip II and Henry James", "Felipe II y Henry James"),
         ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
         ("a second century", "un segundo siglo"),
+        ("My teacher, Ayo\u0323\u0300de", "Mi maestro, Ayọde"),  # a combining mark is no sign
         ("the 80s and the 9am train", "los años 80 y el tren de las 9"),
     ],
 )
@@ -262,7 +263,11 @@ def test_an_obligation_is_put_right(key: str, wrong: str, lexicon: Lexicon, want
 
 
 def test_other_languages_are_compared_by_signs_and_digits() -> None:
-    assert lexicons("en", "fr") == (NONE, NONE)
+    assert [one.values for one in lexicons("en", "fr")] == [{}, {}]
+    assert [one.point for one in lexicons("en", "fr")] == [".", ","]
+    assert lexicons("", "fr") == (NONE, NONE)
+    assert in_notation("1,234.5", *lexicons("en", "pt_BR")) == "1.234,5"
+    assert in_notation("1,234.5", *lexicons("en", "ja")) == "1,234.5"
     assert lexicons("es_MX", "EN") == (SPANISH, ENGLISH)
     source, translation = "The 12th of twelve months: 5 > 3.", "Le 12e de douze mois : 5 € 3."
     lost, invented = compare(facts(source), facts(translation))

@@ -23,7 +23,7 @@ _WORD = (
 )
 _SIGNS = (
     rf"(?P<measure>(?<=\d)\s?(?:{UNITS})(?!\w)|(?<=\d)\s?[%‰]|[{MONEY}°])|(?P<single>(?<!\w)['‘’]|['‘’](?!\w))"
-    rf"|(?P<quotation>[“”„«»\"])|(?P<bracket>[()\[\]])|(?P<sign>[^\w\s.,:;!?¡¿'‘’‚‛´`‹›{{}}…–—―{MONEY}°%‰ºª&/-])"
+    rf"|(?P<quotation>[“”„«»\"])|(?P<bracket>[()\[\]])|(?P<sign>[^\w\s.,:;!?¡¿'‘’‚‛´`‹›{{}}…–—―{MONEY}°%‰ºª&/\u0300-\u036f-])"
 )
 ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
@@ -136,12 +136,12 @@ def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> It
         begins = token.kind != "word" or token.word in lexicon.numeric
         key, after, sure = (_read_number(tokens, at, lexicon) if begins else None) or ("", at + 1, False)
         if not key and token.kind == "ordinal":
-            key, sure = re.sub(r"\D", "", token.text), lexicon is not NONE
+            key, sure = re.sub(r"\D", "", token.text), bool(lexicon.values)
         elif not key and token.word in lexicon.about:
             key = lexicon.about[token.word]
         elif not key and token.text.isupper():
             key, sure = _read_roman(token, before, lexicon)
-            sure = sure and not shouted and lexicon is not NONE
+            sure = sure and not shouted and bool(lexicon.values)
         if key:
             of_century = _is_century(tokens, at, lexicon)
             glued = token.kind == "number" and after < len(tokens) and tokens[after].start == token.end

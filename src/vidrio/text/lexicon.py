@@ -15,7 +15,7 @@ from vidrio.model.json_text import json_data
 
 FOLDER = Path(__file__).with_name("lexicons")
 _ACCENTS = str.maketrans("áéíóúü’", "aeiouu'")
-_OTHERS = ("between", "point", "ordinal", "century", "century_follows", "capitals")
+_TEMPLATES = ("between", "point", "ordinal", "century", "century_follows", "capitals")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +42,9 @@ class Lexicon:
     negative: frozenset[str]
     almost_negative: tuple[str, ...]  # beginnings of words that another language may express by a negation
     written: Mapping[str, list[str]]  # the forms of a month, a day, a ruler or a power, with accents
+    # Abbreviations without their last full stop: before words, before a number, or at the end of a sentence; and words
+    # that begin a sentence far more often than they are a name after an abbreviation.
+    sentences: Mapping[str, frozenset[str]]
     between: str = ","  # a pattern of what separates the items of a list
     obligations: Mapping[str, str]  # patterns of "must not" (forbidden) and "need not" (needless)
     instead: Mapping[str, str]  # templates that replace one of the two by the other
@@ -92,23 +95,30 @@ def read(data: Mapping[str, Any]) -> Lexicon:
         negative=words("negative"),
         almost_negative=tuple(words("almost_negative")),
         written={key: group.split() for table in tables for key, group in table.items()},
+        sentences={kind: words(kind) for kind in ("before_words", "before_numbers", "may_end", "starters")},
         obligations=data.get("obligations", {}),
         instead=data.get("instead", {}),
-        **{name: data[name] for name in _OTHERS if name in data},
+        **{name: data[name] for name in _TEMPLATES if name in data},
     )
 
 
-NONE = read({})
+# Languages without a file that write 1,234.5; all others write 1.234,5.
+_WITH_POINT = "cy ga gu he hi ja km kn ko lo ml mr ms mt my ne pa si sw ta te th tl ur zh"
+_OTHERS = {point: read({"point": point}) for point in ".,"}
+NONE = _OTHERS["."]
 
 
 @lru_cache
 def lexicon(code: str) -> Lexicon:
     """The words of a language."""
     known = {path.stem: path for path in FOLDER.glob("*.json")}
-    return read(json_data(known[code].read_text("utf-8"))) if code in known else NONE
+    other = _OTHERS["." if code in _WITH_POINT.split() else ","]
+    return read(json_data(known[code].read_text("utf-8"))) if code in known else other
 
 
 def lexicons(source: str, target: str) -> tuple[Lexicon, Lexicon]:
-    """Those of two languages; empty ones, unless both are known."""
-    first, second = (lexicon(code.lower().replace("_", "-").partition("-")[0]) for code in (source, target))
-    return (NONE, NONE) if NONE in (first, second) else (first, second)
+    """Those of two languages; without words, unless both have some."""
+    codes = [code.lower().replace("_", "-").partition("-")[0] for code in (source, target)]
+    first, second = map(lexicon, codes) if all(codes) else (NONE, NONE)
+    both = bool(first.values and second.values)
+    return (first, second) if both else (_OTHERS[first.point], _OTHERS[second.point])

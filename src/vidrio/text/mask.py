@@ -31,9 +31,9 @@ UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabu
 # What quotation marks and dashes are read as where the vocabulary lacks them.
 SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
 _DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
-_SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/%&+=*#@°ºª•€$£¥-]"  # what may be rare
-# Letters in more than a hundred pairs of the packaged models' training data, but in no long token.
-_USUAL = "äàãçčèôöšü"
+_SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/-]"  # what may be rare
+# Signs and letters in more than a hundred pairs of the packaged models' training data, but in no long token.
+_USUAL = "°•€£¥äàãçčèôöšü"
 REMEMBERED = 10_000  # words whose number of tokens is kept
 
 

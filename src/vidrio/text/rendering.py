@@ -15,9 +15,9 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
         name = target.written[fact.key][0]
         return name.capitalize() if target.capitals else name
     number = int(fact.key) if re.fullmatch(r"\d+", fact.key) and not re.search(r"[:/]", said) else None
-    if fact.kind != "number" or not target.values or (re.fullmatch(ROMAN, said) and not fact.of_century):
+    if fact.kind != "number" or (re.fullmatch(ROMAN, said) and not fact.of_century):
         return said
-    if number is None:
+    if number is None or not target.values:
         return in_notation(said, source, target)
     suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     if fact.of_century and number <= MOST_CENTURIES:

@@ -12,44 +12,17 @@ a translation can be put together with every byte of it kept.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
+from vidrio.text.lexicon import lexicon
 from vidrio.text.mask import Masker, plain
 from vidrio.text.protect import Span, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
-OWN = ("en", "es")  # the languages whose abbreviations and words are told here
+OWN = ("en", "es")  # the languages that are split by rule
 _LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
 _WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
-
-# Abbreviations, without their last full stop, in lower case. A name or more words follow these:
-_BEFORE_WORDS = """
-    mr mrs ms messrs dr drs prof rev fr sr st hon gen brig col maj capt cmdr lt sgt gov sen rep pres supt mt ft
-    vs cf viz approx e.g i.e
-    sra srta sres dra profa lic ing arq dª dña mons excmo excma ilmo ilma sto sta gral cnel cap tte alm
-    ej p.ej trad coord av avda ctra pza urb prov aprox ext dpto depto apdo admón
-"""
-# A number follows these; with anything else they are words, or the sentence is over.
-_BEFORE_NUMBERS = """
-    no nos vol vols fig figs pp ch chap sec art arts eq ca núm núms nº n.º pág págs máx mín tel tfno
-    jan feb mar apr jun jul aug sept sep oct nov dec ene abr ago dic
-"""
-# These may also end a sentence: they do when the next word usually begins one.
-_MAY_END = """
-    etc a.m p.m am pm u.s u.s.a u.k u.n e.u d.c inc ltd co corp llc bros jr sr ph.d m.d b.a m.a b.c a.d al ed eds
-    ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
-"""
-# Words that begin a sentence far more often than they are a name after an abbreviation.
-_STARTERS = """
-    a an the this that these those there here he she it we you they i his her its our your their my who what when where
-    why how if in on at by for from with as after before while when since although because but and or so yet however
-    then now no not yes also some many most all each every one two
-    el la los las un una unos unas este esta estos estas ese esa esos esas aquel aquella esto eso yo tú él ella ellos
-    ellas nosotros usted ustedes su sus mi mis tu tus nuestro nuestra quien qué que cuándo cuando dónde donde cómo como
-    por para con sin en de desde hasta según si no sí y o pero porque aunque mientras entonces ahora luego también
-    además después antes hoy ayer se lo le les me te nos al del hay es son fue era cada todo toda todos todas
-"""
 
 _END = r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)"
 _OPENING = "\"'“‘«([{*_"
@@ -123,12 +96,18 @@ def _ends(before: str, end: re.Match[str], following: str, *, small: bool) -> bo
     word = re.split(_BEFORE_A_WORD, before)[-1]
     if re.match(_LIST_MARK, word) and not before.removesuffix(word).strip(_OPENING + " \t¿¡"):
         return False  # "1. Open the door."
-    begins = not small and following.lower() in _STARTERS.split()
-    if word.lower() in _MAY_END.split() or re.fullmatch(_INITIALS, word):
+    begins = not small and following.lower() in _known("starters")
+    if word.lower() in _known("may_end") or re.fullmatch(_INITIALS, word):
         return begins
-    if word.lower() in _BEFORE_NUMBERS.split():
+    if word.lower() in _known("before_numbers"):
         return begins or not re.fullmatch(_NUMERAL, following)
-    return word.lower() not in _BEFORE_WORDS.split()
+    return word.lower() not in _known("before_words")
+
+
+@lru_cache
+def _known(kind: str) -> frozenset[str]:
+    """The words of a kind in all languages that are split by rule."""
+    return frozenset[str]().union(*(lexicon(code).sentences[kind] for code in OWN))
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Place]:

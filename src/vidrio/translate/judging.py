@@ -68,11 +68,13 @@ class Judge(NamedTuple):
         said = facts(masked.given, self.lexicons[0])
         names = [Fact("name", name[0], *name.span()) for name in re.finditer(_NAME, masked.given)]
         names = [name for name in names if self.masker.is_long(name.key)]
+        strange = [Fact("name", masked.given[a:b], a, b) for a, b, _ in self.masker.unspellable(masked.given)]
         for hypothesis, written in found:
             account = compare(said, facts(written, self.lexicons[1]))
-            if wrong := [name for name in names if name.key not in written]:
+            if wrong := [name for name in dict.fromkeys((*names, *strange)) if name.key not in written]:
                 misspelled = self._misspelled(wrong, masked.given, written, hypothesis)
-                lost = [name for name in wrong if name in misspelled or self.masker.is_rare(name.key)]
+                never = (*misspelled, *strange)
+                lost = [name for name in wrong if name in never or self.masker.is_rare(name.key)]
                 account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
             text = masked.restore(written) if masked.symbols or masked.capitals else written
             again = not asked.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)

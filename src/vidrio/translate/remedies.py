@@ -13,7 +13,7 @@ from vidrio.hypothesis import Hypothesis, Options
 from vidrio.text.account import LIGHT, Fact, facts
 from vidrio.text.mask import Masked
 from vidrio.text.protect import Span, is_free, spans
-from vidrio.text.rendering import obliging, rendered
+from vidrio.text.rendering import in_notation, obliging, rendered
 from vidrio.text.sentences import around
 from vidrio.translate.judging import UNREADABLE, Asked, Judge, Tried, paired, said
 from vidrio.translate.translation import Sentence, fitted
@@ -58,16 +58,16 @@ def in_parts(tried: Tried, judge: Judge) -> Plan:
     """The parts of the sentence around all that must come through whole, which is copied or written as the target
     language writes it."""
     masked, options = tried.asked
-    source, taken, account = masked.source, list(spans(masked.source)), tried.best.account
-    wanted = hideable(tried, judge)
-    commas = [Span(*comma.span(), "list") for comma in re.finditer(",", source)]
+    source, account, wanted = masked.source, tried.best.account, hideable(tried, judge)
     is_list = any(fact.kind == "list" for fact in account.lost)
-    written = list[tuple[int, Sentence]]()
-    for place in (*judge.masker.unspellable(source), *masked.places, *wanted, *(commas if is_list else ())):
+    commas = [Span(*comma.span(), "list") for comma in re.finditer(",", source) if is_list]
+    taken, written = list[Span](), list[tuple[int, Sentence]]()
+    for place in (*wanted, *spans(source), *judge.masker.unspellable(source), *masked.places, *commas):
         if is_free(place.start, place.end, taken) and not re.match("['’]s\\b", source[place.end :]):
             taken.append(place)
             text = source[place.start : place.end]
-            instead = wanted.get(place) or masked.written.get(text, text)
+            as_number = in_notation(text, *judge.lexicons) if place.kind == "number" else text
+            instead = wanted.get(place) or masked.written.get(text, as_number)
             nothing = Hypothesis((), 0.0, 0.0, (), ended=True)
             if instead != text:
                 written.append((place.start, Sentence(text, (instead,), (nothing,), Masked(text, ""), options)))
