@@ -1,4 +1,4 @@
-"""Training in PyTorch: the model of `glass/` again, batched, and everything that changes its parameters.
+"""Training in PyTorch: the model of `glass/` again, batched, with everything that changes its parameters.
 
 Read in this order:
   train                    a training run, phase after phase:

@@ -1,4 +1,4 @@
-"""Sentence pairs as ids → batches with about the same number of tokens, each of sentences of similar lengths.
+"""Batches of sentence pairs, with about the same number of tokens each and sentences of similar lengths.
 
     source.ids   target.ids        ids of all sentences, one after the other (uint16; uint32 above 65,536 tokens)
     source.starts   target.starts  where each sentence begins, and the end of the last (uint64)
@@ -26,12 +26,12 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_all
 
 Ids = NDArray[np.integer[Any]]
-Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # their ids, one after the other, and their lengths
+Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # their ids, concatenated, and their lengths
 Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # many texts → the ids of each
-Repeats = Sequence[tuple[int, float]]  # for each corpus: how many pairs, and how often each occurs in an epoch
-Position = tuple[int, int]  # epoch, and the next batch of it
-IGNORE = -1  # a target that is padding: nothing to predict
-_ROUND = 10_000  # pairs that are encoded together, on all cores
+Repeats = Sequence[tuple[int, float]]  # for each corpus, the number of pairs and how often each occurs in an epoch
+Position = tuple[int, int]  # epoch, and the number of the next batch
+IGNORE = -1  # a target that is padding, without a loss
+_ROUND = 10_000  # pairs that are encoded in one call, on all cores
 _SIDES = ("source", "target")
 
 # --- pairs as ids -----------------------------------------------------------------------------------------------------
@@ -39,18 +39,18 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Side:
-    """All sentences of one side, without special tokens."""
+    """The sentences of one side, without special tokens."""
 
     ids: Ids
     starts: Ids
-    lengths: NDArray[np.int32]  # tokens of each sentence
+    lengths: NDArray[np.int32]  # number of tokens of each sentence
 
     @staticmethod
     def of(ids: Ids, starts: Ids) -> "Side":
         return Side(ids, starts, np.diff(starts).astype(np.int32))
 
     def gather(self, which: Ids) -> Sentences:
-        """The ids of some sentences, one after the other, and their lengths."""
+        """The ids of some sentences, concatenated, and their lengths."""
         starts = self.starts[which].astype(np.int64)
         lengths = self.starts[np.asarray(which) + 1].astype(np.int64) - starts
         begins = np.cumsum(lengths) - lengths
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Examples:
-    """What is learned from: pairs of sentences, in memory or on disk."""
+    """Training pairs, in memory or on disk."""
 
     source: Side
     target: Side
@@ -71,7 +71,7 @@ class Examples:
 
 
 def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
-    """Pairs of ids in memory, as examples to learn from."""
+    """Pairs of ids in memory."""
     sides = []
     for side in (0, 1):
         ids = np.fromiter(chain.from_iterable(pair[side] for pair in pairs), dtype=np.int64)
@@ -82,11 +82,11 @@ def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
 def write(
     folder: Path, pairs: Iterable[tuple[str, str]], encode: tuple[Encode, Encode], vocabulary: int, encoding: Work
 ) -> None:
-    """Encode pairs into files of this folder, a round at a time."""
+    """Encode pairs into files of this folder, some at a time."""
     dtype, ends, pairs = np.uint16 if vocabulary <= 1 << 16 else np.uint32, dict.fromkeys(_SIDES, 0), iter(pairs)
     with ExitStack() as stack:
         names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
-        # Unbuffered: a round is written at once, and closing a file never fails.
+        # Unbuffered: each write is complete, and closing a file never fails.
         files = {name: stack.enter_context((folder / name).open("wb", buffering=0)) for name in names}
         for side in _SIDES:
             write_all(files[f"{side}.starts"], np.zeros(1, dtype=np.uint64).tobytes())
@@ -103,7 +103,7 @@ def write(
 
 
 def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
-    """What `write` has written, checked for being whole."""
+    """Open the files that `write` has written, and check that they are complete."""
     try:
         dtype = np.uint16 if vocabulary <= 1 << 16 else np.uint32
         sides = [
@@ -119,7 +119,7 @@ def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
 
 
 def _mapped(path: Path, dtype: type) -> Ids:
-    """A file as a read-only array; of no bytes, an empty one, which cannot be mapped."""
+    """A file as a read-only array. An empty file, which cannot be mapped, is an empty array."""
     if not path.stat().st_size:
         return np.empty(0, dtype=dtype)
     return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
@@ -129,12 +129,12 @@ def _mapped(path: Path, dtype: type) -> Ids:
 
 
 class Batch(NamedTuple):
-    """The decoder reads `target_BT` and should predict `expected_BT`: the same, one place on."""
+    """The decoder reads `target_BT` and should predict `expected_BT`, which is shifted by one position."""
 
     source_BS: Tensor
     source_lengths_B: Tensor
     target_BT: Tensor
-    expected_BT: Tensor  # words, closed by the end token; IGNORE where padded. A classifier's classes: one column
+    expected_BT: Tensor  # with the end token; IGNORE where padded. One column for a classifier's classes
     n_predictions: int
     n_tokens: int  # of source and target, without padding
 
@@ -143,7 +143,7 @@ class Batch(NamedTuple):
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
-    """The pairs of one epoch: 1 is each pair once, 2 twice, 0.3 three in ten of them, other ones in every epoch."""
+    """The pairs of an epoch. Weight 1: each pair once; 2: twice; 0.3: three in ten of them, others in every epoch."""
     some = []
     first = 0
     for count, weight in repeats:
@@ -157,19 +157,19 @@ def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
 
 
 def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> list[Ids]:
-    """The batches of one epoch, as arrays of pair numbers, in the order to take them.
+    """The batches of an epoch, in order, as arrays of pair numbers.
 
-    `most` bounds (longest source + longest target) × sentences: what is computed, padding included. Pairs with a side
-    of more than `longest` tokens are left out.
+    `most` bounds (longest source + longest target) × sentences, the computed tokens including padding. Pairs with more
+    than `longest` tokens on a side are omitted.
     """
     random = np.random.default_rng(list(key))
     pairs = epoch_pairs(examples.repeats, random)
-    # One more on each side: the end token.
+    # plus the end token on each side
     sources, targets = examples.source.lengths[pairs] + 1, examples.target.lengths[pairs] + 1
     fit = np.maximum(sources, targets) <= longest
     pairs, sources, targets = pairs[fit], sources[fit], targets[fit]
-    tie = random.permutation(len(pairs))  # equal lengths: other neighbours in every epoch
-    # Targets alternately up and down, so that neighbours stay alike where the source length changes.
+    tie = random.permutation(len(pairs))  # random neighbours among equal lengths
+    # Target lengths alternately ascending and descending, so that they stay similar where the source length changes.
     wave = np.where(sources % 2 == 0, targets, -targets)
     order = np.lexsort((tie, wave, sources))
     pairs, sources, targets = pairs[order], sources[order], targets[order]
@@ -185,7 +185,7 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
 
 
 def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
-    """Look the pairs up and pad them to the longest."""
+    """Look up the pairs and pad them to the longest."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
     source_BS, source_lengths = pad(*source, special.pad, after=config.source_close if config.has_encoder else ())
@@ -208,7 +208,7 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
 def pad(
     ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
 ) -> Sentences:
-    """Concatenated sentences as rows of the same length, perhaps with a token before or after each."""
+    """Concatenated sentences as rows of equal length, optionally with a token before or after each."""
     whole = lengths + len(before) + len(after)
     rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)
     places = np.arange(rows.shape[1])
@@ -221,7 +221,7 @@ def pad(
 
 
 class Streamed(NamedTuple):
-    """The pairs of a batch, and where the run is after it."""
+    """The pairs of a batch, and the position of the run after it."""
 
     pairs: Ids
     position: Position
@@ -229,7 +229,7 @@ class Streamed(NamedTuple):
 
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Batches without end, from a position on."""
+    """Endless batches from a position on."""
     epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))

@@ -1,7 +1,7 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-The loop changes nothing but `State`. So a run can be stopped at any time and continues exactly: on a CPU, the following
-losses are the same to the last bit.
+The loop changes only `State`. So a run can be stopped at any time and continues exactly: on a CPU, the losses that
+follow are the same to the last bit.
 """
 
 import math
@@ -33,8 +33,8 @@ from vidrio.learn.task import Stop
 EVERY = 10  # steps between two lines of metrics
 
 Validate = Callable[[model.Network], dict[str, Any]]
-Clock = Callable[[], float]  # seconds of training, over all the times that the run was started
-GradientAndSums = tuple[Tensor, Tensor]  # and the sums: loss, predictions, tokens, and a place for seconds
+Clock = Callable[[], float]  # seconds of training, over all starts of the run
+GradientAndSums = tuple[Tensor, Tensor]  # and sums: loss, predictions, tokens, seconds
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Training:
     examples: Examples
     recipe: Recipe
     validate: Validate
-    run: Path | None = None  # the folder with all that is needed to continue after a kill
+    run: Path | None = None  # the folder of the checkpoint
     processes: Processes = ALONE
 
 
@@ -52,7 +52,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     """Train from `state` to the end of the recipe. Yields the metrics of steps and validations."""
     recipe, processes = training.recipe, training.processes
     start, longest = time.monotonic() - state.seconds, state.parameters.config.max_positions
-    # Only the leading process's clock counts: rates and the end depend on it, and must be the same in all processes.
+    # Only the leading process's clock counts, because rates and the end depend on it and must agree in all processes.
     batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
 
     def clock() -> float:
@@ -85,8 +85,8 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """The signals received so far. Ctrl-C and SIGTERM wait for the end of a step, so that the run is saved; a second
-    one does not wait."""
+    """The signals received so far. Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint is
+    saved; a second one takes effect at once."""
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:
@@ -138,7 +138,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
         state.adam.update(parameters.flat, gradient, rate)
     else:
         update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
-    # In the first steps, the mean covers those steps only, not the initial parameters.
+    # In the first steps, the running mean covers those steps only, not the initial parameters.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.position, state.epoch = batches[-1].position, batches[-1].epoch
     since = (loss, predictions, tokens, seconds - state.seconds)
@@ -151,7 +151,7 @@ def learn_from(
 ) -> GradientAndSums:
     """The gradient of these pairs' loss; and the loss, predictions and tokens."""
     batch = collate(examples, pairs, parameters.config)
-    # Every random number depends on the step, the batch's place in it and the part of the batch alone.
+    # Every random number depends only on the step, the batch's index in it and the part of the batch.
     dropout = model.Dropout(recipe.dropout, (*place, part))
     net = model.build(parameters, getattr(torch, recipe.precision), dropout)
     gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
@@ -165,8 +165,8 @@ def rate_of(recipe: Recipe, step: int, state: State) -> float:
 class Halves:
     """Splits a batch into two halves that run in parallel, on a CPU with an even number of threads.
 
-    Most operations of a step are too small to be divided among threads, which would wait for one another after each of
-    them. Threads with half a batch each wait once.
+    Most operations of a step are too small to be divided among threads, which would wait for each other after every
+    one. Threads with half a batch each wait once.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -176,7 +176,7 @@ class Halves:
             self.pool = ThreadPoolExecutor(2, initializer=torch.set_num_threads, initargs=(self.threads // 2,))
 
     def learn(self, learn: Callable[[Ids, int], GradientAndSums], pairs: Ids) -> GradientAndSums:
-        """What is learned from these pairs, summed over parts. Every part has long sentences and short ones."""
+        """The results of these pairs, summed over parts. Every part has long and short sentences."""
         if self.pool is None or len(pairs) == 1:
             return learn(pairs, 0)
         (gradient, figures), (other, more) = self.pool.map(learn, [pairs[::2], pairs[1::2]], (0, 1))
@@ -201,7 +201,7 @@ def step_metrics(state: State, recipe: Recipe) -> dict[str, Any]:
 
 
 def share_over(stop: Stop, state: State) -> float:
-    """The fraction of the training that is done, 0 to 1."""
+    """The completed fraction of the training, 0 to 1."""
     ends = ((stop.steps, state.step), (stop.epochs, state.epoch), (stop.seconds, state.seconds))
     return min(1.0, max((done / end for end, done in ends if end), default=0.0))
 

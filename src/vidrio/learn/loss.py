@@ -1,7 +1,7 @@
 """The loss, cross-entropy with label smoothing (§5.4), and its gradient.
 
-A batch's probabilities over the vocabulary would be the largest tensor of a step. A few hundred rows at a time go from
-logits to gradient while they are in the cache.
+The probabilities of a whole batch over the vocabulary would be the largest tensor of a step. Instead, a few hundred
+rows at a time go from logits to gradient while they are in the cache.
 """
 
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ def gradient_of(net: model.Network, batch: Batch, smoothing: float) -> tuple[Ten
 
 
 def predict(net: model.Network, batch: Batch) -> Tensor:
-    """The rows from which the expected tokens (or the class) are predicted, by teacher forcing."""
+    """The rows that predict the expected tokens (or the class), by teacher forcing."""
     if not net.config.has_encoder:
         return model.decode(net, batch.target_BT)
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
@@ -46,9 +46,9 @@ def predict(net: model.Network, batch: Batch) -> Tensor:
 def smoothed_cross_entropy(
     rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss summed over the rows, and the same without smoothing. Targets below 0 are padding.
+    """The loss summed over the rows, with and without smoothing. Targets below 0 are padding.
 
-    With smoothing ε, the target distribution has 1 − ε on the right word and ε spread over all V words.
+    With smoothing ε, the target distribution has 1 − ε on the correct token and ε spread over all V tokens.
     """
     real = targets_N >= 0
     if not bool(real.all()):
@@ -59,7 +59,7 @@ def smoothed_cross_entropy(
 
 
 class _Wanted(NamedTuple):
-    """The targets, and whether the gradient is wanted too."""
+    """The targets, and whether to compute the gradient."""
 
     targets_N: Tensor
     smoothing: float
@@ -79,7 +79,7 @@ class _Loss(torch.autograd.Function):
         grad_rows = torch.empty_like(rows_ND)
         grad_W = torch.zeros(W_VD.shape, dtype=wide, device=W_VD.device)
         grad_b = None if b_V is None else torch.zeros(V, dtype=wide, device=W_VD.device)
-        # Σ_v logit_v of a row is the row times the sum of all words' rows.
+        # Σ_v logit_v of a row is the row times the sum of all output columns.
         W_sum_D, b_sum = W_VD.sum(0, dtype=wide), 0.0 if b_V is None else b_V.sum(dtype=wide)
         size = max(1, CHUNK // V)
         for start in range(0, len(rows_ND), size):
@@ -88,7 +88,7 @@ class _Loss(torch.autograd.Function):
             p = logits.softmax(-1)
             p_right = p.gather(1, targets_N1).to(wide)
             log_p = p_right.clamp_min(torch.finfo(wide).tiny).log_()
-            # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any word.
+            # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any token.
             log_sum = logits.gather(1, targets_N1).to(wide) - log_p
             mean_log_p = (rows.to(wide) @ W_sum_D + b_sum).unsqueeze(1) / V - log_sum
             nll -= log_p.sum(dtype=torch.float64)

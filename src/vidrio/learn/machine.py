@@ -1,8 +1,8 @@
-"""The machine that trains: threads, memory, device, and several processes as one.
+"""The hardware: threads, memory, device, and several processes as one.
 
 Several processes use PyTorch's own engine: `torchrun --nproc-per-node 2 -m vidrio train …`. Each computes its share of
-a step's batches; their gradients are summed (by NCCL on GPUs, else by Gloo), and all take the same step. The leading
-process prepares everything in the run's folder, which all of them must share.
+a step's batches; their gradients are summed (by NCCL on GPUs, otherwise by Gloo). The leading process prepares
+everything in the run's folder, which all of them must share.
 """
 
 import ctypes
@@ -17,18 +17,18 @@ from vidrio.errors import RunError
 if TYPE_CHECKING:
     import torch
 
-SPINS = "1000"  # of a waiting thread of GCC's OpenMP, before it sleeps
-SHAPES = "64"  # of which oneDNN caches its preparations; the layers of one step share them
+SPINS = "1000"  # that a waiting thread of GCC's OpenMP spins before it sleeps
+SHAPES = "64"  # shapes that oneDNN caches; the layers of one step share them
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, from glibc's malloc.h
 PATIENCE = timedelta(days=1)  # one process cleans the data, or validates, while the others wait
 
 
 def settle() -> None:
     """Set PyTorch's environment variables, unless the user has. Call it before PyTorch is imported."""
-    # oneDNN, and PyTorch's layer above it, each cache 1,024 shapes; those of batches hardly ever recur.
+    # oneDNN, and PyTorch's layer above it, each cache 1,024 shapes, but shapes of batches hardly ever recur.
     for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cached, SHAPES)
-    # Threads wait for each other thousands of times a step. On a busy machine, one that spins for milliseconds takes
+    # Threads wait for each other thousands of times per step. On a busy machine, one that spins for milliseconds takes
     # the core from the one that it waits for.
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
@@ -44,13 +44,13 @@ def use(threads: int | None) -> None:
 
 
 def keep_memory() -> None:
-    """Let glibc keep freed memory: the system would clear every page that is allocated again."""
+    """Let glibc keep freed memory; otherwise the system clears every page that is allocated again."""
     _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
     _glibc("mallopt", _MMAP_THRESHOLD, 2**25)
 
 
 def return_memory() -> None:
-    """Return unused memory to the system: glibc's arenas, one for each thread, fragment and grow."""
+    """Return unused memory to the system. glibc's arenas, one per thread, fragment and grow."""
     _glibc("malloc_trim", 0)
 
 
@@ -60,7 +60,7 @@ def _glibc(function: str, *arguments: int) -> None:
 
 
 def find_device(name: str) -> "torch.device":
-    """The device of this name. Without a name, a GPU if there is one."""
+    """The device of this name; by default a GPU if there is one."""
     import torch
 
     if not name:
@@ -103,7 +103,7 @@ class Processes:
         return tensor
 
     def of_leader(self, numbers: list[float]) -> list[float]:
-        """The leading process's numbers, in all of them. All wait for it."""
+        """Broadcast the leading process's numbers. All processes wait for it."""
         import torch
 
         own = torch.tensor(numbers, dtype=torch.float64)
@@ -114,7 +114,7 @@ ALONE = Processes()
 
 
 def join(device: str = "") -> Processes:
-    """Join the processes that torchrun has started. Without torchrun, this one is alone."""
+    """Join the processes that torchrun has started. Without torchrun, this process is alone."""
     import torch
     from torch import distributed
 

@@ -1,4 +1,4 @@
-"""The model in PyTorch, for B sentences at once, padded to the longest. Axes: see `config.py`.
+"""The model in PyTorch, for B sentences at once, padded to the longest. Axes are listed in `config.py`.
 
 It shares no code with `glass/walk.py`; tests compare the two part by part.
 """
@@ -19,10 +19,10 @@ from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-# By sub-layer, what earlier decoding steps left: keys and values, or a recurrent cell's state.
+# For each sub-layer, the result of earlier decoding steps: keys and values, or a recurrent cell's state.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
 
-SHORT = 128  # keys; up to this many, _Attend is faster on a CPU than PyTorch's attention
+SHORT = 128  # keys; up to this number, _Attend is faster on a CPU than PyTorch's attention
 
 # --- dropout, §5.4 ----------------------------------------------------------------------------------------------------
 
@@ -30,7 +30,8 @@ SHORT = 128  # keys; up to this many, _Attend is faster on a CPU than PyTorch's 
 class Dropout:
     """Dropout by a random stream that `key` (seed, step, …) determines. Rate 0, for validation, drops nothing.
 
-    On a CPU a random byte decides on a value, since numbers would take a fifth of a step: the rate is rounded to 1/256.
+    On a CPU, a random byte decides on each value, because floats would take a fifth of a step. So the rate is rounded
+    to 1/256.
     """
 
     def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
@@ -43,7 +44,7 @@ class Dropout:
         return x if mask is None else x * mask
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + y, with dropout on y: the residual sum."""
+        """x + y, with dropout on y: the residual connection."""
         mask = self.mask(y.shape, y.dtype, y.device)
         return x + y if mask is None else torch.addcmul(x, y, mask)
 
@@ -56,7 +57,7 @@ class Dropout:
             generator = torch.Generator(device)
             generator.manual_seed(int(self.generator.integers(0, 2**63)))
             return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
-        # NumPy compares the bytes: PyTorch takes eight times as long.
+        # NumPy compares the bytes; PyTorch takes eight times as long.
         size = math.prod(shape)
         draw = self.generator.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64).view(np.uint8)[:size]
         kept = (draw >= self.threshold).view(np.uint8)
@@ -71,10 +72,10 @@ class Network:
     """The parameters of one step, and the functions that the config selects."""
 
     config: ModelConfig
-    master: Parameters  # that the others are made of
+    master: Parameters  # the vector that contains the others
     parameters: Mapping[str, Tensor]  # in the precision of the computation
     tables: Mapping[str, Tensor]  # in full precision
-    positions_PD: Tensor  # unused where positions are learned
+    positions_PD: Tensor  # unused if positions are learned
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
     look_up: Callable[[Tensor, Tensor], Tensor]
@@ -107,7 +108,7 @@ def gradient(net: Network) -> Tensor:
 
 @lru_cache(maxsize=8)
 def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The sinusoids, §3.5; zeros where there are none, or where positions are learned."""
+    """The sinusoids, §3.5; zeros without positions, or if they are learned."""
     table_PD = torch.zeros(config.max_positions, config.d_model, dtype=torch.float64)
     if config.positions.startswith("sinusoidal"):
         pair = torch.arange(config.d_model // 2, dtype=torch.float64)
@@ -138,7 +139,7 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 
 def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
-    """x W + b. The input is a matrix: PyTorch's derivative copies views that were changed in place."""
+    """x W + b. The input is a matrix, because PyTorch's derivative copies views that were changed in place."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
@@ -150,7 +151,7 @@ def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
-    """Project B·L·D to B·H·L·K for each of the letters Q, K, V, by one product. §3.2.2."""
+    """Project B·L·D to B·H·L·K for each of the letters Q, K, V, in one product. §3.2.2."""
     p, (B, L, _) = net.parameters, x.shape
     W = torch.cat([p[f"{name}.W{letter}"] for letter in letters], dim=1)
     b = torch.cat([p[f"{name}.b{letter}"] for letter in letters]) if net.config.attention_bias else None
@@ -169,7 +170,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 class _Attend(torch.autograd.Function):
-    """Eq. 1 and its derivative, written out. Long texts would take more memory than with PyTorch's own."""
+    """Eq. 1 and its derivative, written out. For long texts it would take more memory than PyTorch's own."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
@@ -188,7 +189,7 @@ class _Attend(torch.autograd.Function):
         q, k, v, weights, out = ctx.saved_tensors
         B, H, _, K = grads[0].shape
         grad = grads[0].reshape(B * H, -1, K)
-        # The softmax's derivative is s (g − Σ s g), and that sum over M is also grad · out, a sum over K.
+        # The softmax's derivative is s (g − Σ s g), and that sum over M equals grad · out, a sum over K.
         sums = torch.linalg.vecdot(grad, out).unsqueeze(-1)
         grad_scores = torch.bmm(grad, v.mT).sub_(sums).mul_(weights).mul_(1 / math.sqrt(K))
         to_inputs = torch.bmm(grad_scores, k), torch.bmm(grad_scores.mT, q), torch.bmm(weights.mT, grad)
@@ -327,14 +328,14 @@ def layer(
 
 
 def output(net: Network) -> tuple[Tensor, Tensor | None]:
-    """The output matrix as V·D, as the embedding that it may be (§3.4), and its bias."""
+    """The output matrix as V·D, which may be the embedding (§3.4), and its bias."""
     tied = output_is_tied(net.config)
     W_VD = net.parameters[target_table(net.config)] if tied else net.parameters["out.W"].t()
     return W_VD, net.parameters.get("out.b")
 
 
 def logits(net: Network, x: Tensor) -> Tensor:
-    """One number for each word of the vocabulary (or each class). §3.4."""
+    """The logits of the vocabulary (or of the classes). §3.4."""
     return F.linear(x, *output(net))
 
 

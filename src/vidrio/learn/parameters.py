@@ -15,7 +15,7 @@ from torch import Tensor
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
-LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # tables, always in full precision
+LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # embeddings, always in full precision
 LONGEST_WARMUP = 0.1  # of the training
 
 
@@ -30,7 +30,7 @@ class Parameters:
     def from_arrays(
         config: ModelConfig, arrays: Mapping[str, np.ndarray], dtype: torch.dtype = torch.float32
     ) -> "Parameters":
-        """From arrays as `model/parameters.py` describes them."""
+        """From arrays as described in `model/parameters.py`."""
         check_parameters(arrays, config)
         parts = []
         for name, (axes, _) in parameter_specs(config).items():
@@ -39,7 +39,7 @@ class Parameters:
         return Parameters(config, torch.from_numpy(np.concatenate(parts)).to(dtype))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """As arrays that `model/parameters.py` describes."""
+        """As arrays described in `model/parameters.py`."""
         views, arrays = self.views(self.flat.detach().cpu()), {}
         for name, (axes, shape) in parameter_specs(self.config).items():
             part = views[name].numpy()
@@ -59,7 +59,7 @@ class Parameters:
         }
 
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The parameters cast to `dtype` for one step, and the tables in full precision.
+        """The parameters cast to `dtype` for one step, with the embeddings in full precision.
 
         The gradient of a frequent word sums hundreds of small terms, which bfloat16 would lose.
         """
@@ -89,9 +89,9 @@ class Parameters:
 
 
 def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) -> float:
-    """The learning rate of a step, the first being 1, when `share` of the training, 0 to 1, is over (§5.3).
+    """The learning rate of a step, counted from 1, when the fraction `share` of the training is over (§5.3).
 
-    The share may be counted in steps, in epochs or in minutes. The warm-up takes at most a tenth of it.
+    The share may be counted in steps, epochs or minutes. The warm-up takes at most a tenth of it.
     """
     warmth = min(1.0, max(step / max(1, warmup), share / LONGEST_WARMUP))
     decay = {
@@ -124,7 +124,7 @@ class Adam:
         mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step  # the means start at 0
         self.mean.lerp_(gradient, 1 - self.beta1)
         self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        if decay is not None:  # apart from the gradient, as in AdamW
+        if decay is not None:  # decoupled from the gradient, as in AdamW
             flat.addcmul_(flat, decay, value=-rate)
         root = (self.square / square_grown).sqrt_().add_(self.epsilon)
         flat.addcdiv_(self.mean, root, value=-rate / mean_grown)
@@ -133,24 +133,24 @@ class Adam:
 def update_by_muon(
     adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype = torch.float32
 ) -> None:
-    """One step, in place: the matrices of the layers by Muon (Jordan et al. 2024), the rest by Adam, at the same rate.
+    """One step, in place: the layers' matrices by Muon (Jordan et al. 2024), the rest by Adam, at the same rate.
 
-    A few directions dominate a matrix's gradient; Muon makes all of them equally long. Its mean is Adam's. `dtype` is
-    that of its products: `torch.optim.Muon` has bfloat16 alone, which is slow on a CPU without AMX.
+    A few directions dominate a matrix's gradient; Muon gives all of them the same length. Its running mean is Adam's.
+    `dtype` is that of its products: `torch.optim.Muon` supports only bfloat16, which is slow on a CPU without AMX.
     """
     weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
     before = [weight.clone() for weight in weights]
     adam.update(parameters.flat, gradient, rate)
     for weight, old, mean, of_weight in zip(weights, before, means, gradients, strict=True):
         ahead = of_weight.lerp(mean, adam.beta1)  # Nesterov's
-        length = 0.2 * math.sqrt(max(weight.shape))  # steps as long as Adam's (Liu et al. 2025, §2.2)
+        length = 0.2 * math.sqrt(max(weight.shape))  # steps of the length of Adam's (Liu et al. 2025, §2.2)
         weight.copy_(old).add_(orthogonal(ahead.to(dtype)).to(weight.dtype), alpha=-rate * length)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Nearly U Vᵀ of a matrix U S Vᵀ: five steps of Newton and Schulz bring its singular values near 1."""
+    """Approximately U Vᵀ of a matrix U S Vᵀ: five Newton–Schulz steps bring its singular values near 1."""
     rows, columns = matrix.shape
-    x = matrix.T if rows > columns else matrix  # the products are of the shorter side's size
+    x = matrix.T if rows > columns else matrix  # the products have the shorter side's size
     x = x / x.norm().clamp(min=1e-7)
     for _ in range(5):
         gram = x @ x.T
@@ -159,7 +159,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
 
 
 def clip(gradient: Tensor, most: float) -> float:
-    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had."""
+    """Clip the gradient, in place, to the length `most` (0: no limit). Returns its previous length."""
     length = float(torch.linalg.vector_norm(gradient, dtype=torch.float64))
     if most and length > most:
         gradient.mul_(most / length)

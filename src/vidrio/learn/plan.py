@@ -1,7 +1,7 @@
-"""The plan of a run: the user's choices, and for the rest rules based on the data, the machine and the time.
+"""The plan of a run: the user's choices, completed by rules for the data, the machine and the time.
 
-docs/training.md explains the rules. The plan is written to MODEL/run/plan.json; a run that continues follows it, and
-only its end may change.
+docs/training.md explains the rules. The plan is written to MODEL/run/plan.json. A continued run follows it, and only
+its end may change.
 """
 
 import math
@@ -27,21 +27,21 @@ PRESETS: dict[str, dict[str, int]] = {
     "base": {"d_model": 512, "n_heads": 8, "d_head": 64, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6},
     "big": {"d_model": 1024, "n_heads": 16, "d_head": 64, "d_ff": 4096, "n_encoder_layers": 6, "n_decoder_layers": 6},
 }
-# The fewest pairs that a size needs; with fewer, larger models are worse, not only slower.
+# The minimum number of pairs for each size. With fewer, larger models are worse, not only slower.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
-PASSES = 8  # epochs that a time budget must allow, or a smaller size is taken
-SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiplications (with their additions) a second
+PASSES = 8  # epochs that a time limit must allow; otherwise a smaller size is chosen
+SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiplications (with their additions) per second
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}  # on a GPU; Muon is slow on a CPU
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-# Pairs made from few words by a rule (each word occurs this often, on average) are not learned by heart.
+# Generated pairs of few words (each occurs this often, on average) are not memorised.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 MINUTES = 30  # of training, unless the user chooses an end
-WARMUP = 500  # steps; fewer where the whole run is short
-SHARE_OF_RATE = 1 / 3  # of the usual peak rate, with --from, so that the model's knowledge is not lost
+WARMUP = 500  # steps; fewer in a short run
+SHARE_OF_RATE = 1 / 3  # of the usual peak rate, with --from, so that the model does not forget
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
-# What Marian's engines compute, besides their tokenizer: the rest of a model with a recurrent decoder.
+# Settings that Marian's engines require, besides their tokenizer, of a model with a recurrent decoder.
 LIKE_MARIAN: dict[str, Any] = {
     **{"norm": "post", "norm_epsilon": 1e-6, "positions": "sinusoidal-marian"},
     **{"attention_bias": True, "output_bias": True},
@@ -52,7 +52,7 @@ METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "l
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """All training settings besides the data, the tokenizer and the model's config."""
+    """All training settings except the data, the tokenizer and the model's config."""
 
     stop: Stop
     optimiser: str = "adam"
@@ -99,7 +99,7 @@ def write_plan(run: Path, plan: Plan) -> None:
 
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
-    """Refuse options that no data can make valid."""
+    """Refuse options that are invalid for any data."""
     if before is not None and before.task != request.task:
         raise cannot_change([f"task {before.task} → {request.task}"])
     valid = METRICS_OF[request.task]
@@ -115,7 +115,7 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
 
 
 def continued(before: Plan, request: Request) -> Plan:
-    """The plan of a run that continues. Only its end may differ from before."""
+    """The plan of a continued run. Only its end may change."""
     recipe = replace(before.recipe, stop=request.stop or before.recipe.stop)
     was = {**before.config.to_json(), **asdict(recipe)}
     asked = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was), **request.recipe}
@@ -154,16 +154,16 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
 
 
 def choose_precision(device: torch.device) -> str:
-    """bfloat16 where the hardware has it: a GPU, or a CPU with AMX. Without AMX, a CPU may be slower with it."""
+    """bfloat16 if the hardware supports it: a GPU, or a CPU with AMX. Without AMX, it may be slower on a CPU."""
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16") else "float32"
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """The largest size that suits the number of pairs and the time. `speed` is in multiplications per second.
+    """The largest size for the number of pairs and the time. `speed` is in multiplications per second.
 
-    An estimate: half of the parameters meet each token, three times (once forward, twice back), at half speed.
+    An estimate: each token uses half of the parameters three times (once forward, twice backward), at half speed.
     """
     fitting = [name for name, threshold in PAIRS_FOR.items() if pairs >= threshold]
     while len(fitting) > 1 and 0 < seconds < PASSES * tokens * 3 * count(sized(fitting[-1], vocabulary)) / speed:
@@ -172,13 +172,13 @@ def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, spee
 
 
 def sized(preset: str, vocabulary: int = 8, **changes: Any) -> ModelConfig:
-    """The config of a preset, for one vocabulary on both sides."""
+    """The config of a preset, with one vocabulary for both sides."""
     values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "norm": "pre"}
     return ModelConfig(**{**values, **PRESETS[preset], **changes})
 
 
 def decided_by(task: Task) -> dict[str, Any]:
-    """What the data decides about the model's config."""
+    """The settings of the model's config that depend on the data."""
     values: dict[str, Any] = {
         "source_vocabulary": task.source.size,
         "target_vocabulary": task.target.size,
@@ -201,12 +201,12 @@ def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
 
 
 def preset_of(config: ModelConfig) -> str:
-    """The preset with these sizes, or the words for sizes of the user's own."""
+    """The name of the preset with these sizes, or CUSTOM."""
     return next((name for name, sizes in PRESETS.items() if sizes.items() <= vars(config).items()), OWN_SIZES)
 
 
 def nearest_preset(config: ModelConfig) -> str:
-    """The preset whose number of parameters would be the most similar, all else being equal."""
+    """The preset with the most similar number of parameters."""
 
     def distance(name: str) -> float:
         sizes: dict[str, Any] = dict(PRESETS[name])
@@ -216,7 +216,7 @@ def nearest_preset(config: ModelConfig) -> str:
 
 
 def dropout_for(pairs: int, repeats: float) -> float:
-    """The dropout rate: the fewer the pairs, the higher, but low for few words that recur."""
+    """The dropout rate: higher for fewer pairs, but low for few words that recur."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
     return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
 
@@ -230,7 +230,7 @@ def batch_for(preset: str, tokens: int) -> int:
 
 
 def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]:
-    """The plan in words, and how many pairs are too long for the model."""
+    """The plan in words, and the number of pairs that are too long for the model."""
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
     lengths = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1  # with the end token
     if (out := int((lengths > most).sum())) == len(lengths):

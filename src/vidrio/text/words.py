@@ -1,6 +1,6 @@
-"""The words of a text, and which tokens make each of them.
+"""The words of a text, and the tokens of each.
 
-Where a place is a pair of numbers, they count characters: the first that belongs to it, and the first that does not.
+Positions are pairs of numbers that count characters: start and end.
 """
 
 import re
@@ -12,16 +12,16 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 
 Place = tuple[int, int]
 
-_LETTER = r"[\w\u0300-\u036f]"  # an accent of its own belongs to the letter before it
+_LETTER = r"[\w\u0300-\u036f]"  # a combining accent belongs to the letter before it
 _OTHER = r"[^\w\s\u0300-\u036f]"
-# don't, e-mail, 18.10: one sign between letters holds a word together, but a dash parts two.
+# don't, e-mail, 18.10: one sign between letters joins a word, but a dash separates two.
 _WORD = rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+"
 
 
 def words(text: str) -> list[Place]:
-    """The words of a text, in order, and its other signs; addresses, numbers and placeholders are one word each.
+    """The words of a text, in order, and its other signs. Addresses, numbers and placeholders are single words.
 
-    Everything but white space is in one of them.
+    Everything except white space is in one of them.
     """
     places: list[Place] = []
     at = 0
@@ -34,13 +34,13 @@ def words(text: str) -> list[Place]:
 
 
 def worded(text: str) -> bool:
-    """Whether it has a letter or a digit."""
+    """Whether it contains a letter or a digit."""
     return any(map(str.isalnum, text))
 
 
 def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
-    """For each token (in order) the number of the word that it belongs to: the first one it reaches into, or else
-    the next one, since a token may be the space before a word, or one byte of a character. −1: none comes after it."""
+    """For each token, in order, the number of its word: the first one that it overlaps, otherwise the next one, since a
+    token may be the space before a word, or one byte of a character. −1 if none follows."""
     numbers: list[int] = []
     number = 0
     for start, _ in tokens:
@@ -51,16 +51,16 @@ def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
 
 
 def token_places(ids: Sequence[int], tokenizer: Tokenizer) -> list[Place]:
-    """Where each token stands in the text of all: what it adds to the text of those before it.
+    """The position of each token in the decoded text: what it adds to the text of the tokens before it.
 
-    The bytes of one character stand where it begins; the last of them covers it.
+    The bytes of a character start where it starts; the last of them covers it.
     """
     *begun, text = tokenizer.decode_batch([ids[:count] for count in range(len(ids) + 1)])
     return list(pairwise([*accumulate((in_common(part, text) for part in begun), max), len(text)]))
 
 
 def in_common(a: str, b: str) -> int:
-    """How many characters two texts have in common at their beginnings."""
+    """The length of the longest common prefix of two texts."""
     if b.startswith(a):
         return len(a)
     return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -1,12 +1,12 @@
-"""Capital letters as tokens of their own, so that *Preheat*, *preheat* and *PREHEAT* are one word to a model.
+"""Capital letters as separate tokens, so that *Preheat*, *preheat* and *PREHEAT* are one word to a model.
 
-`⇧` says that the next letter is a capital, `⇪` that all letters up to the end of the word are. Both stand before the
-space of the word that they are about, and everything after them is in small letters:
+`⇧` capitalises the next letter, `⇪` all letters up to the end of the word. Both precede the space before their word,
+and everything after them is in lower case:
 
     ▁Hello▁NATO▁McDonald  →  ⇧▁hello⇪▁nato⇧▁mc⇧donald
 
-Only letters that have exactly one small form, and come back from it, are treated so; all others stay as they are. Hence
-`restore` gives back every text exactly.
+Only letters with exactly one lower-case form, from which they can be restored, are treated so; all others are
+unchanged. So `restore` is exact.
 """
 
 import re
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from tokenizers import Regex, normalizers
 
 CAPITAL, CAPITALS = "⇧", "⇪"
-LETTERS = r"\p{L}\p{M}'’"  # what words are made of
+LETTERS = r"\p{L}\p{M}'’"  # the characters of words
 
 _MARKED = re.compile(
     rf"{CAPITAL}( ?)([^{CAPITAL}{CAPITALS}])|{CAPITALS}( ?)((?:[^\W\d_]|['’])+)|[{CAPITAL}{CAPITALS}]", re.DOTALL
@@ -24,13 +24,13 @@ _MARKED = re.compile(
 
 
 def capital_of(letter: str) -> str:
-    """Its capital letter, if the way there and back is exact; else nothing."""
+    """Its capital letter, if that can be undone exactly; otherwise nothing."""
     upper = letter.upper()
     return upper if len(upper) == 1 and upper != letter and upper.lower() == letter else ""
 
 
 def in_small_letters(counts: Counter[str]) -> Counter[str]:
-    """How often each character occurs, capitals counted as the letters that they become."""
+    """How often each character occurs, with capitals counted as lower-case letters."""
     small: Counter[str] = Counter()
     for character, count in counts.items():
         lower = character.lower()
@@ -66,4 +66,4 @@ def _restored(found: re.Match[str]) -> str:
         return space + (capital_of(letter) or letter)
     if word is not None:
         return spaces + "".join(capital_of(letter) or letter for letter in word)
-    return ""  # a mark with no letter after it, which only a model can produce
+    return ""  # a mark without a letter after it, which only a model can produce

@@ -1,8 +1,8 @@
-"""Whether a tokenizer file holds the steps that Vidrio writes, and no others.
+"""Whether a tokenizer file contains exactly the steps that Vidrio writes.
 
-A `tokenizers` file may chain replacements and regular expressions of any kind: nine of them turn a word into gigabytes.
-So the normalizer, pre-tokenizer and decoder are made anew from the little that a file may choose (the names of its
-special tokens, whether it is lower-case, the letters whose capitals have marks) and compared with those in the file.
+A `tokenizers` file may chain replacements and regular expressions of any kind; nine of them turn a word into gigabytes.
+So the normalizer, pre-tokenizer and decoder are rebuilt from the few choices that a file has (the names of its special
+tokens, whether it is lower-case, the letters whose capitals have marks) and compared with those in the file.
 """
 
 import json
@@ -17,7 +17,7 @@ MOST_SPECIAL = 4  # pad, unk, start, end
 
 
 def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
-    """Whether the normalizer, pre-tokenizer and decoder are the ones that Vidrio would write."""
+    """Whether the normalizer, pre-tokenizer and decoder are those that Vidrio would write."""
     added = list(engine.get_added_tokens_decoder().values())
     names = [token.content for token in added if token.special]
     if len(names) != len(added) or len(names) > MOST_SPECIAL or not all(names):
@@ -41,7 +41,7 @@ def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
 
 
 def _small_letter(step: dict[str, Any]) -> str:
-    """The letter that a step writes for its capital; empty for other steps."""
+    """The letter whose capital a step replaces; empty for other steps."""
     letter = step.get("content", "")
     capital = case.capital_of(letter) if len(letter) == 1 else ""
     return letter if capital and step.get("pattern") == {"String": capital} else ""

@@ -1,7 +1,7 @@
-"""Learning a SentencePiece unigram model, which is what Marian's engines split texts by.
+"""Train a SentencePiece unigram model, the tokenizer of Marian's engines.
 
-Its pieces are those that byte-pair merges make, and a piece's score is the log of its share of the text. Bytes stand
-for characters without a piece. Texts are taken as they are, so that the file needs no rules.
+Its pieces come from byte-pair merges, and a piece's score is the log of its relative frequency. Characters without a
+piece are written as bytes. Texts are not normalised, so the file needs no rules.
 """
 
 import math
@@ -16,7 +16,7 @@ from vidrio.text.tokens.vocabulary import BYTES, MOST_TEXTS, thin
 
 SPECIAL = {"</s>": CONTROL, "<unk>": UNKNOWN}  # their ids are 0 and 1
 BYTE = 6  # a type of pieces
-MULTIPLE = 8  # of pieces: Marian's engines multiply by so many columns at a time
+MULTIPLE = 8  # of pieces; Marian's engines multiply this many columns at a time
 AT_ONCE = 10_000  # texts to split
 # Fields of the file's protobuf messages.
 PIECES, TRAINER, NORMALISER = 1, 2, 3
@@ -25,7 +25,7 @@ MODEL_TYPE, SIZE, BYTE_FALLBACK, UNK_ID, BEGIN_ID, END_ID, PAD_ID = 3, 4, 35, 40
 
 
 def learn(texts: Iterable[str], size: int, *, coverage: float = 0.9999) -> SentencePieces:
-    """A model of at most `size` pieces; characters that make up the rarest 1 - `coverage` of the texts have none."""
+    """A model of at most `size` pieces. Characters in the rarest 1 - `coverage` of the texts have none."""
     sample = thin(map(normalise.valid, texts), MOST_TEXTS)
     names = [*SPECIAL, *BYTES]
     engine = vocabulary.learn(sample, size, coverage=coverage, case_tokens=False)
@@ -51,7 +51,7 @@ def file_of(pieces: list[tuple[str, float, int]]) -> bytes:
 
 
 def message(fields: Mapping[int, int | float | bytes]) -> bytes:
-    """A protobuf message: integers, float32 numbers and bytes by their numbers."""
+    """A protobuf message: integers, float32 numbers and bytes by their field numbers."""
     data = b""
     for number, value in fields.items():
         if isinstance(value, bytes):
@@ -64,5 +64,5 @@ def message(fields: Mapping[int, int | float | bytes]) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """An integer, seven bits a byte, the lowest first."""
+    """An integer with seven bits per byte, lowest first."""
     return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)

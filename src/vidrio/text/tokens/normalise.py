@@ -1,12 +1,12 @@
-"""The only place where text is altered, and the way back.
+"""The only place where text is altered, and its inverse.
 
-What happens to a text before it is split into tokens, in this order:
+Before a text is split into tokens, in this order:
 
 1. lower case, for a tokenizer of given words that were made so (`Tokenizer.of_words`);
 2. Unicode normalisation form C: `e` + combining acute becomes `é`. Nothing else is folded, trimmed or repaired: white
    space, control characters, quotes and full-width forms stay as they are.
 
-The rest can be undone exactly, and decoding undoes it:
+The rest is reversible, and decoding reverses it:
 
 3. an escape, so that no text can imitate a token that means something else. The noncharacter U+FDD0, which Unicode
    reserves for use inside programs, is followed by a digit: `0` for itself, `1` for a real `▁`, `2` as a wedge that
@@ -14,8 +14,8 @@ The rest can be undone exactly, and decoding undoes it:
 4. a space becomes `▁`, and one `▁` is put before the text, so that a word has the same token everywhere (`▁Hello`);
 5. with case tokens, capital letters become small ones with a mark before them (case.py).
 
-So `decode(encode(text)) == normalise(text)` for every text that is valid Unicode, except for the word tokenizer, which
-does 1 to 3 and forgets white space and unknown words.
+So `decode(encode(text)) == normalise(text)` for every valid text, except with the word tokenizer, which does 1 to 3 and
+loses white space and unknown words.
 """
 
 from collections.abc import Iterable
@@ -25,20 +25,20 @@ from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 from vidrio.errors import TokenizerError
 from vidrio.text.tokens import case
 
-SPACE = "▁"  # U+2581, as SentencePiece writes a space
+SPACE = "▁"  # U+2581, SentencePiece's space
 ESCAPE = "\ufdd0"
-MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and what escapes one in a text
+MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and the character that escapes one in a text
 
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 
 
 def normalise(text: str) -> str:
-    """The text as a tokenizer with all its letters gives it back: step 2."""
+    """The text as a tokenizer with all its letters returns it: step 2."""
     return normalizers.NFC().normalize_str(valid(text))
 
 
 def valid(text: str) -> str:
-    """The text itself, if it is valid Unicode; half a surrogate pair is no character."""
+    """The text, without lone surrogates, which are not characters."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -51,8 +51,8 @@ def valid(text: str) -> str:
 
 
 def bpe_normalizer(names: Iterable[str], cased: str = "") -> normalizers.Normalizer:
-    """Steps 2 to 5. `names` are the special tokens that no text may imitate, `cased` the small letters whose capitals
-    have marks."""
+    """Steps 2 to 5. `names` are the special tokens that texts must not imitate, `cased` the lower-case letters whose
+    capitals have marks."""
     steps = [normalizers.NFC(), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
     if cased:
         steps += [normalizers.Replace(mark, f"{ESCAPE}{digit}") for mark, digit in MARKS.items()]
@@ -62,14 +62,14 @@ def bpe_normalizer(names: Iterable[str], cased: str = "") -> normalizers.Normali
 
 
 def word_normalizer(names: Iterable[str], *, lowercase: bool) -> normalizers.Normalizer:
-    """Steps 1 to 3, for a tokenizer of given words."""
+    """Steps 1 to 3, for a tokenizer with a fixed list of words."""
     lower = [normalizers.Lowercase()] if lowercase else []
     escape = normalizers.Replace(ESCAPE, f"{ESCAPE}0")
     return normalizers.Sequence([*lower, normalizers.NFC(), escape, *_wedges(names)])
 
 
 def _wedges(names: Iterable[str]) -> list[normalizers.Normalizer]:
-    """What puts a wedge after the first character of all that could be read as one of these."""
+    """The step that puts a wedge after the first character of any text that could be read as one of these."""
     rests: dict[str, list[str]] = {}
     for name in sorted(names):
         rests.setdefault(name[0], []).append(literal(name[1:]))
@@ -80,13 +80,13 @@ def _wedges(names: Iterable[str]) -> list[normalizers.Normalizer]:
 
 
 def literal(text: str) -> str:
-    """The text as a regular expression that matches just it."""
+    """A regular expression for exactly this text."""
     return "".join(c if c.isalnum() else f"\\x{{{ord(c):X}}}" for c in text)
 
 
 def bpe_splitter(*, cased: bool) -> pre_tokenizers.PreTokenizer:
-    """Where a text is split before tokens are looked for: letters join letters, a digit and a mark of capitals join
-    nothing, signs join signs."""
+    """Where a text is split before tokenization: letters join letters, signs join signs, digits and case marks join
+    nothing."""
     marks = "".join(MARKS) if cased else ""
     alone = f"[{marks}]|" if marks else ""
     letters, other = case.LETTERS, rf"[^{case.LETTERS}\p{{N}}{SPACE}{marks}]"
@@ -96,13 +96,13 @@ def bpe_splitter(*, cased: bool) -> pre_tokenizers.PreTokenizer:
 
 
 def word_splitter() -> pre_tokenizers.PreTokenizer:
-    """The same for given words: white space is forgotten."""
+    """The same for a fixed list of words: white space is lost."""
     white = pre_tokenizers.Split(Regex(r"\s+"), "removed")
     return pre_tokenizers.Sequence([white, pre_tokenizers.Split(Regex(WORDS), "isolated")])
 
 
 def bpe_decoder(*, cased: bool) -> decoders.Decoder:
-    """Steps 3 and 4 backwards; bytes that are no UTF-8 (only a model can produce them) become U+FFFD. With case tokens,
+    """Steps 3 and 4 reversed. Bytes that are not UTF-8 (only a model can produce them) become U+FFFD. With case tokens,
     `with_capitals` does the rest."""
     join = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     if cased:
@@ -111,7 +111,7 @@ def bpe_decoder(*, cased: bool) -> decoders.Decoder:
 
 
 def word_decoder() -> decoders.Decoder:
-    """A space between words (WordPiece's work), none before a comma or after an opening mark."""
+    """A space between words (as in WordPiece), none before a comma or after an opening mark."""
     join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]
     close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
     open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
@@ -124,7 +124,7 @@ def _unescape(digits: str) -> list[decoders.Decoder]:
 
 
 def with_capitals(text: str) -> str:
-    """What `bpe_decoder` makes of a text with case tokens, with its capitals and without the space put before it."""
+    """The output of `bpe_decoder` for a text with case tokens, with its capitals and without the space before it."""
     text = case.restore(text).removeprefix(" ")
     for mark, digit in MARKS.items():
         text = text.replace(f"{ESCAPE}{digit}", mark)

@@ -1,10 +1,10 @@
-"""A SentencePiece model as the engine of a `Tokenizer`: what OPUS-MT, Marian and Firefox's models split texts by.
+"""A SentencePiece model as the engine of a `Tokenizer`, for models of OPUS-MT, Marian and Firefox.
 
-Texts are normalised (charsmap.py) and split (unigram.py) as the library does, to the character. The ids of pieces come
-from a list beside the model (`vocab.json`), because OPUS-MT made the two apart: the list may hold pieces that only the
-other language's model knows.
+Texts are normalised (charsmap.py) and split (unigram.py) as by the library, to the character. The ids of pieces come
+from a list beside the model (`vocab.json`), because OPUS-MT separates the two: the list may contain pieces that only
+the other language's model has.
 
-In place of a `tokenizers` file there is an object of ours:
+Instead of a `tokenizers` file there is an object of ours:
 
     {"sentencepiece": the model in base64, "vocabulary": [pieces in the order of their ids], "unknown": its id,
      "opening": a token put before every text, such as >>spa<<; "" for none}
@@ -33,11 +33,11 @@ class Encoding(NamedTuple):
 
     ids: list[int]
     tokens: list[str]
-    offsets: list[tuple[int, int]]  # the characters that each stands for
+    offsets: list[tuple[int, int]]  # the characters of each
 
 
 class SentencePieces:
-    """What a `Tokenizer` needs of its engine, under the names that `tokenizers` has for it."""
+    """What a `Tokenizer` needs of its engine, under the names in `tokenizers`."""
 
     def __init__(self, proto: bytes, vocabulary: Sequence[str], unknown: int, opening: str = "") -> None:
         try:
@@ -55,7 +55,7 @@ class SentencePieces:
             )
         self.proto, self._vocabulary, self._unknown = proto, list(vocabulary), unknown
         self.openings = (opening,) if opening else ()
-        self.normalizer = self  # `tokenizers` has one to ask
+        self.normalizer = self  # `tokenizers` wraps it in an object
 
     @staticmethod
     def from_json(text: str) -> "SentencePieces":
@@ -67,7 +67,7 @@ class SentencePieces:
 
     @property
     def special(self) -> SpecialIds:
-        """As Marian has them: no padding and no start token; the unknown token, which is never chosen, pads."""
+        """As in Marian: no padding or start token. The unknown token, which is never chosen, is the padding."""
         return SpecialIds(pad=self._unknown, unk=self._unknown, start=-1, end=self._ids[END])
 
     def to_str(self, *, pretty: bool = False) -> str:
@@ -77,8 +77,8 @@ class SentencePieces:
         return json_text({"sentencepiece": model, **rest})
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
-        """The ids, pieces and places of a text's tokens; the token of its target language comes first. Neighbouring
-        unknown characters are one token, or their bytes where the model has those."""
+        """The ids, pieces and positions of a text's tokens, the token of its target language first. Adjacent unknown
+        characters are one token, or their bytes if the model has those."""
         opening, rest = self._opened(text)
         begin = len(text) - len(rest)
         normalised, places = self._model.normalise(rest)
@@ -96,7 +96,7 @@ class SentencePieces:
                 tokens += names
                 offsets += [place] * len(names)
             after_unknown = not known
-        hidden = self._model.hidden  # a text that says "</s>" is text
+        hidden = self._model.hidden  # the text "</s>" is not the end token
         ids = [self._unknown if token in hidden else self._ids.get(token, self._unknown) for token in tokens]
         return Encoding(ids, tokens, offsets)
 
@@ -108,11 +108,11 @@ class SentencePieces:
         return [b"".join(map(self._surface, ids)).decode(errors="replace").strip() for ids in many]
 
     def normalize_str(self, text: str) -> str:
-        """The text as it is split: normalised by the model's table, its spaces as ▁."""
+        """The normalised text, with spaces as ▁."""
         return self._model.normalise(self._opened(text)[1])[0]
 
     def words(self, text: str) -> list[tuple[str, int]]:
-        """Each word with the number of its tokens; a word begins where a token begins with ▁."""
+        """Each word with its number of tokens. A word begins at a token that begins with ▁."""
         words: list[list[str]] = []
         for token in self.encode(text).tokens:
             if token.startswith(SPACE) or not words:
@@ -125,11 +125,11 @@ class SentencePieces:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Log p of each piece that is not a byte, as the model splits by it."""
+        """log p of each piece that is not a byte, which determines the splits."""
         return self._model.scores
 
     def _surface(self, token: int) -> bytes:
-        """What a token adds to a text."""
+        """The text that a token adds."""
         piece = self._vocabulary[token]
         if piece in self._bytes:
             return self._bytes[piece]

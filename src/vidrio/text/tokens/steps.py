@@ -1,7 +1,7 @@
-"""How a text was split, step by step, for people to read.
+"""How a text was split into tokens, step by step.
 
-The final pieces are `encode`'s own. The steps on the way are recomputed here and must end at the same pieces,
-or an AssertionError says so: an explanation that drifts from the code that it explains is worse than none.
+The final pieces are `encode`'s own. The steps are recomputed here and must end at the same pieces; otherwise an
+AssertionError is raised, because an explanation that differs from the code is worse than none.
 """
 
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from vidrio.text.tokens.vocabulary import BYTES
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two neighbours became one. Of all neighbours that may merge, those with the lowest rank do so first."""
+    """Two neighbours were merged. Of all possible merges, those with the lowest rank come first."""
 
     left: str
     right: str
-    rank: int  # the place of this merge in the order in which merges were learned
+    rank: int  # the index of this merge in the order of learning
     symbols: tuple[str, ...]  # the whole word afterwards
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A part of the text that tokens never reach across."""
+    """A part of the text that tokens never cross."""
 
     text: str  # as prepared: `▁Hello`
-    symbols: tuple[str, ...]  # what it starts from: characters, or bytes for a character without a token
-    merges: tuple[Merge, ...]  # for BPE; none for the other kinds
-    scores: tuple[float | None, ...]  # for unigram: log p of each piece, of all splits the best sum; None for a byte
+    symbols: tuple[str, ...]  # the initial pieces: characters, or bytes for a character without a token
+    merges: tuple[Merge, ...]  # for BPE; empty for the other kinds
+    scores: tuple[float | None, ...]  # for unigram: log p of each piece of the best split; None for a byte
     pieces: tuple[Piece, ...]
 
 
@@ -42,7 +42,7 @@ class Steps:
 
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
-    """Every step from a text to its pieces."""
+    """All steps from a text to its pieces."""
     pieces = iter(tokenizer.pieces(text))
     words = [_word(tokenizer, part, tuple(next(pieces) for _ in range(n))) for part, n in tokenizer.words(text)]
     return Steps(text, tokenizer.prepared(text), tuple(words))
@@ -63,12 +63,12 @@ def _word(tokenizer: Tokenizer, text: str, pieces: tuple[Piece, ...]) -> Word:
 
 
 def _spelled(tokenizer: Tokenizer, character: str) -> list[str]:
-    """The character, or its bytes if it has no token of its own."""
+    """The character, or its bytes if it has no token."""
     return [character] if tokenizer.id(character) is not None else [BYTES[byte] for byte in character.encode()]
 
 
 def _merges(ranks: dict[tuple[str, str], int], symbols: tuple[str, ...]) -> tuple[Merge, ...]:
-    """Byte-pair encoding as Sennrich et al. (2016) give it: again and again the neighbours of the lowest rank."""
+    """Byte-pair encoding as in Sennrich et al. (2016): repeatedly merge the neighbours of the lowest rank."""
     merges: list[Merge] = []
     while True:
         known = [(ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in ranks]

@@ -1,8 +1,8 @@
-"""Text to tokens and ids, and back: one class around a Hugging Face `tokenizers` file, or a SentencePiece model.
+"""Text to token ids and back: one class around a Hugging Face `tokenizers` file, or a SentencePiece model.
 
-`decode(encode(text)) == normalise(text)` for every text and every tokenizer of ours but those of whole words
-(normalise.py says what is altered). Pieces read like `▁Hello`; a character that the vocabulary does not hold becomes
-its bytes, `<0xF0>` and so on.
+`decode(encode(text)) == normalise(text)` for every text and every tokenizer of ours except those of whole words
+(normalise.py lists what is altered). Pieces read like `▁Hello`. Characters outside the vocabulary become bytes:
+`<0xF0>` and so on.
 """
 
 import json
@@ -30,12 +30,12 @@ from vidrio.text.tokens.normalise import MARKS, SPACE, valid, with_capitals
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames
 
-LARGEST_FILE = 64 * 1024 * 1024  # bytes; a larger one is refused before it is parsed
+LARGEST_FILE = 64 * 1024 * 1024  # bytes; larger files are refused before parsing
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One token and the characters of the original text that it stands for."""
+    """A token and its characters in the original text."""
 
     id: int
     token: str
@@ -46,21 +46,21 @@ class Piece:
 
 @final
 class Tokenizer:
-    """Splits text into tokens of a fixed vocabulary. Immutable; safe to use from several threads."""
+    """Splits text into tokens of a fixed vocabulary. Immutable; threads may share one."""
 
     def __init__(self, engine: tokenizers.Tokenizer | SentencePieces, special: SpecialIds) -> None:
         self._engine, self.special = engine, special
         self._ids: dict[str, int] = engine.get_vocab()
         self._tokens = sorted(self._ids, key=self._ids.__getitem__)
         self.size = len(self._tokens)
-        self.sentence_pieces = engine if isinstance(engine, SentencePieces) else None  # what splits, if it is that
-        # What comes before every text: >>spa<<, where a model translates into several languages.
+        self.sentence_pieces = engine if isinstance(engine, SentencePieces) else None
+        # The prefix of every text: >>spa<<, for a model with several target languages.
         self.opening: tuple[str, ...] = self.sentence_pieces.openings if self.sentence_pieces else ()
         if isinstance(engine, SentencePieces):
             self.kind = "unigram"
         else:
             self.kind = "bpe" if isinstance(engine.model, models.BPE) else "word"
-            engine.encode_special_tokens = True  # a text that says "</s>" is text
+            engine.encode_special_tokens = True  # the text "</s>" is not the end token
             engine.no_padding()
             engine.no_truncation()
         specials = {i for i in (special.pad, special.unk, special.start, special.end) if i != NONE}
@@ -77,31 +77,32 @@ class Tokenizer:
     def learn(
         texts: Iterable[str], size: int = 8000, *, coverage: float = 0.9999, case_tokens: bool = False
     ) -> "Tokenizer":
-        """Learn a BPE tokenizer with at most `size` tokens.
+        """Train a BPE tokenizer with at most `size` tokens.
 
-        Characters that make up the rarest 1 - `coverage` of the texts get no token of their own: bytes stand for them.
-        With `case_tokens` the vocabulary holds words in small letters only, and marks for capitals (case.py).
+        Characters in the rarest 1 - `coverage` of the texts are written as bytes. With `case_tokens` the vocabulary
+        contains only lower-case words, and marks for capitals (case.py).
         """
         engine = vocabulary.learn(texts, size, coverage=coverage, case_tokens=case_tokens)
         return Tokenizer(engine, SpecialNames().ids(engine))
 
     @staticmethod
     def learn_unigram(texts: Iterable[str], size: int) -> "Tokenizer":
-        """Learn a SentencePiece unigram model of at most `size` tokens."""
+        """Train a SentencePiece unigram model with at most `size` tokens."""
         engine = learn_unigram.learn(texts, size)
         return Tokenizer(engine, engine.special)
 
     @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
-        """A word tokenizer with just these words, in this order; special tokens that are not among them come first."""
+        """A word tokenizer with exactly these words, in this order, after any special tokens that are not among
+        them."""
         names = names or SpecialNames()
         engine = vocabulary.of_words(words, names, lowercase=lowercase)
         return Tokenizer(engine, names.ids(engine))
 
     @staticmethod
     def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
-        """Read a tokenizer.json. `special` says which of its tokens are special, if not the first four of BPE or
-        `</s>` and `<unk>` of a SentencePiece model."""
+        """Read a tokenizer.json. `special` names its special tokens, if they are not the first four of BPE or `</s>`
+        and `<unk>` of a SentencePiece model."""
         try:
             text = read_text(Path(path), LARGEST_FILE)
             engine = SentencePieces.from_json(text) if text.startswith(BEGINNING) else _read(text)
@@ -110,13 +111,13 @@ class Tokenizer:
             raise TokenizerError(f"there is no tokenizer {path}", do="give the path of a tokenizer.json") from None
         except (TokenizerError, ModuleNotFoundError):
             raise
-        except Exception as error:  # the library raises nothing more precise
+        except Exception as error:  # the library raises nothing more specific
             what = f"{path} is damaged, or no tokenizer"
             raise TokenizerError(what, found=f"{error!s:.200}", do="copy it again") from None
         return Tokenizer(engine, special or usual)
 
     def save(self, path: str | Path) -> None:
-        """Write a tokenizer.json, whole or not at all."""
+        """Write a tokenizer.json, completely or not at all."""
         write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
 
     def file_text(self, *, pretty: bool = False) -> str:
@@ -124,7 +125,7 @@ class Tokenizer:
         return str(self._engine.to_str(pretty=pretty))
 
     def fingerprint(self) -> str:
-        """A checksum (sha256) of everything that decides how texts are split."""
+        """A SHA-256 checksum of everything that determines how texts are split."""
         import hashlib
 
         return hashlib.sha256(self.file_text().encode()).hexdigest()
@@ -135,27 +136,27 @@ class Tokenizer:
 
     @cached_property
     def has_case_tokens(self) -> bool:
-        """Whether capitals have tokens of their own: ⇧ and ⇪ (case.py)."""
+        """Whether capitals are separate tokens: ⇧ and ⇪ (case.py)."""
         return self.kind == "bpe" and self.prepared("A") == f"{CAPITAL}{SPACE}a"
 
     @cached_property
     def byte_ids(self) -> frozenset[int]:
-        """The tokens that stand for one byte each."""
+        """The tokens for single bytes."""
         return frozenset(self._ids[token] for token in BYTES if token in self._ids)
 
     @cached_property
     def ranks(self) -> dict[tuple[str, str], int]:
-        """For BPE: the place of each merge in the order in which they were learned."""
+        """For BPE: the index of each merge in the order of learning."""
         merges = json.loads(self.file_text())["model"]["merges"]
         return {(left, right): rank for rank, (left, right) in enumerate(merges)}
 
     def prepared(self, text: str) -> str:
-        """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
+        """The text before splitting: normalised, escaped, with spaces as `▁`."""
         with _library():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
-        """What tokens never reach across: each part of the prepared text, with the number of its tokens."""
+        """The parts of the prepared text that tokens never cross, each with its number of tokens."""
         if isinstance(self._engine, SentencePieces):
             return self._engine.words(text)
         counts = Counter(self._engine.encode(text, add_special_tokens=False).word_ids)
@@ -166,11 +167,11 @@ class Tokenizer:
         return [part for part, _ in self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text's tokens, without any special token."""
+        """The ids of a text's tokens, without special tokens."""
         return self._encode(text).ids
 
     def count(self, text: str) -> int:
-        """How many tokens a text has."""
+        """The number of a text's tokens."""
         return len(self.encode(text)) - len(self.opening)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -179,18 +180,17 @@ class Tokenizer:
             with _library():
                 return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
-            return [self.encode(text) for text in texts]  # says which text is wrong, and why
+            return [self.encode(text) for text in texts]  # names the text that is wrong, and why
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a text, to read: `["▁Hello", "▁world"]`."""
+        """The tokens of a text as strings: `["▁Hello", "▁world"]`."""
         return self._encode(text).tokens
 
     def pieces(self, text: str) -> list[Piece]:
-        """The tokens with the characters of the original text that each stands for, up to where the next one begins;
-        together they cover the text.
+        """The tokens with their characters in the original text, each up to the next one; together they cover the text.
 
-        A character written as bytes has several pieces, all with its place. A mark of capitals, and a space put before
-        the text, stand for nothing of it.
+        A character written as bytes has several pieces at the same position. A case mark, and a space added before the
+        text, have no characters.
         """
         encoding = self._encode(text)
         marks = MARKS if self.has_case_tokens else ()
@@ -200,9 +200,9 @@ class Tokenizer:
             if token in marks:
                 pieces.append(Piece(i, token, following, following, unknown=False))
                 continue
-            start = min(start, following)  # in a damaged file's count it may lie anywhere
+            start = min(start, following)  # in a damaged file, it may be anywhere
             if start < following:
-                own = text[start:following]  # the white space after a word is nobody's
+                own = text[start:following]  # the white space after a word belongs to no token
                 end = following if self.kind == "bpe" else start + len(own.rstrip() or own)
             pieces.append(Piece(i, token, start, end, i == self.special.unk))
             following = start
@@ -213,7 +213,7 @@ class Tokenizer:
         return pieces
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
+        """The text of these ids, without padding, start and end. An unknown token is shown by its name."""
         return self.decode_batch([[int(i) for i in ids]])[0]
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
@@ -226,7 +226,7 @@ class Tokenizer:
         return [with_capitals(text) for text in texts] if self.has_case_tokens else texts
 
     def id(self, token: str) -> int | None:
-        """The id of a token, None if the vocabulary does not hold it."""
+        """The id of a token; None if it is not in the vocabulary."""
         return self._ids.get(token)
 
     def token(self, id: int) -> str:  # noqa: A002
@@ -236,12 +236,12 @@ class Tokenizer:
         return self._tokens[id]
 
     def vocabulary(self) -> list[str]:
-        """All tokens, in the order of their ids."""
+        """All tokens, by id."""
         return list(self._tokens)
 
     def spells(self, word: str) -> bool:
-        """Whether the vocabulary holds all letters and marks of a word, and numbers like ½ and ²; a vocabulary of words
-        needs none."""
+        """Whether the vocabulary has all letters and marks of a word, and numbers such as ½ and ². A vocabulary of
+        words needs none."""
         letters = normalize("NFC", word.lower() if self.has_case_tokens else word)
         return self.of_whole_words or all(sign in self._ids for sign in letters if is_spelled(sign))
 
@@ -264,25 +264,25 @@ class Tokenizer:
 
 
 def is_spelled(sign: str) -> bool:
-    """Whether it is a letter, a combining mark, or a number beyond ASCII: ½, ², ₂, ३."""
+    """Whether a character is a letter, a combining mark, or a number outside ASCII: ½, ², ₂, ३."""
     return sign.isalpha() or (not sign.isascii() and (sign.isnumeric() or category(sign)[0] == "M"))
 
 
 def _read(text: str) -> tokenizers.Tokenizer:
-    """A file of the library's, if it is of one of the two kinds that are made here."""
+    """Parse one of the two kinds of files that this library writes."""
     with _library():
         engine = tokenizers.Tokenizer.from_str(text)
     ours = isinstance(engine.model, models.BPE | models.WordLevel)
     if not ours or engine.normalizer is None or engine.pre_tokenizer is None:
         raise ValueError(f"a file of {type(engine.model).__name__}, not one that vidrio makes")
-    if sys.platform != "emscripten" and not has_our_steps(engine):  # a browser has no code to make the steps anew
+    if sys.platform != "emscripten" and not has_our_steps(engine):  # a browser cannot rebuild the steps
         raise ValueError("its steps are not those that vidrio writes")
     return engine
 
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """The library at work. What it raises in a panic, at what it does not expect in a file, is no Exception."""
+    """Call the library. If it panics at something unexpected in a file, it does not raise an Exception."""
     try:
         yield
     except BaseException as error:
@@ -294,7 +294,7 @@ def _library() -> Iterator[None]:
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
-    """The source's and the target's tokenizer of a model: one and the same, unless the vocabularies are separate."""
+    """The source and target tokenizers of a model: the same object, unless the vocabularies are separate."""
     names = [name for name in TOKENIZERS if (folder / name).is_file()] or TOKENIZERS[:1]
     check_files(folder, names)
     found = [Tokenizer.load(folder / name, config.special) for name in names]

@@ -1,6 +1,6 @@
-"""SentencePiece's unigram model: a normalised text → the pieces whose scores (log p) have the largest sum.
+"""SentencePiece's unigram model: from a normalised text to the pieces with the largest sum of scores (log p).
 
-The library adds in float32 from the beginning of a text, and rounding decides between splits of nearly the same score,
+The library adds in float32 from the start of a text, and rounding decides between splits with nearly the same score,
 such as those of a row of dots.
 """
 
@@ -12,19 +12,19 @@ from vidrio.text.tokens.charsmap import Normaliser
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)  # types of pieces
 TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # of models
-UNKNOWN_PENALTY = 10.0  # an unknown character's score is the lowest one less this
+UNKNOWN_PENALTY = 10.0  # the score of an unknown character is the lowest score minus this
 LONGEST_PIECE = 256  # characters
 SCORE = struct.Struct("<f")
-# What reading a damaged model may raise.
+# Exceptions that reading a damaged model may raise.
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
-SIZES = {1: 8, 5: 4}  # of the fields that do not tell theirs
+SIZES = {1: 8, 5: 4}  # of protobuf fields with a fixed size
 
 
 class Unigram:
-    """The model of a `.spm` file."""
+    """Read the model of a `.spm` file."""
 
     def __init__(self, proto: bytes) -> None:
-        """One of DAMAGED, if it is damaged."""
+        """Raises one of DAMAGED if the file is damaged."""
         model = fields(proto)
         trainer, rules = (fields(model.get(part, [b""])[-1]) for part in (2, 3))
         if (kind := trainer.get(3, [1])[-1]) != 1:
@@ -36,7 +36,7 @@ class Unigram:
             raise ValueError(f"{len(normal):,} pieces, or one of more than {LONGEST_PIECE} characters")
         self.hidden = frozenset(name for name, _, kind in pieces if kind in (UNKNOWN, CONTROL))
         self.has_bytes = bool(trainer.get(35, [0])[-1])
-        largest = max(0.0, *normal.values())  # the library begins at the smallest positive number
+        largest = max(0.0, *normal.values())  # the library starts with the smallest positive number
         symbols = {
             name: array("f", [len(name.encode()) * largest])[0] - 0.1
             for name, _, kind in pieces
@@ -49,8 +49,8 @@ class Unigram:
         self.normalise = Normaliser(rules.get(2, [b""])[-1], frozenset(symbols), prefix=prefix, squeeze=squeeze)
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The pieces of a normalised text, by Viterbi's algorithm: the best split up to each place continues the best
-        one up to an earlier place. An unknown character is a piece."""
+        """The pieces of a normalised text, by Viterbi's algorithm: the best split up to each position extends the best
+        split up to an earlier one. An unknown character is a piece."""
         size = len(text)
         best, rounded, begins = array("f", [0.0]) * (size + 1), array("f", [0.0]), [-1] * (size + 1)
         for begin in range(size):
@@ -71,7 +71,7 @@ class Unigram:
 
 
 def read_piece(message: bytes) -> tuple[str, float, int]:
-    """Its name, score and type. Almost all are alike, and read at a glance: there are tens of thousands."""
+    """A piece's name, score and type. This fast path fits almost all of the tens of thousands."""
     end = 2 + message[1]
     if len(message) == end + 5 and message[0] == 0x0A and message[1] < 128 and message[end] == 0x15:
         return message[2:end].decode(), SCORE.unpack_from(message, end + 1)[0], NORMAL
@@ -80,7 +80,7 @@ def read_piece(message: bytes) -> tuple[str, float, int]:
 
 
 def fields(message: bytes) -> dict[int, list[Any]]:
-    """The values of a protobuf message by their numbers: integers, and bytes."""
+    """The values of a protobuf message by field number: integers, and bytes."""
     found: dict[int, list[Any]] = {}
     at = 0
     while at < len(message):
@@ -98,7 +98,7 @@ def fields(message: bytes) -> dict[int, list[Any]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends."""
+    """An integer with seven bits per byte, and its end."""
     byte = message[at]
     if byte < 128:
         return byte, at + 1

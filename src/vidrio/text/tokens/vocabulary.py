@@ -1,8 +1,7 @@
-"""Learning a vocabulary of byte-pair merges from texts; and vocabularies of given words.
+"""Train a vocabulary of byte-pair merges on texts; or make one from a list of words.
 
-Ids are given in this order: the special tokens, the 256 bytes (so that no character is ever unknown), the characters
-from frequent to rare, then what was learned. The learning itself is Hugging Face `tokenizers`'. The same texts give the
-same vocabulary.
+Ids are assigned in this order: special tokens, the 256 bytes (so that no character is unknown), characters by
+frequency, then merges. Hugging Face's `tokenizers` learns them. The same texts give the same vocabulary.
 """
 
 import json
@@ -20,18 +19,18 @@ from vidrio.text.tokens.normalise import ESCAPE, MARKS, SPACE
 
 T = TypeVar("T")
 
-NONE = -1  # the id of a special token that a vocabulary does not have
+NONE = -1  # the id of a special token that the vocabulary lacks
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
-MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
+MOST_TEXTS = 2_000_000  # characters of training text in memory; more is thinned out evenly
 
-# Signs and letters of European names that every vocabulary of this size or more holds, however rare in its texts.
+# Signs and letters of European names that every vocabulary of this size or more contains, however rare in its texts.
 ROOM_FOR_MORE = 4_000
 MORE_LETTERS = "€£¥‘’“”«»–—…•×°¿¡ªº§àâäåãæçèêëìîïñòôöõøœùûüýÿßčćđěłńřśšžźżőű"
 
 
 class SpecialNames(NamedTuple):
-    """What the special tokens are called in a vocabulary; None where there is none."""
+    """The names of the special tokens in a vocabulary; None if it lacks one."""
 
     pad: str | None = "<pad>"
     unk: str | None = "<unk>"
@@ -48,7 +47,7 @@ class SpecialNames(NamedTuple):
 
 
 def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool) -> tokenizers.Tokenizer:
-    """A tokenizer of at most `size` tokens; fewer where the texts do not hold so many."""
+    """A tokenizer with at most `size` tokens; fewer if the texts do not have as many."""
     from tokenizers import trainers
 
     if not size <= LARGEST_VOCABULARY:
@@ -74,7 +73,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
         )
     engine = tokenizers.Tokenizer(models.BPE())
     engine.pre_tokenizer, engine.normalizer = normalise.bpe_splitter(cased=case_tokens), normalizer
-    # Rare letters and escapes are left to bytes: a space stands for each of them, so that nothing joins across it.
+    # Rare letters and escapes are left to bytes: a space replaces each of them, so that nothing merges across it.
     unlearned = [f"{normalise.literal(ESCAPE)}.", *map(normalise.literal, rare)]
     spaces = normalizers.Replace(Regex("|".join(unlearned)), SPACE)
     engine.normalizer = normalizers.Sequence([normalizer, spaces])
@@ -89,7 +88,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
 
 
 def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> tokenizers.Tokenizer:
-    """A word tokenizer over just these words, in this order; special tokens not among them come first."""
+    """A word tokenizer with exactly these words, in this order, after any special tokens that are not among them."""
     words, given = list(words), names.given()
     if len(set(given)) < len(given):
         raise TokenizerError("the special tokens' names are not all different", found=", ".join(given))
@@ -103,7 +102,7 @@ def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> t
 
 
 def with_specials(engine: tokenizers.Tokenizer, names: SpecialNames) -> tokenizers.Tokenizer:
-    """Write down which tokens are special, for other readers of the file."""
+    """Mark the special tokens for other readers of the file."""
     from tokenizers import AddedToken
 
     engine.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.given()])
@@ -123,13 +122,13 @@ def thin(items: Iterable[T], most: int) -> list[T]:
 
 
 def alphabet(texts: list[str], coverage: float, *, case_tokens: bool) -> tuple[list[str], list[str]]:
-    """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
+    """The characters that get a token, by frequency, and the rare ones that are left to bytes."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(normalise.normalise(text))
     if case_tokens:
         counts = case.in_small_letters(counts)
-    counts[SPACE] += counts.total() + counts.pop(" ", 0)  # always a token, since it may stand before every word
+    counts[SPACE] += counts.total() + counts.pop(" ", 0)  # always a token, since it may precede every word
     ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
     needed, covered = coverage * counts.total(), 0
     for i, letter in enumerate(ordered):
