@@ -4,6 +4,8 @@ Everything is float32, rounded after each operation. The engine computes the sam
 Cephes' expf and logf, accurate to two units in the last place.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -34,7 +36,7 @@ def exp(x: ArrayLike) -> np.ndarray:
     x = np.minimum(np.where(vanishes, F(0), x), F(88))
     n = rint(x * _LOG2_E)
     r = (x - n * _LN2) - n * _LN2_REST
-    y = _polynomial(r, _EXP)
+    y = polynomial(r, _EXP)
     y = y * (r * r) + r
     y = y + F(1)
     power = (np.where(np.isnan(n), F(0), n).astype(np.int32) + 127 << 23).view(F)  # 2ⁿ
@@ -48,7 +50,7 @@ def log(x: ArrayLike) -> np.ndarray:
     f = np.where(small, m + m, m) - F(1)
     e = np.where(small, e - 1, e).astype(F)
     z = f * f
-    y = f * (z * _polynomial(f, _LOG))
+    y = f * (z * polynomial(f, _LOG))
     y = y + e * _LN2_REST
     y = y - F(0.5) * z
     y = f + y
@@ -67,7 +69,7 @@ def in_lanes(x: ArrayLike) -> np.ndarray:
     return total[..., 0]
 
 
-def _polynomial(x: np.ndarray, coefficients: list[np.float32]) -> np.ndarray:
+def polynomial(x: np.ndarray, coefficients: Sequence[float | np.float32]) -> np.ndarray:
     """Horner's rule; the coefficient of the highest power comes first."""
     y = np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
