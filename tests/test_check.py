@@ -60,7 +60,7 @@ def test_whole_arrays_are_what_receipts_say_of_each_number(dtype: type, arithmet
         for name in recomputed_names(trace):
             value, tolerance = recomputed(trace, name)
             place = tuple(int(generator.integers(n)) for n in value.shape)
-            again, bound = bounded(expression(trace, trace.stages[name], place), PRECISIONS[trace.machine.dtype.name])
+            again, bound = bounded(expression(trace, At(name, place)), PRECISIONS[trace.machine.dtype.name])
             assert float(value[place]) == pytest.approx(again, rel=1e-15, nan_ok=True), name
             assert float(tolerance[place]) == pytest.approx(bound, rel=0.02), name
 

@@ -1,7 +1,7 @@
-"""Every number of a run at once: does it follow from the numbers it is said to be made from?
+"""Every number of a run at once: does it follow from its inputs?
 
-The cell of an operation (cells.py) is given arrays for its numbers, so whole quantities are recomputed as receipts
-recompute one number.
+The cell of an operation (cells.py) gets arrays for its numbers: a whole quantity is recomputed as a receipt recomputes
+one number.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from vidrio.glass.cells import Making, inputs_of
 from vidrio.glass.expressions import bounded
 from vidrio.glass.maths import Array
-from vidrio.glass.receipts import At, Compared
+from vidrio.glass.receipts import At, Compared, distance
 from vidrio.glass.trace import Trace
 
 NAMED = 8  # exceptions kept of one quantity
@@ -20,11 +20,11 @@ NAMED = 8  # exceptions kept of one quantity
 
 @dataclass
 class Checked:
-    """What came of recomputing numbers."""
+    """The result of recomputing numbers."""
 
     count: int = 0
     quantities: int = 0
-    edited: int = 0  # numbers that a what-if put in place of computed ones
+    edited: int = 0  # numbers that a what-if replaced
     share: float = 0.0  # the largest difference as a share of what rounding can explain
     share_at: At | None = None
     wrong: int = 0
@@ -43,9 +43,7 @@ class Checked:
 def check(trace: Trace) -> Checked:
     """Recompute every number of a run; of an empty text there is none."""
     checked = Checked()
-    if not trace.values:
-        return checked
-    for name in recomputed_names(trace):
+    for name in recomputed_names(trace) if trace.values else ():
         check_quantity(trace, name, checked)
     return checked
 
@@ -56,30 +54,25 @@ def recomputed_names(trace: Trace) -> list[str]:
 
 
 def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
-    """What a what-if changed is checked as it was before."""
+    """Recompute a quantity; of what a what-if replaced, the numbers before it did."""
     after = trace.array(name)
     model = trace.computed.get(name, after)
     value, tolerance = recomputed(trace, name)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        same = (model == value) | (np.isnan(model) & np.isnan(value))
-        difference = np.where(same, 0.0, np.abs(model - value)).astype(np.float64)
-        share = np.where(difference == 0, 0.0, difference / tolerance)
-    share[np.isnan(share)] = math.inf
+    difference = distance(model, value)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        share = np.where(difference == 0, 0.0, difference / tolerance).astype(np.float64)
     checked.count += model.size
     checked.quantities += 1
-    checked.edited += int(((after != model) & ~(np.isnan(after) & np.isnan(model))).sum())
+    checked.edited += int((distance(after, model) > 0).sum())
     explained = np.where(share <= 1, share, 0.0)
     if explained.size and explained.max() > checked.share:
         at = np.unravel_index(int(np.argmax(explained)), explained.shape)
         checked.share, checked.share_at = float(explained.max()), At(name, tuple(map(int, at)))
-    wrong = np.argwhere(share > 1)
+    wrong = np.argwhere(~(share <= 1))
     checked.wrong += len(wrong)
     for place in sorted(map(tuple, wrong.tolist()), key=lambda place: -share[place])[:NAMED]:
         result = Compared(float(model[place]), float(value[place]), float(tolerance[place]))
         checked.exceptions.append((At(name, place), result))
-
-
-# --- a whole quantity -------------------------------------------------------------------------------------------------
 
 
 def recomputed(trace: Trace, name: str) -> tuple[Array, Array]:

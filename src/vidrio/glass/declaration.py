@@ -1,13 +1,13 @@
-"""What each number is: every quantity of a model declared once, by address.
+"""The table of all quantities of a model: address, axes, formula, NumPy code, place in the paper, and inputs.
 
-Whoever draws, explains or checks a number reads this table: its axes, its formula (plain and LaTeX), the paper's
-place, and the addresses of what it is made from. The walk writes it (walk.py), as it computes.
+The walk (walk.py) writes it: the calls that compute on a Machine declare on a Declaration.
 """
 
 import ast
 import inspect
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -97,21 +97,18 @@ class Declaration:
 
     def _axes(self, row: Operation, inputs: Sequence[str]) -> str:
         """By the letters of the operation: ik,kj->ij of TD and DK makes TK."""
-        if row.name == "concat":
-            return f"{self.table[inputs[0]].axes[0]}E"
         wanted, made = row.cell.indices.split("->")
         axis: dict[str, str] = {}
         for letters, name in zip(wanted.split(","), inputs, strict=False):
             own = self.table[name].axes
             axis |= zip(letters if len(letters) == len(own) else letters.replace("i", ""), own, strict=True)
-        axis = {"i": "", "j": axis.get("k", "")} | axis  # one row only; a softmax's places are those it sums over
+        # One row only; the columns of a softmax are those it sums over, those of all heads together are E.
+        axis = {"i": "", "j": axis.get("k", "E")} | axis
         return "".join(axis[letter] for letter in made)
 
-    def given(self, address: str, ids: Sequence[int], axes: str) -> str:
-        return self._add(address, axes, self.operations["input"], ())
-
-    def chosen(self, address: str, ids: Sequence[int], prob: str) -> str:
-        return self._add(address, self._axes(self.operations["choice"], (prob,)), self.operations["choice"], (prob,))
+    def given(self, address: str, operation: str, ids: Sequence[int], *inputs: str, axes: str = "") -> str:
+        row = self.operations[operation]
+        return self._add(address, axes or self._axes(row, inputs), row, inputs)
 
     def count(self, ids: str) -> Name:
         return Name(self.table[ids].axes)
@@ -151,25 +148,21 @@ def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str
 
 
 def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
-    """The line of NumPy, with the inputs' names as variables."""
+    """The line of NumPy: inputs by their names, numbers as they are."""
     short = iter(variables([one for one in inputs if type(one) is str]))
-    return line(row.run, variable(address), tuple(_shown(one, short) for one in inputs))
+    shown = [
+        next(short) if type(one) is str else repr(one.name) if isinstance(one, np.dtype) else one for one in inputs
+    ]
+    return line(row.run, variable(address), tuple(map(str, shown)))
 
 
-def _shown(argument: Any, names: Iterator[str]) -> str:
-    """An input by its name, a number as it is."""
-    if type(argument) is str:
-        return next(names)
-    return repr(argument.name) if isinstance(argument, np.dtype) else str(argument)
-
-
-# --- the line of NumPy: read from the function that runs, so it cannot say anything else ------------------------------
+# --- the line of NumPy, read from the function that runs --------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
 def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
     """`scaled = scores / math.sqrt(32)`, for a `run` with the body `scores / math.sqrt(d_head)`."""
-    function = deepcopy(_definition(run))
+    function = deepcopy(_definitions(sys.modules[run.__module__])[run.__code__.co_firstlineno])
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
     statements = [part for part in body if not isinstance(part, ast.Expr)]  # but for the docstring
     if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # a loop: shown by its name
@@ -213,19 +206,8 @@ _PARSING = threading.Lock()  # Python before 3.11.8 counts the depth of all thre
 
 
 @cache
-def _definitions(module: ModuleType) -> list[ast.Lambda | ast.FunctionDef]:
+def _definitions(module: ModuleType) -> dict[int, ast.Lambda | ast.FunctionDef]:
+    """The functions of a file, by line."""
     with _PARSING:
         tree = ast.parse(inspect.getsource(module))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Lambda | ast.FunctionDef)]
-
-
-def _definition(run: Callable[..., Any]) -> ast.Lambda | ast.FunctionDef:
-    """The function in its file: at its line, and with its parameters."""
-    module, code = inspect.getmodule(run), run.__code__
-    assert module is not None
-    parameters = code.co_varnames[: code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)]
-    for node in _definitions(module):
-        args = [arg.arg for arg in (*node.args.args, *filter(None, [node.args.vararg]))]
-        if node.lineno == code.co_firstlineno and tuple(args) == parameters:
-            return node
-    raise LookupError(f"{module.__name__}, line {code.co_firstlineno}, has no function of {parameters}")
+    return {node.lineno: node for node in ast.walk(tree) if isinstance(node, ast.Lambda | ast.FunctionDef)}

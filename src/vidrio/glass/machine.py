@@ -72,7 +72,6 @@ class Machine:
         return self.causal and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":
-        """The same machine with another tap."""
         return replace(self, tap=tap)
 
     # --- what the walk calls ------------------------------------------------------------------------------------------
@@ -94,12 +93,8 @@ class Machine:
         earlier[address] = tapped[-1]
         return tapped
 
-    def given(self, address: str, ids: Sequence[int], axes: str) -> Array:
-        """Tokens' ids: they come from outside."""
-        return self.tap(address, np.asarray(ids, dtype=np.int64))
-
-    def chosen(self, address: str, ids: Sequence[int], prob: Array) -> Array:
-        """What the search chose by these probabilities."""
+    def given(self, address: str, operation: str, ids: Sequence[int], *inputs: Any, axes: str = "") -> Array:
+        """Tokens' ids, of the text or chosen by the search."""
         return self.tap(address, np.asarray(ids, dtype=np.int64))
 
     def count(self, ids: Array) -> int:

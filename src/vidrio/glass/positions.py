@@ -4,6 +4,7 @@ It is computed in float64, with exp, sine and cosine made of + − · / alone: t
 engine computes them in the same order. NumPy's own differ in the last bit from one processor to the next.
 """
 
+from collections.abc import Callable
 from math import factorial
 
 import numpy as np
@@ -85,7 +86,7 @@ def slipped_sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
     return np.where(columns % 2 == 0, *waves(n_positions, exp(2 * columns / d_model * LOG_10000)))
 
 
-TABLES = {
+TABLES: dict[str, Callable[[int, int], np.ndarray]] = {
     "sinusoidal": sinusoidal,
     "sinusoidal-halves": sinusoidal_halves,
     "sinusoidal-marian": sinusoidal_marian,

@@ -1,4 +1,4 @@
-"""The receipt of one number: its formula, the numbers put in, the same worked out again, and how far apart they are.
+"""The receipt of one number: its formula, the values put in, an independent recomputation, and how far apart they are.
 
 at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
@@ -6,7 +6,6 @@ bill.working()          # ["8*4 + 3*8 + 3*4", "32 + 24 + 12", "68"]
 bill.compared.agrees
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,7 @@ from vidrio.glass.expressions import (
     leaves,
     mapped,
 )
+from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import Stage, without_head
 
@@ -44,18 +44,20 @@ class At:
 
 
 def locate(trace: Trace, address: Address) -> At:
-    """Which number an address means; AddressError with the nearest valid ones if there is none."""
+    """The number at an address; AddressError with the nearest valid ones if there is none."""
     return At(address.name, trace.position(address))
 
 
-def same(a: float, b: float) -> bool:
-    """NaN is the same as NaN here."""
-    return a == b or (math.isnan(a) and math.isnan(b))
+def distance(a: Array | float, b: Array | float) -> Array:
+    """|a − b|: 0 between equal infinities and between NaN and NaN, ∞ between NaN and a number."""
+    with np.errstate(invalid="ignore"):
+        difference = np.where(np.equal(a, b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(np.subtract(a, b)))
+    return np.where(np.isnan(difference), np.inf, difference)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What the model has, what comes out again, and how far apart they may be."""
+    """A number of the model beside its recomputation."""
 
     model: float
     recomputed: float
@@ -63,38 +65,28 @@ class Compared:
 
     @property
     def difference(self) -> float:
-        """0 where both are NaN, or the same infinity."""
-        if same(self.model, self.recomputed):
-            return 0.0
-        difference = abs(self.model - self.recomputed)
-        return math.inf if math.isnan(difference) else difference
+        return float(distance(self.model, self.recomputed))
 
     @property
     def agrees(self) -> bool:
-        return self.difference == 0.0 or self.difference <= self.tolerance
+        return self.difference <= self.tolerance
 
 
-def expression(trace: Trace, stage: Stage, place: Place) -> Expression:
+def expression(trace: Trace, at: At) -> Expression:
     """How one number is made."""
-    cell, m = trace.operation(stage).cell, Making(trace, stage, place)
+    stage = trace.stages[at.name]
+    cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
     return cell.make(m, *inputs_of(m, cell.indices))
-
-
-def compared(trace: Trace, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
-    """Model and recomputation of one number, as it was computed: before a what-if put another in its place."""
-    model = float(trace.computed.get(stage.address, trace.array(stage.address))[place])
-    recomputed, tolerance = bounded(node or expression(trace, stage, place), PRECISIONS[trace.machine.dtype.name])
-    return Compared(model, recomputed, 0.0 if model == recomputed else tolerance)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """Everything that can be said of one number."""
+    """The derivation of one number."""
 
     at: At
     stage: Stage
     tokens: tuple[str, ...]  # of its indices, "" where there is none
-    value: float  # what went on from here
+    value: float  # after a what-if, which may have replaced the computed one
     compared: Compared
     precision: Precision
     expression: Expression
@@ -103,13 +95,13 @@ class Receipt:
 
     @property
     def edited(self) -> bool:
-        """A what-if put another number in the place of the computed one."""
-        return not same(self.value, self.compared.model)
+        """Whether a what-if replaced the computed number."""
+        return bool(distance(self.value, self.compared.model) > 0)
 
     @cached_property
     def short_names(self) -> dict[str, str]:
         """A short name in formulas for each quantity: its last part, or more of it where two would be the same."""
-        names = list(dict.fromkeys(n.cell[0] for n in leaves(expanded(self.expression)) if n.cell is not None))
+        names = list(dict.fromkeys(name for name, _ in sources(self.expression)))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
             short = {name: ".".join(parts[name][-count:]) for name in names}
@@ -123,7 +115,7 @@ class Receipt:
         return notations.formula(self.expression, lambda name: self.short_names[name])
 
     def working(self, number: Callable[[float], str] = repr) -> list[str]:
-        """The formula with the numbers put in, then worked out line by line, as on paper."""
+        """The formula with the values put in, then evaluated line by line, as on paper."""
         notation, node = notations.plain(number), expanded(self.expression)
         lines = [notations.write(node, notation)]
         while not isinstance(node, Number):
@@ -138,7 +130,7 @@ class Receipt:
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:
-        """What comes out if one works with the numbers as printed, where that is not what is printed for this one."""
+        """The result of computing with the values as printed, where it is not what is printed for this number."""
         if isinstance(self.expression, Number):
             return None
 
@@ -151,39 +143,42 @@ class Receipt:
 
 def receipt(trace: Trace, at: At) -> Receipt:
     """The receipt of one number."""
-    stage = trace.stages[at.name]
-    cell, node = trace.operation(stage).cell, expression(trace, stage, at.place)
-    sources = dict.fromkeys(n.cell for n in leaves(expanded(node)) if n.cell is not None)
-    if cell.picks:
-        sources[stage.inputs[1], at.place[:1]] = None
-    sources.pop((at.name, at.place), None)
+    stage, node, precision = trace.stages[at.name], expression(trace, at), PRECISIONS[trace.machine.dtype.name]
+    made_from = sources(node)
+    if trace.operation(stage).cell.picks:
+        made_from[stage.inputs[1], at.place[:1]] = None
+    made_from.pop((at.name, at.place), None)
+    model = float(trace.computed.get(at.name, trace.array(at.name))[at.place])  # before a what-if replaced it
+    recomputed, tolerance = bounded(node, precision)
     return Receipt(
         at=at,
         stage=stage,
         tokens=tokens_of(trace, at),
         value=trace.array(at.name)[at.place].item(),
-        compared=compared(trace, stage, at.place, node),
-        precision=PRECISIONS[trace.machine.dtype.name],
+        compared=Compared(model, recomputed, 0.0 if model == recomputed else tolerance),
+        precision=precision,
         expression=node,
-        inputs=tuple((At(name, place), trace.array(name)[place].item()) for name, place in sources),
+        inputs=tuple((At(name, place), trace.array(name)[place].item()) for name, place in made_from),
         used_by=tuple(used_by(trace, at)),
     )
 
 
+def sources(node: Expression) -> dict[tuple[str, Place], None]:
+    """The addresses of the numbers in an expression, in its order."""
+    return dict.fromkeys(number.cell for number in leaves(expanded(node)) if number.cell is not None)
+
+
 def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
-    """What the indices stand for: the tokens of rows and columns, where they stand for tokens."""
-    found = []
-    for axis, i in zip(trace.stages[at.name].axes, at.place, strict=True):
-        tokens = trace.axis_tokens(at.name, axis)
-        found.append(tokens[i] if i < len(tokens) else "")
-    return tuple(found)
+    """The tokens of the number's indices, "" where an axis has none."""
+    axes = [trace.axis_tokens(at.name, axis) for axis in trace.stages[at.name].axes]
+    return tuple(tokens[i] if i < len(tokens) else "" for tokens, i in zip(axes, at.place, strict=True))
 
 
 # --- where it goes ----------------------------------------------------------------------------------------------------
 
 
 def used_by(trace: Trace, at: At) -> Iterator[str]:
-    """The numbers that are made from this one, by address; `:` stands for every index."""
+    """The addresses of the numbers that are made from this one; `:` stands for every index."""
     for stage in trace.stages.values():
         for slot, name in enumerate(stage.inputs):
             if name == at.name and stage.address in trace:
@@ -192,7 +187,7 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 
 
 def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    """Which numbers of a stage are made from number `place` of its input `slot`; None: every index of that axis."""
+    """The numbers of a stage that are made from number `place` of its input `slot`; None: every index of that axis."""
     cell = trace.operation(stage).cell
     if not cell.indices or (cell.causal and place[1] > place[0]):
         return

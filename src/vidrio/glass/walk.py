@@ -1,12 +1,12 @@
-"""The paper, once: from ids to probabilities, top to bottom. Every call of `g` names a quantity and makes it.
+"""The paper's model, from ids to probabilities, top to bottom. Every call of `g` names a quantity and makes it.
 
     scores = g(f"{name}.scores.h0", "rows_dot_rows", Q, K)    # address, operation (operations.py), inputs
 
-On a `Machine` (machine.py) g computes, and these functions take and give arrays. On a `Declaration` (declaration.py) it
-writes the table of all quantities, and they take and give addresses. So the table cannot part from the computation.
+With a `Machine` (machine.py), g computes, and these functions take and return arrays. With a `Declaration`
+(declaration.py), it records all quantities, and they take and return addresses. So both always agree.
 
-The same walk serves three shapes: encoder–decoder (translation), an encoder with a linear layer on top
-(classification), a decoder alone (free generation). Paper: §3.1 and Figure 1. The letters of the axes: see config.py.
+There are three shapes: encoder–decoder (translation), an encoder with a linear layer on top (classification), a decoder
+alone (generation). Paper: §3.1 and Figure 1. The letters of the axes: see config.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Quantity = Any  # an array, or the address of one
 
 
 class Glass(Protocol):
-    """What the walk is taken on: it computes, or it declares."""
+    """A Machine or a Declaration."""
 
     @property
     def config(self) -> ModelConfig: ...
@@ -43,24 +43,26 @@ class Glass(Protocol):
     def seen(self) -> int: ...
     def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Quantity: ...
     def row_by_row(self, address: str, operation: str, *inputs: Any) -> Quantity: ...
-    def given(self, address: str, ids: Sequence[int], axes: str) -> Quantity: ...
-    def chosen(self, address: str, ids: Sequence[int], prob: Quantity) -> Quantity: ...
+    def given(self, address: str, operation: str, ids: Sequence[int], *inputs: Any, axes: str = "") -> Quantity: ...
     def count(self, ids: Quantity) -> Any: ...
     def parameter(self, address: str) -> Quantity: ...
     def all_rows(self, address: str, make: Callable[[], Quantity], *, grow: bool) -> Quantity: ...
 
 
-# --- the way ----------------------------------------------------------------------------------------------------------
+# --- embeddings, encoder, decoder -------------------------------------------------------------------------------------
 
 
 def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
     """√D times a row of the table for each id (§3.4), plus the row of its position (§3.5), counted from `first`."""
-    c, table, axes, made = {
-        "src": (g.config, source_table(g.config), "S", "enc.in"),
-        "tgt": (g.config, target_table(g.config), "T", "dec.in"),
-    }[side]
-    _refuse_too_long(c, first + len(ids))
-    ids = g.given(f"{side}.ids", ids, axes)
+    c = g.config
+    table, axes, made = (source_table(c), "S", "enc.in") if side == "src" else (target_table(c), "T", "dec.in")
+    if first + len(ids) > c.max_positions:
+        raise InputError(
+            "the text is longer than the model's positions",
+            found=f"{first + len(ids)} tokens; the model holds {c.max_positions}",
+            do="shorten or split the text; nothing was cut off silently",
+        )
+    ids = g.given(f"{side}.ids", "input", ids, axes=axes)
     or_zero = "_or_zero" if side == "tgt" and c.special.start < 0 else ""
     if g.whole:
         whole, scale = g.parameter(f"{table}.whole"), g.parameter(f"{table}.scale")
@@ -207,7 +209,7 @@ def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 class InWholeNumbers(NamedTuple):
-    """Rows ready to be multiplied in whole numbers."""
+    """Rows rounded to int8, with their scales."""
 
     whole: Quantity
     scale: Quantity
@@ -217,7 +219,7 @@ Rows = Quantity | InWholeNumbers
 
 
 def rows(g: Glass, x: Quantity, name: str) -> Rows:
-    """Rows ready to be multiplied by parameters: as they are, or in whole numbers."""
+    """Rows as they are multiplied by parameters: in floating point, or rounded to int8."""
     if not g.whole:
         return x
     scale = g(f"{name}.scale", "scale_of_rows", x)
@@ -257,7 +259,7 @@ def predict(g: Glass, x: Quantity) -> Quantity:
 
 def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quantity:
     """The tokens that the search took after each row, and their log-probabilities."""
-    choice = g.chosen("out.choice", ids, prob)
+    choice = g.given("out.choice", "choice", ids, prob)
     if g.arithmetic is FLOAT:
         return g("out.score", "log_of_choice", prob, choice)
     return g("out.score", "log_softmax_of_choice", logits, choice)
@@ -277,7 +279,7 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
     return predict(g, decode(g, target_ids, memory))
 
 
-# --- step by step, with a key–value cache --------------------------------------------------------------------------
+# --- step by step, with a key–value cache -----------------------------------------------------------------------------
 
 
 def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
@@ -293,23 +295,12 @@ def stepper(machine: Machine, source_ids: Sequence[int] | None) -> Callable[[Seq
     caches: dict[tuple[int, ...], KeyValueCache] = {}
 
     def step(prefixes: Sequence[tuple[int, ...]]) -> Array:
+        nonlocal caches
         rows, live = [], {}
         for prefix in prefixes:
-            parent = caches.get(prefix[:-1])
-            cache = parent.branch() if parent is not None else KeyValueCache()
+            live[prefix] = cache = caches.get(prefix[:-1], KeyValueCache()).branch()
             rows.append(last_row(machine, prefix[cache.length :], memory, cache))
-            live[prefix] = cache
-        caches.clear()
-        caches.update(live)
+        caches = live
         return logits(machine, np.concatenate(rows))
 
     return step
-
-
-def _refuse_too_long(config: ModelConfig, length: int) -> None:
-    if length > config.max_positions:
-        raise InputError(
-            "the text is longer than the model's positions",
-            found=f"{length} tokens; the model holds {config.max_positions}",
-            do="shorten or split the text; nothing was cut off silently",
-        )
