@@ -1,4 +1,4 @@
-"""The engine's WebAssembly in a browser, beside a Python that is WebAssembly itself (Pyodide): two memories, and
+"""The engine's WebAssembly in a browser, beside Python that is itself WebAssembly (Pyodide): two memories, with
 JavaScript between them."""
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from pyodide.ffi import JsException
 
 
 class Browser:
-    """An instance with a memory of its own."""
+    """An instance with its own memory."""
 
     def __init__(self, wasm: bytes) -> None:
         exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(_as_array(wasm))).exports
@@ -20,7 +20,7 @@ class Browser:
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](*numbers) or 0
-        except JsException:  # the only one in there: no memory is left
+        except JsException:  # its only exception: out of memory
             self._exports["__stack_pointer"].value = self._stack_at_rest
             raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
@@ -42,7 +42,7 @@ class Browser:
 
 
 def best(folder: Path, names: list[str]) -> bytes:
-    """The first of these modules whose instructions this browser has."""
+    """The first of these modules whose instructions this browser supports."""
     for name in names:
         code = (folder / name).read_bytes()
         if js.WebAssembly.validate(_as_array(code)):

@@ -1,9 +1,9 @@
-"""Ids → hypotheses, by the engine: the C in `c/`, as machine code or as WebAssembly (docs/design.md says why).
+"""Ids → hypotheses, by the engine: the C in `c/`, as machine code or WebAssembly (docs/design.md).
 
-A call works in the thread that made it, so a single sentence takes no other (a browser has none). Where there are more,
-helpers take some of them: threads that end with the call, as many as no other call has. Each thread searches for its
-sentences side by side; no result depends on its neighbours. No call waits for the end of another: all threads take
-turns, a few decoding steps at a time. Machine code has one model for all of them (slots.py: WebAssembly has more).
+A call runs in the calling thread, so a single sentence needs no other (a browser has none). For more sentences, helper
+threads that no other call uses take some of them; they end with the call. Each thread searches for its sentences as one
+batch; no result depends on the others in it. No call waits for another to end: all threads take turns, a few decoding
+steps at a time. With machine code, they share one model (slots.py: with WebAssembly, there are several).
 """
 
 import struct
@@ -22,36 +22,36 @@ from vidrio.errors import InputError, VidrioError
 from vidrio.hypothesis import Hypothesis, Ids, Interventions, Options, Pair, Sampling, computes_nan
 from vidrio.model.config import ModelConfig
 
-ROWS = 16  # hypotheses that go through the decoder together: with more, their keys and values leave the cache
-WAITING = 16  # more of them wait in a search, so that they begin as soon as others end
-STEPS = 4  # decoding steps between two looks at what has ended
-TOGETHER = 512  # rows of variants that go through the model together
+ROWS = 16  # hypotheses that the decoder processes together; with more, their keys and values leave the cache
+WAITING = 16  # sentences that wait in a search, to start as soon as others end
+STEPS = 4  # decoding steps between two checks for finished sentences
+TOGETHER = 512  # rows of variants in one batch
 LARGEST = 2**31 - 1
 FOUND = struct.Struct("<2i2d")  # how `Hypothesis` of search.c begins: length, ended, log p, score
 QUANTITY = struct.Struct("<64s2i")  # how `Quantity` of record.c begins: its address, its rows and columns
 TOKEN = struct.Struct("<2if")  # `Token` of search.c: id, its row of the attention, log p
 
-Stopped = Callable[[], bool] | None  # whether the results are no longer wanted
+Stopped = Callable[[], bool] | None  # whether the results are still wanted
 
 
 class Call:
-    """Items to work on, each by whichever thread takes it, and what came of them."""
+    """Items and their results. Any thread takes the next items."""
 
     def __init__(self, items: Sequence[Any], threads: int) -> None:
         self.waiting = enumerate(items)
-        self.share = -(-len(items) // threads)  # of one thread at a time, to leave some for others
+        self.share = -(-len(items) // threads)  # per thread, to leave some for others
         self.found: dict[int, Any] = {}
         self.error: BaseException | None = None
         self.over = False  # the results are no longer wanted
 
 
-Work = Callable[[Call, Model], None]  # takes items of a call until none is left
+Work = Callable[[Call, Model], None]  # takes items of a call until none are left
 
 
 class Engine:
-    """A loaded model. Safe to use from many threads.
+    """A loaded model. Threads may share one.
 
-    Source ids have their end token, if the model wants one; target ids have neither start nor end.
+    Source ids include the end token, if the model uses one; target ids have neither start nor end.
     """
 
     def __init__(self, load: Callable[[], Model], workers: int) -> None:
@@ -71,19 +71,19 @@ class Engine:
         stopped: Stopped = None,
         shortlists: Sequence[Sequence[int]] | None = None,
     ) -> list[list[Hypothesis]]:
-        """For each source the best hypotheses, best first; CancelledError once `stopped` returns true. `shortlists` are
-        the tokens, in ascending order, that each source's hypotheses may consist of."""
+        """The best hypotheses of each source, best first. CancelledError once `stopped` returns true. `shortlists` are,
+        for each source, the tokens that its hypotheses may contain, in ascending order."""
         listed = zip(sources, shortlists or repeat(()), strict=shortlists is not None)
         return self.run(partial(search, options, stopped), [(*item, ()) for item in listed])
 
     def search_changed(
         self, source: Ids, options: Options, variants: Sequence[Interventions], stopped: Stopped = None
     ) -> list[list[Hypothesis]]:
-        """The same for one source, once with each variant's interventions."""
+        """The same for one source, once per variant, with the variant's interventions."""
         return self.run(partial(search, options, stopped), [(source, (), variant) for variant in variants])
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """How likely the model finds each target, given its source: log p of each token, and of the end token."""
+        """Score given targets: log p of each token, and of the end token."""
         end = self._slots.config.special.end
         asked = [[(token, -1) for token in (*target, end)] for _, target in pairs]
         found = self.run(partial(each, forced), [(*pair, rows, [()]) for pair, rows in zip(pairs, asked, strict=True)])
@@ -92,32 +92,33 @@ class Engine:
     def forced_changed(
         self, pair: Pair, asked: Sequence[tuple[int, int]], variants: Sequence[Interventions]
     ) -> list[list[tuple[float, float]]]:
-        """For each variant and each row of the target (the start token's first) log p of two tokens; 0 for token −1."""
+        """For each variant and each row of the target (the start token's first), log p of two tokens; 0 for token
+        −1."""
         together = max(1, TOGETHER // max(len(pair[0]), len(pair[1]) + 1))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
         found = self.run(partial(each, forced), [(*pair, asked, piece) for piece in pieces])
         return [rows for piece in found for rows in piece]
 
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The probabilities of a classifier's classes for each source."""
+        """The class probabilities of a classifier for each source."""
         return self.run(partial(each, classify), [(source,) for source in sources])
 
     def quantities(
         self, source: Sequence[int], target: Sequence[int] = (), interventions: Interventions = ()
     ) -> dict[str, "memoryview[float]"]:
-        """Every quantity of a pass by its address (enc.0.self.Q.h1), as it was in the engine's memory; a classifier has
-        no target."""
+        """All quantities of a pass by address (enc.0.self.Q.h1), copied from the engine's memory. A classifier has no
+        target."""
         [found] = self.run(partial(each, quantities), [(source, target, interventions)])
         return dict(found)
 
     def run(self, work: Work, items: Sequence[Any]) -> list[Any]:
-        """What the work makes of each item, in order."""
+        """Apply the work to each item, in order."""
         call, helpers = Call(items, self._workers), list[threading.Thread]()
         while len(helpers) < len(items) - 1 and self._free.acquire(blocking=False):
             helper = threading.Thread(target=self._help, args=(work, call), daemon=True)
             try:
                 helper.start()
-            except RuntimeError:  # the system gives no more threads: those that there are do the work
+            except RuntimeError:  # the system allows no more threads; those that exist do the work
                 self._free.release()
                 break
             helpers.append(helper)
@@ -153,7 +154,7 @@ class Engine:
 
 
 def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None:
-    """Search for sentences side by side; as some are done, others begin."""
+    """Search for sentences as one batch; when some end, others start."""
     functions = model.library.functions
     begun = dict[int, tuple[int, Sequence[int]]]()  # by the addresses of their sentences
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
@@ -190,7 +191,7 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
 
 
 def hypotheses(library: Library, sentence: int, source: Sequence[int], options: Options) -> list[Hypothesis]:
-    """What was found for a sentence, best first."""
+    """The hypotheses of a sentence, best first."""
     found, width = list[Hypothesis](), 4 * len(source)
     while address := library.functions.sentence_found(sentence, len(found)):
         length, ended, log_prob, score = FOUND.unpack(library.read(address, FOUND.size))
@@ -207,7 +208,7 @@ def hypotheses(library: Library, sentence: int, source: Sequence[int], options: 
 
 
 def each(ask: Callable[..., Any], call: Call, model: Model) -> None:
-    """One item after the other."""
+    """Process the items one after the other."""
     for place, item in call.waiting:
         if call.over:
             return
@@ -222,7 +223,7 @@ def forced(
     variants: Sequence[Interventions],
     record: int = 0,
 ) -> list[list[tuple[float, float]]]:
-    """For each variant and row log p of two tokens. `record` gets all quantities of the only variant."""
+    """For each variant and row, log p of two tokens. `record` receives all quantities of the only variant."""
     each_one = [as_words(model.config, variant) for variant in variants]
     words = b"".join(struct.pack("<i", len(one) // 4) + one for one in each_one)
     rows = range(len(target) + 1)
@@ -237,7 +238,7 @@ def forced(
 
 
 def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float]:
-    """The probabilities of a classifier's classes."""
+    """The class probabilities of a classifier."""
     found = model.library.functions.classify(model.address, record, *as_ids(source))
     if not found:
         raise refusal(model, source, 0)
@@ -254,7 +255,7 @@ def quantities(
             forced(model, source, target, [(-1, -1)] * (len(target) + 1), [interventions], record)
         else:
             classify(model, source, record)
-        # Read at once: in a browser, a look into the engine's memory takes longer than most quantities.
+        # Read all at once: in a browser, an access to the engine's memory takes longer than most quantities.
         recorded = memoryview(library.read(functions.record_quantities(record), 4 * functions.record_count(record)))
     finally:
         functions.record_free(record)
@@ -282,7 +283,7 @@ def as_ids(ids: Sequence[int]) -> tuple[bytes, int]:
 
 
 def numbers(library: Library, address: int, count: int) -> list[float]:
-    """So many float32 numbers, which the library may forget then."""
+    """This many float32 numbers, which the library may then free."""
     values = list(struct.unpack(f"<{count}f", library.read(address, 4 * count)))
     library.functions.release(address)
     return values

@@ -1,4 +1,4 @@
-"""Interventions as int32 words, the form that `interventions.c` reads."""
+"""Interventions as int32 words, the format that `interventions.c` reads."""
 
 from array import array
 

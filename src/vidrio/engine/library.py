@@ -1,5 +1,5 @@
-"""The engine as a library, and which build of it runs: the best machine code for this processor if it is there, else
-WebAssembly. All of them give the same bits. `VIDRIO_ENGINE` names one, for tests and benchmarks.
+"""The engine as a library, and the choice of its build: the best machine code for this processor if available,
+otherwise WebAssembly. All builds give the same bits. `VIDRIO_ENGINE` selects one.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ MODULES = {"wasm": "engine.wasm", "wasm-core": "engine-core.wasm"}
 NATIVE = ("vnni", "avx2", "plain")  # the best first
 CHOICES = ("auto", *NATIVE, *MODULES)
 SUFFIX = {"linux": "so", "darwin": "dylib", "windows": "dll"}
-# What /proc/cpuinfo calls the instructions that a build may use: those of x86-64-v2, v3 (abm: LZCNT) and v4.
+# The names in /proc/cpuinfo of the instructions that a build may use: those of x86-64-v2, v3 (abm: LZCNT) and v4.
 V2 = {"cx16", "lahf_lm", "popcnt", "pni", "ssse3", "sse4_1", "sse4_2"}
 V3 = V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
 V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
@@ -41,25 +41,25 @@ TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}
 
 
 class Native:
-    """The engine as machine code in this process: a shared library. Calls leave other Python threads running."""
+    """The engine as machine code in this process: a shared library. Other Python threads run during calls."""
 
     shares_models = True  # any number of threads may use one model at the same time
-    read = staticmethod(ctypes.string_at)  # so many bytes at an address
+    read = staticmethod(ctypes.string_at)  # this many bytes at an address
 
     def __init__(self, path: Path) -> None:
-        self.functions: Any = ctypes.CDLL(str(path))  # where C wants a pointer: an address, or bytes that it only reads
+        self.functions: Any = ctypes.CDLL(str(path))  # for C, a pointer: an address, or bytes that it only reads
         for name, types in FUNCTIONS.items():
             result, arguments = types.split(":")
             function = getattr(self.functions, name)
             function.restype, function.argtypes = TYPES[result], [TYPES[letter] for letter in arguments]
 
     def size(self) -> int:
-        """How much memory it has taken for good."""
+        """How much memory it has permanently allocated."""
         return 0
 
 
 class Instance(Protocol):
-    """An instance of the WebAssembly module, as wasmtime (wasm.py) or a browser (browser.py) runs it."""
+    """An instance of the WebAssembly module, run by wasmtime (wasm.py) or a browser (browser.py)."""
 
     def call(self, name: str, *numbers: int) -> int: ...
     def write(self, address: int, data: bytes) -> None: ...
@@ -68,17 +68,17 @@ class Instance(Protocol):
 
 
 class Wasm:
-    """The engine as WebAssembly: on any processor, and shut in. Whatever a model file holds, the module reaches its own
-    memory and nothing else; it imports no function. So bytes are copied into its memory for as long as a call takes.
+    """The engine as WebAssembly, on any processor and in a sandbox: whatever a model file contains, the module accesses
+    only its own memory, and imports no function. So arguments are copied into its memory during a call.
 
-    Threads that use one instance take turns, call by call.
+    Threads that share an instance take turns, call by call.
     """
 
     shares_models = False
 
     def __init__(self, instance: Instance) -> None:
         self._instance, self._turns = instance, Turns()
-        # No reference back to this object: without a cycle an instance is freed as soon as it is dropped.
+        # No reference back to this object: without a cycle, an instance is freed as soon as it is dropped.
         calls = {name: partial(_call, instance, self._turns, name) for name in FUNCTIONS}
         self.functions: Any = SimpleNamespace(**calls)
 
@@ -92,7 +92,7 @@ class Wasm:
 
 
 def _call(instance: Instance, turns: Turns, name: str, *arguments: int | bytes) -> int:
-    """Call a function of the module; bytes lie in its memory meanwhile."""
+    """Call a function of the module, with bytes copied into its memory."""
     given = [each + bytes(-len(each) % 8) if isinstance(each, bytes) else each for each in arguments]
     data = b"".join(each for each in given if isinstance(each, bytes))
     with turns:
@@ -114,7 +114,7 @@ Library = Native | Wasm
 
 
 def opener(wish: str | None = None) -> Callable[[], Library]:
-    """What opens the wished build, or the best one that runs here, any number of times."""
+    """A function that opens the selected build, or the best one that runs here, any number of times."""
     if sys.platform == "emscripten":
         from vidrio.engine import browser
 
@@ -151,7 +151,7 @@ def _webassembly(module: str) -> Callable[[], Library] | None:
 
 
 def native_path(name: str) -> Path:
-    """Where the machine code for this system lies, if it was built."""
+    """The path of the machine code for this system, whether built or not."""
     system, machine = platform.system().lower(), platform.machine().lower()
     return BUILT / f"{system}-{machine}-{name}.{SUFFIX.get(system, 'so')}"
 
@@ -163,7 +163,7 @@ def supports(name: str) -> bool:
         return True
     if name in NEEDED and system == "Linux":
         try:
-            with open("/proc/cpuinfo", "rb") as file:  # it says the same of every core, and the first is soon read
+            with open("/proc/cpuinfo", "rb") as file:  # all cores are alike, and the first one is quickly read
                 flags = next((line for line in file if line.startswith(b"flags")), b"")
         except OSError:  # a container without /proc
             return False

@@ -1,8 +1,8 @@
-"""A model in the memory of a library, and which of several a thread uses.
+"""Models in a library's memory, and which of them a thread uses.
 
-All threads use one model of machine code. An instance of WebAssembly has a memory and a model of its own and runs one
-thread at a time, so there are as many as processors at most: each is opened when it is first needed, and a thread uses
-the one that fewest others use.
+With machine code, all threads use one model. An instance of WebAssembly has its own memory and model and runs one
+thread at a time, so there are up to as many as processors: each is opened on first need, and a thread uses the one with
+the fewest users.
 """
 
 import os
@@ -18,7 +18,7 @@ from vidrio.errors import ModelError, VidrioError
 from vidrio.model.config import ModelConfig
 
 GROWN = 32 << 20  # bytes; an instance that grew by more is dropped when idle, since its memory never shrinks
-NO_MEMORY = "no memory is left"  # as the engine says it
+NO_MEMORY = "no memory is left"  # in the engine's words
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Model:
     library: Library
     address: int
     config: ModelConfig
-    size: int  # of the library's memory with nothing but the model
+    size: int  # of the library's memory, with only the model
 
     def __del__(self) -> None:
-        if self.library.shares_models:  # else the instance goes with its one model
+        if self.library.shares_models:  # otherwise the instance is dropped with its only model
             self.library.functions.model_free(self.address)
 
     def problem(self) -> str:
@@ -44,7 +44,7 @@ def problem(library: Library) -> str:
 
 
 def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
-    """A folder's model, refused with a reason if it is damaged."""
+    """Load a folder's model. A damaged one is refused with a reason."""
     try:
         weights = read_weights(folder, config)
         address = library.functions.model_load(*weights.arguments)
@@ -59,7 +59,7 @@ def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
 
 @dataclass
 class Slot:
-    """Room for one model."""
+    """A slot for one model."""
 
     model: Model | None = None
     users: int = 0
@@ -70,7 +70,7 @@ class Slots:
     """Models for any number of threads."""
 
     def __init__(self, load: Callable[[], Model], most: int) -> None:
-        first = load()  # a damaged one is refused here
+        first = load()  # a damaged model is refused here
         self.config = first.config
         self._load, self._most = load, 1 if first.library.shares_models else most
         self._begin(first)
@@ -82,7 +82,7 @@ class Slots:
     @contextmanager
     def model(self) -> Iterator[Model]:
         """A model for a thread. Several threads may get the same one."""
-        if self._process != os.getpid():  # a fork: what other threads held in the parent is held by nobody here
+        if self._process != os.getpid():  # after a fork, no thread of the parent holds anything here
             first = self._slots[0].model
             self._begin(first if first and first.library.shares_models else None)
         slot, model = self._take()
@@ -95,7 +95,7 @@ class Slots:
                     slot.model = None
 
     def _take(self) -> tuple[Slot, Model]:
-        """The slot with fewest users; where no other model can be opened, there are fewer slots from then on."""
+        """The slot with the fewest users. If no other model can be opened, the number of slots is reduced."""
         while True:
             with self._lock:
                 slot = min(self._slots, key=lambda slot: (slot.users, slot.model is None))

@@ -1,4 +1,4 @@
-"""A lock that is granted in the order of asking, so that no thread starves beside one that asks again and again."""
+"""A lock that is granted in the order of requests, so that no thread starves beside one that asks again and again."""
 
 import threading
 from collections import deque

@@ -6,11 +6,11 @@ from typing import Any
 
 import wasmtime
 
-RESERVED = 64 << 20  # bytes of address space for an instance, and those by which it grows, where there is little
+RESERVED = 64 << 20  # bytes of address space to reserve per instance, and to grow by, under a limit
 
 
 class Wasmtime:
-    """An instance with a memory of its own."""
+    """An instance with its own memory."""
 
     def __init__(self, module: wasmtime.Module, engine: wasmtime.Engine) -> None:
         self.store = wasmtime.Store(engine)
@@ -22,7 +22,7 @@ class Wasmtime:
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](self.store, *numbers) or 0
-        except wasmtime.Trap:  # the only one in there: no memory is left
+        except wasmtime.Trap:  # its only exception: out of memory
             self._stack.set_value(self.store, self._stack_at_rest)
             raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
@@ -40,7 +40,7 @@ class Wasmtime:
 def instances(path: Path) -> Callable[[], Wasmtime]:
     """A function that opens instances of a module, which is compiled once.
 
-    An instance reserves more than 4 GB of address space, so that the processor checks bounds. Where less is allowed
+    An instance reserves more than 4 GB of address space, so that the processor checks bounds. Under a lower limit
     (`ulimit -v`), instances check each access in software, which is slower.
     """
     compiled = _compile(path, wasmtime.Config())

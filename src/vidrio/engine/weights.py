@@ -1,4 +1,5 @@
-"""A model folder → what `model_load` takes: sizes and choices, and where each parameter lies among the file's bytes."""
+"""From a model folder to the arguments of `model_load`: sizes, choices, and the position of each parameter among the
+file's bytes."""
 
 import math
 import struct
@@ -17,7 +18,7 @@ class Weights(NamedTuple):
     """What `model_load` takes."""
 
     sizes: bytes  # in the order of engine.h
-    tensors: bytes  # `Tensor` of engine.h, one for each parameter
+    tensors: bytes  # `Tensor` of engine.h, one per parameter
     data: bytes
 
     @property
@@ -25,12 +26,12 @@ class Weights(NamedTuple):
         return self.sizes, self.tensors, len(self.tensors) // TENSOR.size, self.data, len(self.data)
 
 
-TENSOR = struct.Struct("<3q")  # 1: integers, 0: float32; where its numbers lie in `data`, and where its scale does
+TENSOR = struct.Struct("<3q")  # 1: integers, 0: float32; the positions in `data` of its numbers and of its scales
 SIZES = struct.Struct("<12if10i")
 
 
 def read_weights(folder: Path, config: ModelConfig) -> Weights:
-    """The weights of a model folder, which are the ones that its config was written with."""
+    """The weights of a model folder, checked against its config's checksums."""
     check_files(folder, [TENSORS])
     stored = read_stored(folder, config)
     data = (folder / TENSORS).read_bytes()
@@ -59,7 +60,7 @@ def _sizes(config: ModelConfig, int8: bool) -> bytes:
 
 
 def _as_float32(data: bytes, places: Mapping[str, int], stored: Mapping[str, Stored]) -> tuple[bytes, dict[str, int]]:
-    """The same numbers, those that are not integers as float32, which the engine reads, and where they lie now."""
+    """The parameters in the engine's formats, float32 or integers, and their new positions."""
     import numpy as np
 
     kinds = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I8": np.int8}
@@ -67,6 +68,6 @@ def _as_float32(data: bytes, places: Mapping[str, int], stored: Mapping[str, Sto
     for name, tensor in stored.items():
         values = np.frombuffer(data, kinds[tensor.dtype], math.prod(tensor.shape), places[name])
         found[name] = len(written)
-        with np.errstate(over="ignore"):  # the engine refuses what is infinite
+        with np.errstate(over="ignore"):  # the engine refuses infinite numbers
             written += (values if tensor.dtype == "I8" else values.astype(np.float32)).tobytes()
     return bytes(written), found

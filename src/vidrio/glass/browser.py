@@ -1,7 +1,7 @@
-"""In the browser: the sums of engine.py by the engine's glass.wasm, since NumPy has no BLAS there.
+"""In the browser, the sums of engine.py run in the engine's glass.wasm, since NumPy has no BLAS there.
 
-The products of whole numbers are exact in any order, and the others keep theirs, so every number is the one that NumPy
-would have (tests/test_site.py compares changed runs bit for bit).
+Integer products are exact in any order, and the others keep their order, so every number is the same as in NumPy
+(tests/test_site.py compares changed runs bit for bit).
 """
 
 from pathlib import Path
@@ -12,16 +12,16 @@ import numpy as np
 from vidrio.engine.browser import Browser
 
 WASM = Path(__file__).parents[1] / "engine" / "built" / "glass.wasm"
-TALL, WIDE = 4, 8  # rows and columns at once
-HELD = 64 << 20  # bytes of matrices that are kept ready
+TALL, WIDE = 4, 8  # rows and columns per tile
+HELD = 64 << 20  # bytes of matrices that are kept packed
 
 _glass = Browser(WASM.read_bytes())
-_rooms: dict[str, tuple[int, int]] = {}  # for what → where, and how many bytes
-_held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # by where it lies in NumPy's memory: it stays there
+_rooms: dict[str, tuple[int, int]] = {}  # purpose → address and size
+_held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # by address in NumPy's memory, which stays allocated
 
 
 def whole_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a b of whole numbers."""
+    """a b of integers."""
     if a.ndim == 1:
         return whole_product(a[None], b)[0]
     (rows, depth), columns = a.shape, b.shape[1]
@@ -47,7 +47,7 @@ def _called(name: str, x: int, w: int, shape: tuple[int, ...], columns: int) -> 
 
 
 def _ready(b: np.ndarray) -> int:
-    """Where a matrix lies as the module wants it: bytes in pairs of k. Kept, since parameters come again."""
+    """The address of a matrix as the module reads it: bytes in pairs of k. Kept, because parameters recur."""
     key = (b.__array_interface__["data"][0], b.shape, b.strides)
     if key not in _held:
         depth, columns = _up(b.shape[0], 2), _up(b.shape[1], WIDE)
@@ -62,7 +62,7 @@ def _ready(b: np.ndarray) -> int:
 
 
 def _filled(a: np.ndarray, shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """With zeros at its ends, up to a shape."""
+    """Padded with zeros to a shape."""
     filled = np.zeros(shape, dtype)
     filled[: a.shape[0], : a.shape[1]] = a
     return filled

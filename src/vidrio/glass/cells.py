@@ -1,8 +1,8 @@
-"""How one number of each quantity is made, by the paper's formulas: for receipts and checks.
+"""How one number of each quantity is computed by the paper's formulas, for receipts and checks.
 
-This is a second implementation: it shares nothing with the maths that it checks. A cell's function gets the numbers, or
-rows of numbers, that one number is made from, and returns their expression (expressions.py). `indices` says which these
-are; checking.py passes whole arrays instead.
+This is a second implementation, which shares nothing with the maths that it checks. A cell's function takes the inputs
+of one number, or rows of them, and returns their expression (expressions.py). `indices` says which inputs these are;
+checking.py passes whole arrays instead.
 """
 
 import math
@@ -21,7 +21,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Making:
-    """One number to be written as an expression, or, with arrays of indices as its place, all numbers of a quantity."""
+    """One number to be written as an expression, or, with arrays of indices, all numbers of a quantity."""
 
     trace: Any  # a Trace: trace.py, which needs this file
     stage: Stage
@@ -36,11 +36,11 @@ class Making:
         return PRECISIONS[self.trace.machine.dtype.name]
 
     def read(self, name: str, pattern: tuple[Any, ...]) -> Number | Row:
-        """The number of an input at a place, or the row along the axis that is free (None)."""
+        """The number of an input at a position, or the row along the free axis (None)."""
         found = self.trace.array(name)[tuple(slice(None) if i is None else i for i in pattern)]
         if not any(i is None for i in pattern):
             return Number(found if np.ndim(found) else found.item(), (name, pattern))
-        if self.place and np.ndim(self.place[0]):  # the free axis last, behind those of the quantity
+        if self.place and np.ndim(self.place[0]):  # the free axis last, after those of the quantity
             found = np.moveaxis(found, 0, -1) if pattern[0] is None else found
             found = found.reshape((1,) * (len(self.place) + 1 - found.ndim) + found.shape)
         return Row(name, pattern, found)
@@ -48,11 +48,11 @@ class Making:
 
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
-    """The index letters of the inputs and of the number itself; without the rows where there is only one row.
+    """The index letters of the inputs and of the number itself; without those of rows if there is only one row.
 
-    `ik,kj,j->ij`: number (i, j) is made from row i of the first input, column j of the second, number j of the third. A
-    letter on the left alone runs over its whole axis, but p is what the second input holds (a token's id, the token
-    chosen), h is the row before i, and c is column j within its head.
+    `ik,kj,j->ij`: number (i, j) is computed from row i of the first input, column j of the second, number j of the
+    third. A letter only on the left runs over its whole axis, but p is the value of the second input (a token's id, the
+    chosen token), h is the previous row, and c is column j within its head.
     """
     inputs, made = indices.split("->")
     if len(made) > rank:
@@ -61,7 +61,7 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 
 def inputs_of(m: Making, indices: str) -> list[Any]:
-    """The numbers, or rows of numbers, that one number is made from."""
+    """The numbers, or rows of numbers, from which one number is computed."""
     if not indices:
         return []
     wanted, made = letters(indices, len(m.place))
@@ -165,13 +165,13 @@ def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
 
 
 def scale_of_rows(m: Making, row: Row) -> Expression:
-    """max |x| / 127; 1 for a row of next to nothing."""
+    """max |x| / 127; 1 for a row that is nearly zero."""
     largest = row.pick(np.abs(row.values).argmax(-1))
     return where(abs(largest.value) >= 2.0**-100, apply("abs", largest) / Number(127.0), ONE)
 
 
 def scale_of_weights(m: Making, row: Row) -> Expression:
-    """max |W| / 63; 1 / 63 where all are 0."""
+    """max |W| / 63; 1 / 63 if all are 0."""
     largest = row.pick(np.abs(row.values).argmax(-1))
     return where(largest.value != 0, apply("abs", largest), ONE) / Number(63.0)
 
@@ -181,16 +181,16 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Nu
 
 
 class Cell(NamedTuple):
-    """How one number is made, and from which."""
+    """How one number is computed, and from which."""
 
-    indices: str = ""  # which numbers of the inputs it is made from: letters
+    indices: str = ""  # the indices of its inputs, as letters
     make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # read, not computed
-    causal: bool = False  # what is right of the diagonal is made from nothing
-    chooses: bool = False  # a number that its second input chooses has a part of its own
+    causal: bool = False  # right of the diagonal there are no inputs
+    chooses: bool = False  # a number that depends on its second input's choice has a part of its own
 
     @property
     def picks(self) -> bool:
-        """Whether its second input says which numbers of the first one enter: ids, choices."""
+        """Whether its second input selects numbers of the first one: ids, choices."""
         return "p" in self.indices or self.chooses
 
 
@@ -202,7 +202,7 @@ CELLS = {
     "copy": COPY,
     "left_out": COPY,
     "add": Cell("ij,ij->ij", lambda m, a, b: a + b),
-    # from words to rows
+    # from tokens to rows
     "lookup": Cell("pj,i->ij", lambda m, x, token: x),
     "lookup_or_zero": Cell("pj,i->ij", lambda m, x, token: where(token.value >= 0, x, ZERO)),
     "scale": Cell("ij->ij", lambda m, x: root(m.config.d_model, "√D") * x),
@@ -232,7 +232,7 @@ CELLS = {
     "variance": Cell("ij,i->i", variance),
     "normalise": Cell("ij,i,i->ij", normalise),
     "gain_and_bias": Cell("ij,j,j->ij", lambda m, x, gain, bias: x * gain + bias),
-    # from rows to words
+    # from rows to tokens
     "project_tied": Cell("ik,jk,j->ij", project),
     "column_mean": Cell("ij->j", mean),
     "log_of_choice": Cell("ip,i->i", lambda m, prob, token: apply("log", prob)),

@@ -1,4 +1,4 @@
-"""A machine with something changed: other operations in the place of the table's, or other parameters."""
+"""Machines with changes: other operations, or other parameters."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,7 +54,7 @@ NORMALISED_BESIDE = Operation(
 
 
 def divide_by(divisor: float) -> Operation:
-    """Scores divided by another number than √d_k."""
+    """Divide scores by another number than √d_k."""
     return Operation(
         "divide_by",
         lambda scores, d_head: scores / divisor,
@@ -67,7 +67,7 @@ def divide_by(divisor: float) -> Operation:
 
 
 def with_row(machine: Machine, name: str, row: Operation | None = None) -> Machine:
-    """Another operation in the place of one; None: the table's own."""
+    """Replace an operation; None: by the original one."""
     others = {key: other for key, other in machine.changes.items() if key != name}
     return replace(machine, changes=others if row is None else {**others, name: row})
 
@@ -83,13 +83,13 @@ def with_config(machine: Machine, **fields: Any) -> Machine:
 
 
 def with_edits(machine: Machine, edit: Tap, *, rows: bool = True) -> Machine:
-    """Quantities are edited as they are computed; `rows`: not all rows of them alike."""
+    """Edit quantities as they are computed; `rows`: not all rows alike."""
     tapped = machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
     return replace(tapped, edits_rows=machine.edits_rows or rows)
 
 
 def with_positions(machine: Machine, kind: str) -> Machine:
-    """One of config.POSITIONS, or `seed`: the worked example's slip."""
+    """One of config.POSITIONS, or `seed`: the worked example's mistake."""
     if kind == machine.config.positions:
         return machine
     config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
@@ -99,18 +99,18 @@ def with_positions(machine: Machine, kind: str) -> Machine:
 
 
 def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
-    """What another what-if has put in the place of an operation stays there."""
-    with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
+    """Operations that another what-if has replaced stay replaced."""
+    with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, which is the lesson
         parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
     whole = int8_matrices(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
     return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
 
 
 def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:
-    """One parameter (one head of it, where its address says so) altered in a copy."""
+    """Change one parameter (one head of it, if its address names one) in a copy."""
     whole, head = without_head(name)
     if whole not in machine.parameters:
-        return machine  # learned positions, in whose place another what-if has put others
+        return machine  # learned positions that another what-if has replaced
     array = machine.parameters[whole].copy()
     part = int(head.removeprefix(".h")) if head else ...
     array[part] = change(array[part])

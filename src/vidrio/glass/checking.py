@@ -15,7 +15,7 @@ from vidrio.glass.maths import Array
 from vidrio.glass.receipts import At, Compared, distance
 from vidrio.glass.trace import Trace
 
-NAMED = 8  # exceptions kept of one quantity
+NAMED = 8  # exceptions kept per quantity
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Checked:
     count: int = 0
     quantities: int = 0
     edited: int = 0  # numbers that a what-if replaced
-    share: float = 0.0  # the largest difference as a share of what rounding can explain
+    share: float = 0.0  # the largest difference, relative to what rounding explains
     share_at: At | None = None
     wrong: int = 0
     exceptions: list[tuple[At, Compared]] = field(default_factory=list)  # the worst of each quantity
@@ -41,7 +41,7 @@ class Checked:
 
 
 def check(trace: Trace) -> Checked:
-    """Recompute every number of a run; of an empty text there is none."""
+    """Recompute every number of a run; an empty text has none."""
     checked = Checked()
     for name in recomputed_names(trace) if trace.values else ():
         check_quantity(trace, name, checked)
@@ -49,7 +49,7 @@ def check(trace: Trace) -> Checked:
 
 
 def recomputed_names(trace: Trace) -> list[str]:
-    """The quantities that are computed: not parameters, nor ids, nor the search's choice."""
+    """The computed quantities: not parameters, ids, or the search's choice."""
     return [name for name in trace.addresses() if trace.stages[name].kind in ("value", "aggregate", "constant")]
 
 
@@ -76,7 +76,7 @@ def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
 
 
 def recomputed(trace: Trace, name: str) -> tuple[Array, Array]:
-    """All numbers of a quantity from its inputs, and the most that rounding can carry the model away from each."""
+    """All numbers of a quantity from its inputs, and for each the largest difference that rounding explains."""
     stage, shape = trace.stages[name], trace.array(name).shape
     cell, m = trace.operation(stage).cell, Making(trace, stage, tuple(np.indices(shape, sparse=True)))
     value, error = bounded(cell.make(m, *inputs_of(m, cell.indices)), m.precision)

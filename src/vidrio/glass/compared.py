@@ -1,4 +1,4 @@
-"""A run before a what-if and after it: which numbers changed, by how much, and where NaN begins."""
+"""Compare a run before and after a what-if: which numbers changed, by how much, and where NaN begins."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,18 +24,18 @@ class Changed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
+    """The effect on the numbers. Decoder rows are compared up to the first step that read other tokens."""
 
     shared_steps: int
-    layers: dict[str, Changed]  # in the order in which they are computed, those that did not change too
-    kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
+    layers: dict[str, Changed]  # in the order of computation, including unchanged layers
+    kl: tuple[float, ...]  # Σ p log(p / q) of the next token, in nats, for each shared step
     first_nan: str | None
     first_infinite: str | None
     notes: tuple[str, ...] = ()
 
 
 def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
-    """Two runs on the same text, number by number."""
+    """Compare two runs on the same text, number by number."""
     shared = _shared(before.target_tokens, after.target_tokens)
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:
@@ -51,12 +51,12 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many steps saw the same words."""
+    """The number of steps that read the same tokens."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
-    """Ids are left out: how far one is from another says nothing. So is the mask's own stage: from −∞ every change is
+    """Ids are left out, because their differences mean nothing. So are masked scores, where every change from −∞ is
     infinite."""
     largest: dict[str, Changed] = {}
     for name, stage in before.stages.items():
@@ -78,7 +78,7 @@ def _changed(name: str, before: Array, after: Array) -> Changed:
     same = (before == after) | (np.isnan(before) & np.isnan(after)) | np.isneginf(after)  # hidden
     with np.errstate(invalid="ignore"):
         difference = np.where(same, 0.0, np.abs(after - before))
-    flat = int(np.argmax(difference))  # argmax takes NaN for the largest
+    flat = int(np.argmax(difference))  # argmax treats NaN as the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
     address = str(Address(name, tuple(map(str, place))))
     finite = np.abs(before[np.isfinite(before)])
@@ -99,15 +99,16 @@ def _size(changed: Changed) -> float:
 
 
 def _kl(p: Array, q: Array) -> float:
-    """Σ p log(p / q): how much another distribution surprises one who expects p; 0 if nothing changed."""
+    """Σ p log(p / q), the Kullback–Leibler divergence of q from p; 0 if nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = p / p.sum(), q / q.sum()  # in float16 they miss 1 by more than what is measured here
+        p, q = p / p.sum(), q / q.sum()  # in float16, their sum differs from 1 by more than this measures
         divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
-    return 0.0 if -1e-12 < divergence < 0 else divergence  # it is never below 0, but for rounding
+    return 0.0 if -1e-12 < divergence < 0 else divergence  # never below 0, except by rounding
 
 
 def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
-    """The address of the first number that is NaN (or infinite), along the way. The −∞ of a mask is expected."""
+    """The address of the first number that is NaN (or infinite), in the order of computation. The −∞ of a mask is
+    expected."""
     for name, array in trace.values.items():
         if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
             places = np.argwhere(wrong(np.where(np.isneginf(array), 0, array) if ".scaled." in name else array))

@@ -27,7 +27,7 @@ from vidrio.model.quantised import SUMMED
 
 
 def stages_of(machine: Machine) -> dict[str, Stage]:
-    """What each number of this machine is: parameters first, then values in the order of the way."""
+    """All quantities of this machine: parameters first, then values in the order of computation."""
     return _stages(
         machine.config, machine.arithmetic, machine.dtype, frozenset(machine.changes.items()), machine.without
     )
@@ -53,14 +53,14 @@ def _stages(
 
 
 class Name(str):
-    """An argument of a line of NumPy to be shown by this name; every other one is shown as its value."""
+    """An argument that is displayed by this name; all others are displayed by value."""
 
     __slots__ = ()
 
 
 @dataclass
 class Declaration:
-    """The walk on addresses: each call writes a quantity into the table."""
+    """The walk on addresses: each call declares a quantity."""
 
     config: ModelConfig
     arithmetic: Arithmetic
@@ -79,7 +79,7 @@ class Declaration:
         return self._add(address, axes, row, names, _code(address, row, inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: str) -> str:
-        """Its code is a loop, as it runs; one of its inputs is the quantity itself."""
+        """Its code is a loop; one of its inputs is the quantity itself."""
         row, axes, made = self.operations[operation], self.table[inputs[0]].axes, variable(address)
         rows = (*(f"{variable(one)}[t]" for one in inputs), f"({made}[t - 1] if t else 0)")
         code = f"for t in range({axes[0]}): {line(row.run, f'{made}[t]', rows)}"
@@ -140,7 +140,7 @@ def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str
     """A formula with the names of its inputs: <0> and <1>, the weight's letter <W>, a bias <b> if there is one."""
     for i, name in enumerate(inputs):
         text = text.replace(f"<{i}>", name)
-    W = 2 if row.name == "restore" else 1  # which input the weight is; its bias comes after it
+    W = 2 if row.name == "restore" else 1  # the input that is the weight; its bias follows it
     if "<W>" in text:
         letter = without_head(inputs[W])[0].removesuffix(".whole").removesuffix(".scale").rpartition(".")[2]
         text = text.replace("<W>", letter)
@@ -164,8 +164,8 @@ def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
     """`scaled = scores / math.sqrt(32)`, for a `run` with the body `scores / math.sqrt(d_head)`."""
     function = deepcopy(_definitions(sys.modules[run.__module__])[run.__code__.co_firstlineno])
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
-    statements = [part for part in body if not isinstance(part, ast.Expr)]  # but for the docstring
-    if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # a loop: shown by its name
+    statements = [part for part in body if not isinstance(part, ast.Expr)]  # except the docstring
+    if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # a loop is displayed by name
         return f"{made} = {run.__name__}({', '.join(arguments)})"
     given = _given(run, function.args, arguments)
     for node in ast.walk(function):
@@ -173,16 +173,16 @@ def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
             node.id = given.get(node.id, node.id)
     texts = [ast.unparse(part) for part in statements]
     match statements[-1]:
-        case ast.Return(ast.IfExp(ast.Compare(b, [ast.Is()]), without, with_bias)):  # only the case at hand
+        case ast.Return(ast.IfExp(ast.Compare(b, [ast.Is()]), without, with_bias)):  # only the branch that is taken
             texts[-1] = f"return {ast.unparse(without if ast.unparse(b) == 'None' else with_bias)}"
     return "; ".join([*texts[:-1], texts[-1].replace("return", f"{made} =", 1)])
 
 
 def _given(run: Callable[..., Any], parameters: ast.arguments, arguments: tuple[str, ...]) -> dict[str, str]:
-    """What stands in the place of each parameter, and of what the function was made with."""
+    """What replaces each parameter, and each variable that the function closes over."""
     names = [parameter.arg for parameter in parameters.args]
     given = {name: repr(value) for name, value in inspect.getclosurevars(run).nonlocals.items()}
-    given |= dict.fromkeys(names, "None")  # a bias that is not there
+    given |= dict.fromkeys(names, "None")  # a missing bias
     given |= zip(names, arguments, strict=False)
     if parameters.vararg:
         given[parameters.vararg.arg] = f"[{', '.join(arguments[len(names) :])}]"
@@ -197,12 +197,12 @@ def variable(address: str) -> str:
 
 
 def variables(addresses: Sequence[str]) -> list[str]:
-    """The same for the inputs of a quantity; where two would share a name, as heads do, they are numbered."""
+    """The same for the inputs of a quantity. If two share a name, as heads do, they are numbered."""
     names = [variable(address) for address in addresses]
     return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 
 
-_PARSING = threading.Lock()  # Python before 3.11.8 counts the depth of all threads' trees as one: SystemError
+_PARSING = threading.Lock()  # Python before 3.11.8 adds up the depths of all threads' syntax trees: SystemError
 
 
 @cache

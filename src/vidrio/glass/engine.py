@@ -1,18 +1,18 @@
-"""The engine's arithmetic: the same bits as the C code that translates, on every processor (docs/engine.md).
+"""The engine's arithmetic, with the same bits as the C code on every processor (docs/engine.md).
 
-Two arithmetics, which differ only in how a parameter multiplies:
+There are two kinds, which differ only in how parameters multiply:
 
 WHOLE_NUMBERS   matrices of seven bits (model/quantised.py) times rows of eight; the product is exact
 IN_ORDER        float32, term by term
 
-A row x becomes whole numbers with one scale, and so has each column of W:
+A row x is rounded to integers with one scale, and so is each column of W:
 
     scale   = max |x| / 127
     whole   = rint(x · (1 / scale))        −127 … 127
     product = whole_x whole_W              whole numbers, no rounding
     x W + b ≈ product · (scale_x · scale_W) + b
 
-Everything else is float32, each operation rounded by itself. Sums have one order, whatever the width of a processor's
+Everything else is float32, rounded after each operation. Sums have a fixed order, whatever the width of a processor's
 vectors: scores and mixtures term by term, sums over a row in 16 lanes (model/exact.py). exp and log are our own.
 """
 
@@ -33,7 +33,7 @@ EXACT_IN_FLOAT32 = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """How a machine multiplies and adds: which operations it computes otherwise than NumPy's floating point."""
+    """How a machine multiplies and adds: which operations differ from NumPy's floating point."""
 
     name: str
     operations: Mapping[str, Operation]
@@ -45,7 +45,7 @@ FLOAT = Arithmetic("float", {})
 
 
 def in_order(a: Array, b: Array) -> Array:
-    """a b, each sum term by term, from 0 on. A processor may work on several rows and columns at once, and does."""
+    """a b, each sum term by term, from 0 on. Several rows and columns may be computed at once."""
     if a.ndim == 1:  # a classifier's one row
         return in_order(a[None], b)[0]
     total = np.zeros((len(a), b.shape[1]), float32)
@@ -55,8 +55,7 @@ def in_order(a: Array, b: Array) -> Array:
 
 
 def whole_product(a: Array, b: Array) -> Array:
-    """a b of whole numbers, exact in whatever order: as long as every sum stays below 2²⁴, float32 holds each of them,
-    and float64 does far beyond."""
+    """a b of integers, exact in any order: float32 represents every sum below 2²⁴, and float64 far larger ones."""
     if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
         return a @ b
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
@@ -67,7 +66,7 @@ if sys.platform == "emscripten":  # the same in C
 
 
 def softmax(x: Array) -> Array:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. What the mask hides is exactly 0, so it does not change the sum."""
+    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. Masked entries are exactly 0, so they do not change the sum."""
     exps = exp(x - x.max(axis=-1, keepdims=True))
     return exps / in_lanes(exps)[..., None]
 
@@ -85,7 +84,7 @@ def normalise(x: Array, mean: Array, var: Array, epsilon: float) -> Array:
 
 
 def log_softmax_of_choice(logits: Array, choice: Array) -> Array:
-    """log softmax of the logits, at the tokens chosen."""
+    """log softmax of the logits, at the chosen tokens."""
     largest = logits.max(axis=-1)
     return (logits[np.arange(len(choice)), choice] - largest) - log(in_lanes(exp(logits - largest[:, None])))
 
@@ -94,7 +93,7 @@ def log_softmax_of_choice(logits: Array, choice: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """σ(x) = 1 / (1 + exp(−x)), written so that neither end overflows."""
+    """σ(x) = 1 / (1 + exp(−x)), in a form that never overflows."""
     e = exp(-np.abs(x))
     return np.where(x >= 0, float32(1), e) / (float32(1) + e)
 
@@ -122,7 +121,7 @@ def gelu(x: Array) -> Array:
 
 
 def scale_of_rows(x: Array) -> Array:
-    """What 1 is worth in each row; a row of next to nothing has the scale 1: all of it becomes 0."""
+    """The quantisation step of each row; 1 for a row that is nearly zero, which becomes 0."""
     largest = np.abs(x).max(axis=-1)
     return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
 

@@ -1,11 +1,11 @@
-"""Arithmetic as data: the tree of sums, products and functions that makes one number.
+"""Arithmetic as data: the tree of sums, products and functions that computes one number.
 
-From this tree a receipt gets its value, a bound on the model's rounding error, the steps on paper, and the text to copy
-into Python or a spreadsheet. Leaves may be arrays, for all numbers of a quantity at once (checking.py). Trees are
-evaluated with more precision than the model's, and without the maths that they check.
+A receipt derives from this tree its value, a bound on the model's rounding error, the steps on paper, and the text for
+Python or a spreadsheet. Leaves may be arrays, for all numbers of a quantity at once (checking.py). Trees are evaluated
+with more precision than the model's, and without the maths that they check.
 
 Each operation of the model rounds once, by at most half an epsilon of its result (exp and other functions: by at most
-four epsilons); a sum of n terms rounds n times, in any order; errors of the inputs are multiplied by the derivative.
+four epsilons). A sum of n terms rounds n times, in any order. Errors of inputs are multiplied by the derivative.
 `bounded` adds this up along the tree. It counts whole epsilons, which leaves room for its own rounding.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-Cell = tuple[str, tuple[int, ...]]  # the name of a quantity, and the place in it
+Cell = tuple[str, tuple[int, ...]]  # the name of a quantity, and a position in it
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Precision:
 
     name: str
     epsilon: float  # the distance from 1 to the next number
-    tiny: float  # the error possible next to 0
+    tiny: float  # the possible error near 0
     largest: float
 
     @property
@@ -36,22 +36,22 @@ class Precision:
 
     @property
     def wide(self) -> type:
-        """The format in which it is checked."""
+        """The format of the check."""
         return np.longdouble if self.name == "float64" else np.float64
 
 
 FLOAT64 = Precision("float64", 2.0**-52, 2.0**-1074, float.fromhex("0x1.fffffffffffffp+1023"))
 PRECISIONS = {
     "float64": FLOAT64,
-    # The engine's exp is 0 below −87, which leaves out less than this.
+    # The engine's exp is 0 below −87, which omits less than this.
     "float32": Precision("float32", 2.0**-23, 2.0**-125, float.fromhex("0x1.fffffep+127")),
     "float16": Precision("float16", 2.0**-10, 2.0**-24, 65504.0),
 }
-FUNCTION = 4  # epsilons of error allowed to exp, log, sin, …
+FUNCTION = 4  # epsilons of error allowed for exp, log, sin, …
 
 
 class Expression:
-    """A number, a row of numbers, or an operation on others."""
+    """A number, a row of numbers, or an operation."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class Number(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row(Expression):
-    """The numbers along the free axis (None) of a place; in an array, along the last axis. It stands inside a Σ."""
+    """The numbers along the free axis (None) of a position; in an array, along the last axis. It occurs inside a Σ."""
 
     name: str
     place: tuple[int | None, ...]
@@ -90,7 +90,7 @@ class Row(Expression):
         return Number(self.values[i].item(), (self.name, tuple(i if p is None else p for p in self.place)))
 
     def pick(self, i: Any) -> Number:
-        """The number at a place; of an array, those at an array of places."""
+        """The number at a position; in an array, those at an array of positions."""
         if self.values.ndim == 1:
             return self[int(i)]
         return Number(np.take_along_axis(self.values, np.asarray(i)[..., None], -1)[..., 0])
@@ -117,7 +117,7 @@ def apply(function: str, *parts: Expression) -> Apply:
 
 
 def where(condition: Any, a: Expression, b: Expression) -> Expression:
-    """One or the other; in an array, chosen element by element."""
+    """One of two values; in an array, chosen element by element."""
     if isinstance(condition, np.ndarray):
         return Apply("where", (Number(condition), a, b))
     return a if condition else b
@@ -159,7 +159,7 @@ def expanded(node: Expression) -> Expression:
 
 
 def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
-    """The innermost operations done, as on paper; of an expanded tree."""
+    """The innermost operations evaluated, as on paper, in an expanded tree."""
     if not isinstance(node, Apply):
         return node
     if all(isinstance(part, Number) for part in node.parts):
@@ -178,12 +178,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
-    """The value in float64; what is beyond the precision's largest number is ∞, as it is for the model."""
+    """The value in float64; ∞ beyond the precision's largest number, as in the model."""
     return bounded(node, precision)[0]
 
 
 def bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
-    """The value, and the largest distance from it that the model's rounding (and this one's) can explain."""
+    """The value, and the largest difference that rounding (the model's and this one's) explains."""
     with np.errstate(all="ignore"):
         value, error = _bounded(node, precision)
     return (value, error) if np.ndim(value) else (float(value), float(error))
@@ -201,7 +201,7 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
         case Apply("Σ", (inner,)):
             value, error = _bounded_sum(inner, precision)
             if precision.name == "float16" and not (isinstance(inner, Apply) and inner.function == "exp"):
-                return value, error  # NumPy adds in float32 what it takes the mean of
+                return value, error  # NumPy adds in float32 for a mean
         case Apply("float64", (inside,)):
             value, error = _bounded(inside, FLOAT64)
             error = error + eps * np.abs(value) + tiny
@@ -212,14 +212,14 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
     beyond = np.abs(value) > precision.wide(precision.largest) * (1 + eps / 4)  # which rounds to ∞
     value = np.where(beyond, np.copysign(np.inf, value), value)
     value = np.where(np.abs(value) < precision.smallest / 2, 0.0, value)
-    return value, np.where(np.isinf(value) | np.isnan(error), 0.0, error)  # rounding makes no other number of ∞
+    return value, np.where(np.isinf(value) | np.isnan(error), 0.0, error)  # rounding cannot change ∞
 
 
 def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
     """Along the last axis of the rows."""
     eps, tiny = precision.epsilon, precision.tiny
     match inner:
-        case Apply("*", (Row(values=x), Row(values=y))):  # at once: an array of all terms may not fit into memory
+        case Apply("*", (Row(values=x), Row(values=y))):  # an array of all terms may not fit into memory
             a, b = x.astype(precision.wide), y.astype(precision.wide)
             return _inner(a, b), a.shape[-1] * (eps * _inner(np.abs(a), np.abs(b)) + tiny)
 
@@ -231,12 +231,12 @@ def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
 
 
 def _inner(a: Any, b: Any) -> Any:
-    """Of the last axes; every row with every column at once."""
+    """Over the last axes; every row with every column at once."""
     return a[:, 0] @ b[0].T if a.ndim == 3 else (a * b).sum(-1)
 
 
 def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
-    """Of numbers and what they may be wrong by."""
+    """For numbers and their errors."""
     (x, dx), (y, dy), *_ = *parts, (0.0, 0.0)
     value, eps, epsilons = FUNCTIONS[function](*[x for x, _ in parts]), precision.epsilon, 1
     match function:
@@ -265,7 +265,7 @@ def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Pr
             carried, epsilons = np.where(x > dx, dx / (x - dx), np.inf), FUNCTION
         case "sqrt":
             carried, epsilons = np.where(x > dx, dx / (2 * np.sqrt(x - dx)), np.sqrt(dx)), FUNCTION
-        case "erf":  # the engine's is a polynomial, right to so much anywhere
+        case "erf":  # the engine's polynomial has this absolute error
             carried = dx * 2 / math.sqrt(math.pi) + 2 * FUNCTION * eps
         case _:  # sin, cos
             carried, epsilons = dx, FUNCTION

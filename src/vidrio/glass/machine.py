@@ -1,7 +1,7 @@
 """A model ready to run: its parameters, and the operations that it computes with.
 
-A `Machine` is what walk.py runs on: it computes each quantity with the row of its table of operations, and shows it to
-the tap. A what-if gives it other rows; the walk does not notice.
+walk.py runs on a `Machine`: it computes each quantity with its row of the table of operations, and passes it to the
+tap. A what-if replaces rows; the walk does not change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,33 +22,33 @@ from vidrio.model.quantised import Int8, dequantise, int8_matrices
 
 @dataclass
 class KeyValueCache:
-    """What earlier decoding steps left, by address: keys and values, or a recurrent cell's last row."""
+    """The results of earlier decoding steps, by address: keys and values, or a recurrent cell's last row."""
 
     length: int = 0  # target tokens so far
     rows: dict[str, Array] = field(default_factory=dict)
 
     def branch(self) -> "KeyValueCache":
-        """A copy to go on from; the arrays are shared, since nobody writes into them."""
+        """A copy to continue from. The arrays are shared, since nothing writes into them."""
         return KeyValueCache(self.length, dict(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A model ready to run, and what a what-if changed in it."""
+    """A model ready to run, with any changes of a what-if."""
 
     config: ModelConfig
     parameters: Mapping[str, Array]
     arithmetic: Arithmetic = FLOAT
-    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # where it multiplies with those
-    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations in the place of the table's
+    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # if it multiplies in int8
+    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that replace the table's
     without: frozenset[str] = frozenset()  # layer-norm, residual: left out
-    tap: Tap = no_tap  # sees every quantity: a trace keeps it, a what-if edits it
-    edits_rows: bool = False  # some row of a quantity is edited in another way than the others
-    cache: KeyValueCache | None = None  # while decoding step by step
+    tap: Tap = no_tap  # receives every quantity: a trace stores it, a what-if edits it
+    edits_rows: bool = False  # rows of a quantity are edited differently
+    cache: KeyValueCache | None = None  # in step-by-step decoding
 
     @cached_property
     def operations(self) -> Mapping[str, Operation]:
-        """The table of operations: each under the name by which the walk calls it, and under its own."""
+        """The table of operations, each under the name by which the walk calls it, and under its own."""
         own = {row.name: row for row in self.changes.values()}
         return {**own, **OPERATIONS, **self.arithmetic.operations, **self.changes}
 
@@ -58,7 +58,7 @@ class Machine:
 
     @property
     def whole(self) -> bool:
-        """Whether parameters multiply in whole numbers."""
+        """Whether parameters multiply in int8."""
         return self.arithmetic is WHOLE_NUMBERS
 
     @property
@@ -80,14 +80,14 @@ class Machine:
         return self.tap(address, self.operations[operation].run(*inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
-        """A recurrence: each row is made from its inputs' rows and from the row before."""
+        """A recurrence: each row depends on its inputs' rows and on the previous row."""
         run, made = self.operations[operation].run, np.zeros_like(inputs[0])
         earlier = {} if self.cache is None else self.cache.rows
         before = earlier.get(address, np.zeros_like(made[0]))
         for t in range(len(made)):
             before = made[t] = run(*(x[t] for x in inputs), before)
         tapped = self.tap(address, made)
-        for t in range(1, 0 if tapped is made else len(made)):  # what the tap changed goes on into later rows
+        for t in range(1, 0 if tapped is made else len(made)):  # what the tap changed continues into later rows
             made[t] = run(*(x[t] for x in inputs), tapped[t - 1])
             tapped = self.tap(address, made)
         earlier[address] = tapped[-1]
@@ -101,7 +101,7 @@ class Machine:
         return len(ids)
 
     def parameter(self, address: str) -> Array:
-        """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
+        """A parameter by its address; one head of it if the address ends in .h0, .h1, …"""
         name, head = without_head(address)
         matrix, _, last = name.rpartition(".")
         array: Array = (
@@ -111,11 +111,12 @@ class Machine:
 
     @property
     def seen(self) -> int:
-        """How many target tokens there were before."""
+        """The number of earlier target tokens."""
         return self.cache.length if self.cache else 0
 
     def all_rows(self, address: str, make: Callable[[], Array], *, grow: bool) -> Array:
-        """Keys or values of all rows. Step by step, the decoder's own grow by a row; the memory's stay as they are."""
+        """Keys or values of all rows. In step-by-step decoding, the decoder's own grow by a row; the memory's do not
+        change."""
         if self.cache is None:
             return make()
         earlier = self.cache.rows.get(address)
@@ -129,7 +130,7 @@ class Machine:
 def build(
     config: ModelConfig, stored: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
 ) -> Machine:
-    """Make a model ready. Parameters may be as a file stores them: integers with their scales."""
+    """Prepare a model. Parameters may be as stored: integers with their scales."""
     parameters = dequantise(stored)
     check_parameters(parameters, config)
     return Machine(

@@ -1,6 +1,6 @@
-"""Softmax and the activations in NumPy's floating point; arrays, and the taps that watch them.
+"""Softmax and activations in NumPy's floating point; types of arrays and taps.
 
-Pure functions of arrays, in the dtype of what they are given. Each row is one token.
+Pure functions of arrays, in the dtype of their inputs. Each row is one token.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 
 Array = np.ndarray
 
-# `tap(address, value)` sees every quantity as it is computed, and returns the value to go on with.
+# `tap(address, value)` receives every quantity as it is computed, and returns the value to continue with.
 Tap = Callable[[str, Array], Array]
 
 
@@ -20,18 +20,19 @@ def no_tap(address: str, value: Array) -> Array:
 
 
 def softmax(x: Array) -> Array:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. The maximum is taken off first: the same value, and no overflow."""
+    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. The maximum is subtracted first, which prevents overflow and does not
+    change the result."""
     exp = np.exp(x - x.max(axis=-1, keepdims=True))
     return exp / exp.sum(axis=-1, keepdims=True)
 
 
 def naive_softmax(x: Array) -> Array:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) as the formula stands: exp overflows above 709.78 (88.72 in float32), and ∞/∞ is NaN."""
+    """exp(xᵢ) / Σⱼ exp(xⱼ) exactly as in the formula: exp overflows above 709.78 (88.72 in float32), and ∞/∞ is NaN."""
     return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
 
 
 def allowed(n_queries: int, n_keys: int) -> Array:
-    """True where the query row may see the key row: the queries are the last rows of the keys' sequence. §3.2.3."""
+    """True where the query row may see the key row. The queries are the last rows of the keys' sequence. §3.2.3."""
     return np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
 
 
@@ -44,7 +45,7 @@ def gelu(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """σ(x) = 1 / (1 + exp(−x)), written so that neither end overflows."""
+    """σ(x) = 1 / (1 + exp(−x)), in a form that never overflows."""
     e = np.exp(-np.abs(x))
     return (np.where(x >= 0, 1.0, e) / (1.0 + e)).astype(x.dtype)
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from vidrio.glass.expressions import Apply, Expression, Number, Row, mapped, terms
 
-SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is too long to read
+SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is shortened
 LONGEST_SUM = 8
 
 ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
-# How tightly an operation binds, and how tightly its operands must, or they need brackets; all others have their own.
+# How tightly an operation binds, and how tightly its operands must, or they get brackets. All others have brackets of
+# their own.
 BINDING = {
     "-": (SUM, SUM, PRODUCT),
     "*": (PRODUCT, PRODUCT, POWER),
@@ -22,11 +23,11 @@ BINDING = {
 
 @dataclass(frozen=True)
 class Notation:
-    """One way of writing."""
+    """One notation."""
 
     number: Callable[[Number], str]
     functions: Mapping[str, str]  # `{}` stands for the operands
-    left_out: str = ""  # how to tell of the terms of a long sum that are left out; empty: write them all
+    left_out: str = ""  # replaces the omitted terms of a long sum; empty: write them all
 
 
 _PLAIN = {
@@ -48,7 +49,7 @@ _SPREADSHEET = {
 
 
 def plain(number: Callable[[float], str]) -> Notation:
-    """To read: numbers as `number` shows them, long sums with the middle left out and counted."""
+    """For reading: numbers as `number` shows them, long sums with the middle omitted and counted."""
     return Notation(lambda n: number(n.value), _PLAIN, left_out="… ({} more terms) …")
 
 
@@ -63,7 +64,7 @@ def _exact(infinity: str, nan: str) -> Callable[[Number], str]:
 
 COPIES = {
     "python": Notation(_exact("math.inf", "math.nan"), _PYTHON),
-    # A spreadsheet knows no infinity; 1E+300 does what one does in EXP.
+    # Spreadsheets have no infinity; 1E+300 has the same effect in EXP.
     "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET),
 }
 

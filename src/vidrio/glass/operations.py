@@ -1,4 +1,4 @@
-"""The NumPy of every small step: the code that runs, and that is shown.
+"""The NumPy of every step: the code that runs, and that is displayed.
 
 `words.py` has the formula of each, `cells.py` an independent recomputation, under the same names. A what-if replaces
 operations; so does the engine's arithmetic (engine.py).
@@ -17,12 +17,12 @@ from vidrio.glass.positions import sinusoidal, sinusoidal_halves, sinusoidal_mar
 from vidrio.glass.words import FORMULAS, Formula
 
 
-@dataclass(frozen=True, eq=False)  # each is itself: two that compute alike are not the same
+@dataclass(frozen=True, eq=False)  # compared by identity: two operations that compute the same are different
 class Operation:
     """One small step."""
 
     name: str
-    run: Callable[..., Array]  # of the inputs, and of the numbers that the walk gives besides
+    run: Callable[..., Array]  # of the inputs, and of other arguments from the walk
     formula: Formula
     cell: Cell
 
@@ -34,9 +34,9 @@ def named(name: str, run: Callable[..., Array]) -> Operation:
 RUNS: dict[str, Callable[..., Array]] = {
     **dict.fromkeys(("parameter", "input", "choice"), lambda x: x),  # not computed
     "copy": lambda x: x,
-    "left_out": lambda x: x,  # a layer norm or a residual connection, by a what-if
+    "left_out": lambda x: x,  # a layer norm or a residual connection left out by a what-if
     "add": lambda a, b: a + b,
-    # from words to rows
+    # from tokens to rows
     "lookup": lambda table, ids: table[ids],
     "lookup_or_zero": lambda table, ids: np.where(ids[:, None] < 0, table.dtype.type(0), table[ids]),
     "scale": lambda x, d_model: x * math.sqrt(d_model),
@@ -58,7 +58,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     "softmax": maths.softmax,
     "rows_dot_columns": lambda weights, V: weights @ V,
     "concat": lambda *heads: np.concatenate(heads, axis=-1),
-    # Marian's recurrent cell (SSRU), in the place of a decoder's self-attention
+    # Marian's recurrent cell (SSRU), which replaces the decoder's self-attention
     "sigmoid": maths.sigmoid,
     "recurrence": lambda forget, candidate, before: forget * before + (1 - forget) * candidate,
     "relu_of_cell": lambda x: np.maximum(x, 0),
@@ -70,7 +70,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     "variance": lambda x, mean: ((x - mean[:, None]) ** 2).mean(axis=-1),
     "normalise": lambda x, mean, var, epsilon: (x - mean[:, None]) / np.sqrt(var[:, None] + epsilon),
     "gain_and_bias": lambda normed, gain, bias: normed * gain + bias,
-    # from rows to words
+    # from rows to tokens
     "project_tied": lambda x, E, b=None: x @ E.T if b is None else x @ E.T + b,
     "column_mean": lambda x: x.mean(axis=0),
     "log_of_choice": lambda prob, choice: np.log(prob[np.arange(len(choice)), choice]),

@@ -17,8 +17,8 @@ LOG_10000 = 9.210340371976184
 _ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and subtracting it rounds to the nearest integer
 _LOG2_E, _LN2, _LN2_REST = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _2_BY_PI = 0.6366197723675814
-_HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)  # its sum; two are exact
-# Taylor's coefficients, the highest power's first.
+_HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)  # π/2 in three parts
+# Taylor coefficients, highest power first.
 _EXP = [1.0 / factorial(k) for k in range(13, -1, -1)]
 _SINE = [(-1.0) ** (k // 2) / factorial(k) for k in range(17, 1, -2)]
 _COSINE = [(-1.0) ** (k // 2) / factorial(k) for k in range(16, 0, -2)]

@@ -29,12 +29,12 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import Stage, without_head
 
-ANY = ":"  # in an address: every index of that axis
+ANY = ":"  # in an address, every index of that axis
 
 
 @dataclass(frozen=True)
 class At:
-    """One number: its quantity, and its place."""
+    """One number: a quantity, and a position in it."""
 
     name: str
     place: Place
@@ -61,7 +61,7 @@ class Compared:
 
     model: float
     recomputed: float
-    tolerance: float  # the most that rounding can explain
+    tolerance: float  # the largest difference that rounding explains
 
     @property
     def difference(self) -> float:
@@ -73,7 +73,7 @@ class Compared:
 
 
 def expression(trace: Trace, at: At) -> Expression:
-    """How one number is made."""
+    """How one number is computed."""
     stage = trace.stages[at.name]
     cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
     return cell.make(m, *inputs_of(m, cell.indices))
@@ -85,12 +85,12 @@ class Receipt:
 
     at: At
     stage: Stage
-    tokens: tuple[str, ...]  # of its indices, "" where there is none
+    tokens: tuple[str, ...]  # of its indices; "" for those without
     value: float  # after a what-if, which may have replaced the computed one
     compared: Compared
     precision: Precision
     expression: Expression
-    inputs: tuple[tuple[At, float], ...]  # the numbers it is made from, each once
+    inputs: tuple[tuple[At, float], ...]  # its inputs, without duplicates
     used_by: tuple[str, ...]
 
     @property
@@ -100,7 +100,7 @@ class Receipt:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """A short name in formulas for each quantity: its last part, or more of it where two would be the same."""
+        """A short name in formulas for each quantity: its last part, or more if two would be the same."""
         names = list(dict.fromkeys(name for name, _ in sources(self.expression)))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
@@ -126,7 +126,7 @@ class Receipt:
         return lines
 
     def copy(self, kind: str) -> str:
-        """At full precision, to paste: `python` or `spreadsheet`."""
+        """At full precision, for `python` or `spreadsheet`."""
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:
@@ -194,14 +194,14 @@ def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tup
     inputs, made = letters(cell.indices, len(stage.axes))
     at: dict[str, int | None] = dict(zip(inputs[min(slot, len(inputs) - 1)], place, strict=True))
     ways = [at]
-    if "p" in at:  # every row that picks this number
+    if "p" in at:  # every row that selects this number
         rows = np.flatnonzero(trace.array(stage.inputs[1]) == at["p"]).tolist()
         ways = [{**at, "i": row} for row in rows if at.get("i", row) == row]
     if "h" in at:
         ways = [{**at, "i": place[0] + 1}]
     if "c" in at:
         ways = [{**at, "j": slot * trace.machine.config.d_head + place[1]}]
-    shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
+    shape = trace.array(stage.address).shape  # may be shorter than its input: a position table
     for way in ways:
         index = tuple(way.get(axis) for axis in made)
         if all(i is None or i < length for i, length in zip(index, shape, strict=True)):

@@ -53,7 +53,7 @@ class Glass(Protocol):
 
 
 def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
-    """√D times a row of the table for each id (§3.4), plus the row of its position (§3.5), counted from `first`."""
+    """√D times a row of the embedding for each id (§3.4), plus the row of its position (§3.5), counted from `first`."""
     c = g.config
     table, axes, made = (source_table(c), "S", "enc.in") if side == "src" else (target_table(c), "T", "dec.in")
     if first + len(ids) > c.max_positions:
@@ -74,7 +74,7 @@ def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
 
 
 def positions(g: Glass, side: str, n: int, first: int = 0) -> Quantity:
-    """n rows of the table of positions. §3.5."""
+    """n rows of the position table. §3.5."""
     c, axes = g.config, {"src": "SD", "tgt": "TD"}[side]
     learned = [g.parameter(f"{side}.pos")] if c.positions == "learned" else []
     kind = f"{c.positions.replace('-', '_')}_positions"
@@ -92,7 +92,7 @@ def encode(g: Glass, source_ids: Sequence[int]) -> Quantity:
 
 
 def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Self-attention, then feed-forward, each with its residual and its norm. §3.1."""
+    """Self-attention, then feed-forward, each with its residual connection and norm. §3.1."""
     x = sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self"))
     return sub_layer(g, x, f"{name}.ffn", lambda x: feed_forward(g, x, f"{name}.ffn"))
 
@@ -100,7 +100,7 @@ def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
 def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
     """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
 
-    On a machine with a cache, `target_ids` are only the new ones; the cache holds what the earlier ones left.
+    On a machine with a cache, `target_ids` are only the new ones; the cache has the results of earlier ones.
     """
     x = embed(g, target_ids, "tgt", g.seen)
     for n in range(g.config.n_decoder_layers):
@@ -124,7 +124,7 @@ def masked_self_attention(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 def recurrent_cell(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Each row reads the state that the rows before it left, and changes it."""
+    """Each row reads the state that earlier rows left, and updates it."""
     return sub_layer(g, x, f"{name}.ssru", lambda x: ssru(g, x, f"{name}.ssru"))
 
 
@@ -159,7 +159,7 @@ def norm(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 def multi_head(g: Glass, x: Quantity, y: Quantity, name: str, *, masked: bool = False) -> Quantity:
-    """Rows x ask rows y: Concat(head_1, …, head_H) W^O. §3.2.2. `masked`: no row sees a later one."""
+    """Rows x query rows y: Concat(head_1, …, head_H) W^O. §3.2.2. `masked`: no row sees a later one."""
     x_rows = rows(g, x, f"{name}.x")
     y_rows = x_rows if y is x else rows(g, y, f"{name}.y")
     heads = [head(g, x_rows, y_rows, name, h, masked=masked) for h in range(g.config.n_heads)]
@@ -189,7 +189,7 @@ def head(g: Glass, x: "Rows", y: "Rows", name: str, h: int, *, masked: bool) -> 
 
 
 def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
-    """max(0, x W₁ + b₁) W₂ + b₂, each row by itself. Eq. 2."""
+    """max(0, x W₁ + b₁) W₂ + b₂, for each row separately. Eq. 2."""
     hidden = project(g, rows(g, x, f"{name}.x"), f"{name}.hidden", f"{name}.W1", f"{name}.b1")
     active = g(f"{name}.active", g.config.activation, hidden)
     return project(g, rows(g, active, f"{name}.active"), f"{name}.out", f"{name}.W2", f"{name}.b2")
@@ -197,7 +197,7 @@ def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
 
 def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
     """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (x_t W) and f_t = σ(x_t W_f + b_f): Marian's simpler simple
-    recurrent unit, in the place of self-attention. docs/departures.md."""
+    recurrent unit, which replaces self-attention. docs/departures.md."""
     x_rows = rows(g, x, f"{name}.x")
     gate = project(g, x_rows, f"{name}.gate", f"{name}.Wf", f"{name}.bf")
     forget = g(f"{name}.forget", "sigmoid", gate)
@@ -227,7 +227,7 @@ def rows(g: Glass, x: Quantity, name: str) -> Rows:
 
 
 def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -> Quantity:
-    """x W + b; x Wᵀ where W is a tied table of embeddings."""
+    """x W + b; x Wᵀ if W is a tied embedding."""
     bias = [g.parameter(b)] if b else []
     if not g.whole:
         return g(made, f"project{tied}", x, g.parameter(W), *bias)
@@ -244,7 +244,7 @@ def bias(g: Glass, name: str) -> str:
 
 
 def logits(g: Glass, x: Quantity) -> Quantity:
-    """One number for each word of the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the embedding, transposed. §3.4."""
+    """The logits of the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the transposed embedding. §3.4."""
     c, x = g.config, rows(g, x, "out.x")
     b = "out.b" if c.output_bias or not c.has_decoder else ""
     if output_is_tied(c):
@@ -253,12 +253,12 @@ def logits(g: Glass, x: Quantity) -> Quantity:
 
 
 def predict(g: Glass, x: Quantity) -> Quantity:
-    """Probabilities of the next word, after each row (of the classes, of one row). §3.4."""
+    """Probabilities of the next token, after each row (of the classes, for one row). §3.4."""
     return g("out.prob", "softmax", logits(g, x))
 
 
 def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quantity:
-    """The tokens that the search took after each row, and their log-probabilities."""
+    """The tokens that the search chose after each row, and their log-probabilities."""
     choice = g.given("out.choice", "choice", ids, prob)
     if g.arithmetic is FLOAT:
         return g("out.score", "log_of_choice", prob, choice)
@@ -266,14 +266,14 @@ def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quan
 
 
 def classify(g: Glass, source_ids: Sequence[int]) -> Quantity:
-    """Encoder only: the mean row of the memory, and a linear layer on top → probabilities of the classes."""
+    """Encoder only: the mean row of the memory, and a linear layer → probabilities of the classes."""
     return predict(g, g("out.pooled", "column_mean", encode(g, source_ids)))
 
 
 def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[int]) -> Quantity:
-    """Teacher forcing: all target rows at once → probabilities of the next word after each.
+    """Teacher forcing: all target rows at once → probabilities of the next token after each.
 
-    Thanks to the causal mask, row t is what the decoder computes at decoding step t, so one pass shows every step.
+    Because of the causal mask, row t is what the decoder computes at decoding step t, so one pass shows every step.
     """
     memory = encode(g, source_ids) if g.config.has_encoder else None
     return predict(g, decode(g, target_ids, memory))
@@ -283,7 +283,7 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
 
 
 def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
-    """The decoder's row after the last of `new_ids`, 1·D; they follow the tokens that the cache holds."""
+    """The decoder's row after the last of `new_ids`, 1·D; they follow the tokens in the cache."""
     x = decode(replace(machine, cache=cache), new_ids, memory)
     cache.length += len(new_ids)
     return x[-1:]

@@ -1,11 +1,11 @@
-"""What if …? A list of changes, and what they do to a machine.
+"""What-ifs: a list of changes, and their effects on a machine.
 
     whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
     machine = whatif.apply(machine)  # run it again: `after`
     compare(before, after, whatif)  # compared.py
 
-A change (a function of `changes.py`) puts another operation or other parameters into the machine, or edits numbers on
-their way. Addresses and tokens in it are those of the run before the change.
+A change (a function of `changes.py`) replaces operations or parameters of the machine, or edits numbers as they are
+computed. Its addresses and tokens are those of the run before the change.
 """
 
 import json
@@ -33,13 +33,13 @@ class Change:
     says: str
     make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
-    asked: str = ""  # as it was asked for: --softmax naive
-    interventions: Interventions | None = None  # by which the engine computes the same; None: it cannot
+    asked: str = ""  # as requested: --softmax naive
+    interventions: Interventions | None = None  # interventions by which the engine computes the same; None: it cannot
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Some changes, made together."""
+    """Several changes, made together."""
 
     changes: tuple[Change, ...] = ()
 
@@ -48,7 +48,7 @@ class WhatIf:
 
     @property
     def interventions(self) -> Interventions | None:
-        """By which the engine computes the same; None: it cannot."""
+        """Interventions by which the engine computes the same; None: it cannot."""
         each = [change.interventions for change in self.changes]
         return None if None in each else tuple(one for some in each for one in some or ())
 
@@ -60,9 +60,9 @@ class WhatIf:
 
 
 def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
-    """The changes that pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5") ask for.
+    """The changes requested by pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
 
-    One error names all that cannot be made.
+    One error names all changes that are impossible.
     """
     made, problems = [], []
     for option, words in asked:
@@ -142,7 +142,7 @@ _SILENT = {
     "ffn": "the feed-forward networks add nothing",
     "ssru": "the recurrent cells add nothing",
 }
-# What changes only an operation that not every model has, and what it is then called.
+# Changes of operations that not every model has, and the names of those operations.
 _NEEDED = {
     ("mask", ""): ("mask", "masked self-attention"),
     ("without", "forget-gate"): ("sigmoid", "recurrent cell"),
@@ -178,7 +178,7 @@ def _change(option: str, words: str, before: Trace) -> Change:
     if operation and all(stage.operation != operation for stage in before.stages.values()):
         raise ConfigError(f"this model has no {part}")
     if option in ("positions", "norm-epsilon"):
-        change.make(before.machine)  # refused now if it cannot be
+        change.make(before.machine)  # refused now if it is impossible
     return change
 
 
@@ -219,7 +219,7 @@ def _zero(names: set[str]) -> Callable[[Machine], Machine]:
 
 
 def _heads_off(words: str, before: Trace) -> Change:
-    """Heads are named enc.1.self.h0; their outputs become 0."""
+    """Heads, such as enc.1.self.h0, whose outputs become 0."""
     heads = {name.replace(".head.", "."): name for name in before.stages if ".head." in name}
     wanted = [word.strip() for word in words.split(",") if word.strip()] or [words]
     for word in wanted:
@@ -252,7 +252,7 @@ def _hidden(words: str, before: Trace) -> Change:
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
-    """ADDRESS=VALUE: a parameter or a number on the way, one cell, a row (`*` for an index), or all of it. VALUE is a
+    """ADDRESS=VALUE: a parameter or a computed value; one number, a row (`*` for an index), or all of it. VALUE is a
     number, or rows of numbers: [[1, 0], [0, 1]]."""
     text, equals, value_text = words.rpartition("=")
     if not equals:
@@ -264,7 +264,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     place = _place(address, stage, before)
 
     def fits(array: Array) -> bool:
-        """Fewer words now, and there may be no such row."""
+        """The changed run may have fewer tokens, and no such row."""
         try:
             np.broadcast_to(value, array[place].shape)
         except (IndexError, ValueError):
@@ -294,7 +294,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
 
 
 def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
-    """Where an address points; `*` is the whole axis, and no index at all is everything."""
+    """The position of an address; `*` is a whole axis, and no index is everything."""
     if not address.index:
         return (slice(None),) * len(stage.axes)
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))

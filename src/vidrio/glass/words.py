@@ -1,4 +1,4 @@
-"""What is said of each quantity: what it is, its formula, and where the paper has it."""
+"""The description of each quantity: what it is, its formula, and its section of the paper."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +30,7 @@ PARAMETERS = {
 }
 MIXED = "the heads, mixed back to width D"
 EMBEDDED = ("§3.5", "embedding + position: layers' input")
-# By the last part of the address, or by the last two. No place: the operation's (operations.py) is the one.
+# By the last part of the address, or by the last two. Without a section, that of the operation (operations.py) applies.
 QUANTITIES = {
     "src.ids": ("", "the source tokens' ids"),
     "tgt.ids": ("", "the target tokens' ids"),
@@ -84,7 +84,7 @@ class Formula(NamedTuple):
 
     plain: str
     latex: str
-    place: str = ""  # in the paper; without one, that of the quantity counts
+    place: str = ""  # of the paper; without one, that of the quantity applies
     says: str = ""  # what the quantity is; likewise
 
 
@@ -100,7 +100,7 @@ FORMULAS = {
     "copy": Formula("<0>", "x"),
     "left_out": Formula("<0>", "x", WHAT_IF),
     "add": Formula("<0> + <1>", "a+b"),
-    # from words to rows
+    # from tokens to rows
     "lookup": Formula("row ids of <0>", "E_{ids}"),
     "lookup_or_zero": Formula("row ids of <0>; 0 where there is no token", "E_{ids}", ZERO_START),
     "scale": Formula("√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4"),
@@ -146,7 +146,7 @@ FORMULAS = {
     "variance": Formula("Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM),
     "normalise": Formula("(x − mean) / √(var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}", LAYER_NORM),
     "gain_and_bias": Formula("normed · gain + bias", r"\gamma\hat{x}+\beta", LAYER_NORM),
-    # from rows to words
+    # from rows to tokens
     "project_tied": Formula("x <W>ᵀ<b>", r"x<W>^\top<b>"),
     "column_mean": Formula("mean of memory's rows", r"\frac{1}{S}\sum_s memory_s", "departs: not in the paper"),
     "log_of_choice": Formula("log prob[choice]", r"\log p(\hat{y})", "§6.1"),
@@ -176,7 +176,7 @@ FORMULAS = {
     "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the same in whole numbers: exact"),
     "restore": Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
 }
-# The kinds of quantities; every other operation makes a value. Constants are made from parameters alone.
+# Kinds of quantities; all other operations make values. Constants depend on parameters alone.
 KINDS = {
     **dict.fromkeys(("mean", "variance", "column_mean"), "aggregate"),
     **dict.fromkeys(("scale_of_weight_rows", "scale_of_weight_columns", "whole_by_columns", "whole_table"), "constant"),
@@ -186,18 +186,18 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Stage:
-    """One quantity: a number, a vector or a matrix that has an address."""
+    """A number, a vector or a matrix with an address."""
 
     address: str  # enc.0.self.scores.h1
-    axes: str  # SS: one letter an axis, as in config.py; empty for a single number
-    operation: str  # how it is made from its inputs: operations.py
-    inputs: tuple[str, ...]  # their addresses, in the formula's order
+    axes: str  # SS: one letter per axis, as in config.py; empty for a single number
+    operation: str  # how it is computed: operations.py
+    inputs: tuple[str, ...]  # their addresses, in the order of the formula
     formula: str  # plain text
     latex: str
-    place: str  # where the paper says so
+    place: str  # the section of the paper
     says: str  # what it is, in a few words
     kind: str = "value"  # or one of KINDS
-    code: str = ""  # the line of NumPy that makes it
+    code: str = ""  # the line of NumPy that computes it
 
     @property
     def of_the_model(self) -> bool:
@@ -206,7 +206,7 @@ class Stage:
 
 
 def words(address: str, axes: str) -> tuple[str, str]:
-    """Where the paper has a quantity, and what it is."""
+    """A quantity's section of the paper, and its description."""
     if axes == "C" and address in OF_CLASSES:
         return OF_CLASSES[address]
     parts = without_head(address)[0].split(".")
@@ -214,7 +214,7 @@ def words(address: str, axes: str) -> tuple[str, str]:
 
 
 def without_head(address: str) -> tuple[str, str]:
-    """enc.0.self.WQ.h1 → enc.0.self.WQ and .h1; without a head the second is empty."""
+    """enc.0.self.WQ.h1 → enc.0.self.WQ and .h1; without a head, the second is empty."""
     name, dot, head = address.rpartition(".h")
     return (name, dot + head) if head.isdigit() else (address, "")
 

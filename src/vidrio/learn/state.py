@@ -30,20 +30,20 @@ from vidrio.model.json_text import json_text
 
 STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
-LAYOUT = 3  # of the vectors: another number is refused
+LAYOUT = 3  # of the file; other versions are refused
 NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums", "position")
-SAVE = 300  # seconds between two saved states, besides those at validations
+SAVE = 300  # seconds between two checkpoints, besides those at validations
 MOST = 8  # snapshots besides step 0
-ROOM = 1 << 30  # bytes that all snapshots may take; large models keep fewer
+ROOM = 1 << 30  # total bytes of the snapshots; large models keep fewer
 FEWEST = 3
 
 
 @dataclass
 class State:
-    """What a run has learned, and its position."""
+    """The parameters and optimiser state of a run, and its position."""
 
     parameters: Parameters
-    average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
+    average: Tensor  # the running mean of the parameters, which is validated; the best one becomes the model
     best: Tensor
     adam: Adam
     step: int = 0
@@ -51,9 +51,9 @@ class State:
     epoch: float = 0.0
     seconds: float = 0.0
     best_score: float | None = None
-    best_loss: float | None = None  # decides between equal scores
+    best_loss: float | None = None  # breaks ties between scores
     best_step: int = 0
-    # Since the last line of metrics: loss, predictions, tokens, seconds.
+    # Sums since the last line of metrics: loss, predictions, tokens, seconds.
     sums: list[float] = field(default_factory=lambda: [0.0] * 4)
 
     @staticmethod
@@ -68,7 +68,7 @@ class State:
 
 
 def save_state(run: Path, state: State) -> None:
-    """Write the state, whole or not at all."""
+    """Write the checkpoint, completely or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
     numbers = {name: getattr(state, name) for name in NUMBERS} | {"layout": LAYOUT}
     part = run / f".{STATE}.part"
@@ -96,7 +96,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
         if data["layout"] != LAYOUT:
             raise ValueError(f"layout {data['layout']}, not {LAYOUT}")
         values = {name: data[name] for name in NUMBERS}
-        for name in ("best_score", "best_loss"):  # infinity is written as a word
+        for name in ("best_score", "best_loss"):  # infinity is written as a string
             values[name] = None if values[name] is None else float(values[name])
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], data["step"])
         values["position"] = tuple(data["position"])
@@ -108,7 +108,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
 
 
 class RunFolder:
-    """Writes a run's state, metrics and snapshots; without a folder, nothing."""
+    """Writes a run's checkpoints, metrics and snapshots; without a folder, nothing."""
 
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.saved = run, time.monotonic()
@@ -140,7 +140,7 @@ class RunFolder:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Remove the metrics after the saved state, which will be written again, and a half-written line."""
+    """Remove the metrics after the checkpoint, which will be written again, and an incomplete line."""
     path = run / METRICS
     if path.exists():
         whole = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -148,7 +148,7 @@ def forget_metrics_after(run: Path, step: int) -> None:
 
 
 def is_snapshot(step: int) -> bool:
-    """Whether a snapshot is taken after this step. 0 is before the first."""
+    """Whether to write a snapshot after this step; 0 is before the first."""
     return step & (step - 1) == 0
 
 

@@ -1,4 +1,4 @@
-"""What a training is asked for, and what it learns from: the user's files, cleaned, held out, split into tokens.
+"""A training request and its data: the user's files, cleaned, split and tokenized.
 
     MODEL/run/data/    the pairs, as `data/prepare.py` writes them; their ids, as `batches.py` does; the tokenizers; the
                        classes
@@ -24,10 +24,10 @@ from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
-FEWEST = 20  # pairs; fewer teach nothing and leave nothing to hold out
-SHOWN = 3  # pairs, before the training begins
-HELD_OUT = 1000  # sentences to validate with, and as many to test with
-# The largest vocabulary, and how many pairs it takes.
+FEWEST = 20  # minimum number of pairs
+SHOWN = 3  # pairs shown before the training begins
+HELD_OUT = 1000  # sentences for validation, and as many for testing
+# The largest vocabulary, and the number of pairs that it needs.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
 
@@ -51,7 +51,7 @@ class Start:
 
     @staticmethod
     def find(name: str) -> "Start":
-        """A folder, or a model by its name."""
+        """A folder, or a model by name."""
         folder = models.find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -82,16 +82,16 @@ class Request:
     recipe: dict[str, Any] = field(default_factory=dict)
     stop: Stop | None = None
     device: str = ""
-    command: tuple[str, ...] = ()  # as it was typed, for the model card
+    command: tuple[str, ...] = ()  # as typed, for the model card
 
     @property
     def like_marian(self) -> bool:
-        """Whether to learn a model of Marian's kind, which its engines can load: with a recurrent decoder."""
+        """Whether to train a model in Marian's format, for its engines: with a recurrent decoder."""
         return self.task == "translate" and self.sizes.get("decoder_cell") == "ssru" and not self.start
 
     @property
     def run(self) -> Path:
-        """Where the training keeps what it needs to continue."""
+        """The folder of the run's state."""
         return self.folder / "run"
 
 
@@ -107,11 +107,11 @@ class Task:
 
     kind: str  # translate, classify or generate
     source: Tokenizer
-    target: Tokenizer  # the same one, unless a fine-tuned model has two
+    target: Tokenizer  # the same object, unless a fine-tuned model has two
     labels: tuple[str, ...]
     examples: Examples
     test: Sequence[tuple[str, str]]  # texts, and their translations or classes
-    held_out: Sequence[tuple[str, str]]  # the same to validate with
+    held_out: Sequence[tuple[str, str]]  # the same, for validation
     prepared: Prepared
 
     @property
@@ -121,7 +121,7 @@ class Task:
 
     @property
     def tokens(self) -> int:
-        """In one pass over the data."""
+        """The number of tokens per epoch."""
         return int(self.examples.source.lengths.sum() + self.examples.target.lengths.sum())
 
     def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
@@ -192,7 +192,7 @@ def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
 
 
 def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> None:
-    """Learn the tokenizer, or take those of the model to fine-tune, and encode the training pairs."""
+    """Train the tokenizer, or take those of the model to fine-tune, and encode the training pairs."""
     folder, pairs = prepared.folder, prepared.pairs
     uses = {"train": "learn from", "dev": "validate with"} | ({"test": "test with"} if request.test else {})
     for part, use in uses.items():
@@ -219,7 +219,7 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
 
 
 def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
-    """The encoders of both sides. A class becomes its number; a generator has no source."""
+    """The encoders of both sides. A class is encoded as its number; a generator has no source."""
     if kind == "classify":
         return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
     if kind == "generate":
@@ -228,7 +228,7 @@ def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[
 
 
 def _labels(prepared: Prepared, request: Request) -> list[str]:
-    """The classes to learn: those of all texts but the user's own held-out sets, which may have no others."""
+    """The classes to learn: those of all texts except the user's held-out sets, which may have no others."""
     train, dev, test = ({label for _, label in prepared.read(part)} for part in ("train", "dev", "test"))
     labels = sorted(train | (set() if request.dev else dev) | (set() if request.test else test))
     if len(labels) < 2:

@@ -41,15 +41,15 @@ from vidrio.model.parameters import random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
-SWEEP = 100  # steps between two returns of unused memory to the system, which take up to 0.2 s
-# What is kept of an earlier training or an import.
+SWEEP = 100  # steps between two returns of unused memory to the system, each of which takes up to 0.2 s
+# What is recorded of an earlier training or an import.
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine", "imported", "licence")
 LIMIT = "It makes mistakes, and more of them on texts unlike its training data."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A training run: what was requested, what it learns from and by, and how far it is."""
+    """A training run: the request, the task, the plan and the state."""
 
     request: Request
     task: Task
@@ -64,11 +64,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Scores of the finished model on unseen texts, and a warning to print beside them."""
+    """Scores of the finished model on unseen texts, and a warning to print with them."""
 
     scores: list[Score] = field(default_factory=list)
     warning: str = ""
-    translations: list[str] = field(default_factory=list)  # of the test sources, as `vidrio translate` translates them
+    translations: list[str] = field(default_factory=list)  # of the test sources, by `vidrio translate`
 
 
 def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judgement] | None:
@@ -88,7 +88,7 @@ def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judg
 
 
 def learn(request: Request, progress: Progress, processes: Processes = ALONE) -> Run:
-    """Train in the run's folder from the beginning, or continue where an earlier run was stopped."""
+    """Train in the run's folder from the beginning, or from the last checkpoint."""
     device = find_device(request.device)
     run = prepare(request, device, progress) if processes.leads else None
     processes.of_leader([0.0])  # all wait for it
@@ -143,7 +143,7 @@ def read_run(run: Path, device: torch.device) -> tuple[Task, Plan, State]:
 
 
 def refuse_other_folders(folder: Path) -> None:
-    """Refuse a folder that is not empty and holds no training run."""
+    """Refuse a folder that is not empty and contains no training run."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file", do="give a folder, new or of an earlier run")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "run").is_dir():
@@ -164,12 +164,12 @@ def finish(run: Run, progress: Progress) -> Judgement:
         progress.say(f"warning: {judgement.warning}")
     about, folder = describe(run, judgement.scores), run.request.folder
     write_atomically(folder / "README.md", card(run, about, judgement.warning).encode())
-    write_config(folder, run.plan.config, about)  # again: now with the scores
+    write_config(folder, run.plan.config, about)  # again, now with the scores
     return judgement
 
 
 def write_model(run: Run) -> None:
-    """Write the model's files. A folder is a model once it has a config, so that is removed first and written last."""
+    """Write the model's files. A config makes a folder a model, so it is removed first and written last."""
     folder, source, target = run.request.folder, run.task.source, run.task.target
     (folder / CONFIG).unlink(missing_ok=True)
     write_parameters(folder, run.parameters.to_arrays())
@@ -210,7 +210,7 @@ def plain_score(metric: str, value: float, signature: str) -> Score:
 
 
 def describe(run: Run, scores: list[Score]) -> About:
-    """The description of the model for its config."""
+    """The metadata of the model for its config."""
     request, plan, state, task = run.request, run.plan, run.state, run.task
     source, target = request.languages
     start = request.start

@@ -1,7 +1,6 @@
 """Validation during training: a function `net → scores` on held-out sentences.
 
-Sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1, with all of the
-batch in every product.
+Sentences are translated greedily, many at once, to the tokens that `search.py` chooses with a beam of 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +17,9 @@ from vidrio.learn.model import Network
 from vidrio.learn.task import Task
 from vidrio.score.metrics import quick_scores
 
-JUDGED = 300  # held-out sentences that are translated at every validation
+JUDGED = 300  # held-out sentences to translate at every validation
 ROOM = 8192  # tokens at a time
-SHOWN = 3  # sample translations
+SHOWN = 3  # tokens per batch
 
 
 def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
@@ -66,7 +65,7 @@ def mean_loss(net: Network, held_out: Examples) -> float:
 
 
 def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
-    """The held-out pairs in batches, with their indices. Pairs too long for the model are left out."""
+    """The held-out pairs in batches, with their indices. Pairs that are too long for the model are left out."""
     for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
         yield which, collate(held_out, which, net.config).to(net.positions_PD.device)
 
@@ -76,7 +75,7 @@ def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
 
 @torch.no_grad()
 def translate(net: Network, examples: Examples) -> list[list[int]]:
-    """The greedy translation of each source, in their order; a pair that is too long for the model has none."""
+    """The greedy translation of each source, in order; empty for a pair that is too long for the model."""
     results: list[list[int]] = [[] for _ in range(len(examples))]
     for which, batch in batches(net, examples):
         for i, ids in zip(which, _search(net, batch), strict=True):

@@ -1,12 +1,13 @@
-"""A lesson is a Markdown document in sections, and what stands in it runs.
+"""A lesson is a Markdown document in sections, with code that runs.
 
     ```python        an experiment: a script by itself
     ```python more   one that goes on from those before it, back to one by itself
     ```console       `$ vidrio …` commands, and what they printed when the page was written
     ```text output   what the script above printed when the page was written
 
-Whoever reads a lesson in a terminal sees what these print now; a test holds the two together (`tests/test_docs.py`).
-Other blocks are only shown. All of a reading happens in one temporary folder. The Spanish lessons have the same blocks.
+In a terminal, readers see the current output of the code; a test compares it with the text (`tests/test_docs.py`).
+Other blocks are only shown. Everything that is run in one reading shares a temporary folder. The Spanish lessons have
+the same blocks.
 """
 
 import os
@@ -31,9 +32,9 @@ MARK = "-- here the script goes on --"
 class Block:
     """A fenced block."""
 
-    words: str  # after the fence: its language, and how it is run
+    words: str  # after the fence: the language, and how to run it
     code: str
-    base: str = ""  # the scripts that it goes on from
+    base: str = ""  # the scripts that it continues
 
     @property
     def is_python(self) -> bool:
@@ -41,7 +42,7 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """The commands of a console block, if all of them are `vidrio …`; what needs a shell is only shown."""
+        """The commands of a console block, if all of them are `vidrio …`. Blocks that need a shell are only shown."""
         lines = self.code.replace("\\\n> ", "").splitlines() if self.words == "console" else []
         found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
         return found if all(re.fullmatch(r"vidrio [^|<>$]*", command) for command in found) else []
@@ -63,7 +64,7 @@ class Section:
 
 
 def path(name: str, language: Language = "en") -> Path:
-    """Where the text of a lesson lies."""
+    """The path of a lesson's text."""
     if name not in NAMES:
         raise LessonError(f"there is no lesson {name!r}", found=f"nearest: {nearest(name, NAMES)}")
     return FOLDER / ("es" if language == "es" else "") / f"{name}.md"
@@ -112,13 +113,13 @@ def chosen(name: str, wanted: str, language: Language = "en") -> list[Section]:
 
 
 def python(found: Sequence[Section]) -> str:
-    """The scripts of these sections, to save and to change, and what the first one goes on from."""
+    """The scripts of these sections, to save and change, and those that the first one continues."""
     blocks = [block for section in found for block in section.blocks if block.is_python]
     return "\n\n".join([block.base for block in blocks[:1] if block.base] + [block.code for block in blocks])
 
 
 def read(section: Section, folder: Path) -> Iterator[str]:
-    """A section piece by piece; what its blocks print now stands in the place of what they printed."""
+    """A section piece by piece, with the current output of its blocks."""
     for part in section.parts:
         if isinstance(part, str):
             yield part
@@ -135,7 +136,7 @@ def read(section: Section, folder: Path) -> Iterator[str]:
 
 
 def _printed(arguments: list[str], folder: Path, script: str = "") -> str:
-    """What this Python prints with these arguments, or of a script; and what it says where it fails."""
+    """The output of this Python with these arguments, or of a script, with its error if it fails."""
     done = subprocess.run(
         [sys.executable, *arguments],
         input=script,

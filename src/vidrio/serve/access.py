@@ -1,6 +1,6 @@
-"""Who may ask the server to compute, and how much: one guard for every route that does.
+"""Access control: who may ask the server to compute, and how much; one guard for every such route.
 
-API keys come from a text file that the operator writes, one key per line:
+API keys are in a text file that the operator writes, one key per line:
 
     NAME KEY [requests per minute [characters per request]]      -1: no limit; lines that begin with # are comments
 """
@@ -23,7 +23,7 @@ WINDOW = 60  # seconds
 
 
 class Key(NamedTuple):
-    """What a key allows; −1 is no limit, None the server's own."""
+    """What a key allows; −1 means no limit, None the server's own."""
 
     name: str
     req_limit: int = -1  # requests a minute
@@ -31,7 +31,7 @@ class Key(NamedTuple):
 
 
 def read_keys(path: Path) -> list[tuple[str, Key]]:
-    """The secrets in a file, each with what it allows."""
+    """The secrets in a file, each with its limits."""
     try:
         rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
         return [(row[1], Key(row[0], *map(int, row[2:]))) for row in rows if row and not row[0].startswith("#")]
@@ -51,7 +51,7 @@ class RequestLimits:
         self._minute, self._counts = 0, Counter[str]()
 
     def take(self, client: str, requests: int, limit: int) -> None:
-        """Refuse what exceeds the limit; −1 is none."""
+        """Refuse what exceeds the limit; −1 means no limit."""
         now = self._clock()
         if int(now // WINDOW) != self._minute:
             self._minute, self._counts = int(now // WINDOW), Counter()
@@ -75,8 +75,8 @@ class Access:
         return key
 
     def key_of(self, request: Request, field: str = "") -> Key:
-        """The key in the field `api_key` or the header `Authorization: Bearer KEY`; without one, what the server allows
-        everybody. A wrong key is refused, and a missing one if it is required."""
+        """The key in the field `api_key` or the header `Authorization: Bearer KEY`; without one, the server's own
+        limits. A wrong key is refused, and a missing one if keys are required."""
         everybody = Key("", self.settings.req_limit)
         if self.settings.keys is None:
             return everybody
@@ -84,7 +84,7 @@ class Access:
         secret = field or (header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else "")
         if secret:
             given = secret.encode("utf-8", "surrogatepass")
-            # Reading the file for each request makes a change count at once.
+            # The file is read for each request, so that changes take effect at once.
             for known, key in read_keys(self.settings.keys):
                 if hmac.compare_digest(known.encode(), given):
                     return key
@@ -96,11 +96,11 @@ class Access:
         return everybody
 
     def count(self, request: Request, key: Key, requests: int) -> None:
-        """Refuse a key, or without one an address, that asks too often."""
+        """Refuse a key, or without one an address, that exceeds its rate."""
         client = f"key {key.name}" if key.name else request.client.host if request.client else ""
         self._limits.take(client, requests, key.req_limit)
 
     def characters(self, key: Key, otherwise: int | None = None) -> int:
-        """The most characters in a request with this key; −1 is no limit."""
+        """The maximum number of characters of a request with this key; −1 means no limit."""
         limits = (key.char_limit, otherwise, self.settings.char_limit)
         return next(limit for limit in limits if limit is not None)

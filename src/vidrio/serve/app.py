@@ -1,4 +1,4 @@
-"""The server: the page with its questions (`views.py`) and LibreTranslate's interface (`libre.py`).
+"""The server: the page with its questions (`views.py`) and LibreTranslate's API (`libre.py`).
 
 Its only state is API keys and translated files; an answer depends on its request alone.
 """
@@ -43,9 +43,9 @@ from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
 BACKLOG = 2048  # connections that wait to be accepted
-ACCEPTED = 32  # at a time, before those that are there are read
-TURN = 0.0005  # seconds for which a thread may compute in Python before another has its turn
-GRACE = 30  # seconds in which requests at work may end
+ACCEPTED = 32  # at a time, before waiting data is read
+TURN = 0.0005  # seconds that a thread may compute in Python before another has its turn
+GRACE = 30  # seconds for running requests to finish
 RUN_SECONDS = 60  # for which a run is kept after the last question about it
 TIDY_SECONDS = 2  # between two removals of old files and runs
 
@@ -81,7 +81,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
 
 def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """The server's lifespan, in which old files and runs are dropped and the log stays short."""
+    """The server's lifespan, during which old files and runs are dropped and repeated errors are logged once."""
 
     async def tidy() -> None:
         while True:
@@ -109,7 +109,7 @@ def give_back() -> None:
 
 
 def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any, dict[str, Any]], None]:
-    """Logs an error of the event loop, such as too many open files, once a minute at most."""
+    """Log an error of the event loop, such as too many open files, at most once a minute."""
     logged = dict[str, float]()
 
     def report(loop: Any, context: dict[str, Any]) -> None:
@@ -143,12 +143,12 @@ def _handle_errors(app: FastAPI) -> None:
 
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
-    """Listen, call `ready` with the address when the server can answer, and answer until Ctrl-C or SIGTERM; requests at
-    work are finished first."""
+    """Listen, call `ready` with the address when the server can answer, and answer until Ctrl-C or SIGTERM. Running
+    requests are finished first."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
-    sys.setswitchinterval(TURN)  # else each answer waits 5 ms, several times, for threads that compute
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else damaged forms fill stderr
+    sys.setswitchinterval(TURN)  # otherwise each answer waits 5 ms, several times, for threads that compute
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise damaged forms fill stderr
     with listening(host, port) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
         config = configured(app, settings, listener)
@@ -158,7 +158,7 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
 
 
 def configured(app: FastAPI, settings: Settings, listener: socket.socket) -> uvicorn.Config:
-    """uvicorn as it runs the app: our connections, and a log on stderr only."""
+    """uvicorn with our app and connections, and a log on stderr only."""
 
     async def wait_outside() -> None:
         listener.listen(BACKLOG)
@@ -174,7 +174,7 @@ def configured(app: FastAPI, settings: Settings, listener: socket.socket) -> uvi
         timeout_graceful_shutdown=GRACE,
         http=partial(Connection, most=most_connections(settings.connections)),  # type: ignore[arg-type]
         ws="none",
-        backlog=ACCEPTED,  # which uvicorn tells the system, too
+        backlog=ACCEPTED,  # which uvicorn passes to the system, too
         callback_notify=wait_outside,
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
@@ -188,6 +188,6 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
-    # Every connection inherits it. Without, the end of an answer waits 40 ms for the client to confirm its beginning.
+    # Inherited by every connection. Otherwise the end of an answer waits 40 ms for the client to confirm its beginning.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

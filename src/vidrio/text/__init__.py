@@ -1,1 +1,1 @@
-"""Text in and out: the tokenizer, sentences, and what must come through a translation whole."""
+"""Text processing: tokenizers, sentences, and what must be preserved in a translation."""

@@ -1,8 +1,9 @@
-"""What a sentence says that its translation must say too, and nothing else of the kind: its facts.
+"""The facts of a sentence, all of which its translation must state, and no others.
 
 `facts` finds them on both sides by the same rules; `compare` tells which were lost and which were invented. A fact is
-known by its key, whatever form it has: twelve, 12th, XII and 12 are one number, 1,234.5 and 1.234,5 another. A fact is
-sure, or it may be something else (a second, "May I?"): it then excuses its like on the other side, and demands nothing.
+identified by its key, whatever its form: twelve, 12th, XII and 12 are one number, and so are 1,234.5 and 1.234,5. A
+fact that may be something else (a second, "May I?") is not sure: it excuses the same fact on the other side, and
+requires nothing.
 """
 
 import re
@@ -16,7 +17,7 @@ from vidrio.text.lexicon import NONE, Lexicon, folded
 from vidrio.text.protect import MONEY, UNITS, Span, is_free, number_key, spans
 
 LIGHT = ("negation", "bracket", "quotation")  # kinds that only decide between hypotheses
-_OF_ALL = ("list", "words")  # facts of a sentence, and not of one of its places; they can be lost only
+_OF_ALL = ("list", "words")  # facts of a whole sentence, without a position; they can only be lost
 _WORD = (
     r"(?P<ordinal>\d+\.?(?:[ºª]|(?:st|nd|rd|th|er|[rdtmvn][oa])\b))|(?P<percent>(?i:por cien(?:to)?|per ?cent)\b)"
     r"|(?<!_)(?P<word>[^\W\d_]++(?:['’][^\W\d_]++)*+)(?![\d_])"
@@ -27,15 +28,15 @@ _SIGNS = (
 )
 ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_LONG_LIST, _LONG_ITEM = 4, 2  # items that make a list; words that make an item
+_LONG_LIST, _LONG_ITEM = 4, 2  # minimum items of a list; maximum words of an item
 _ROUND_YEAR = r"(?:1[5-9]|20)\d0"
 _BY_DIGITS = ("number", "date", "time")
-_LONG_NUMBER = 32  # characters; a longer one is a number by itself
+_LONG_NUMBER = 32  # characters; a longer number stands by itself
 _NEAR = 5  # words between a number and the word for a century
 
 
 class Fact(NamedTuple):
-    """Something that a text says, and where."""
+    """A fact that a text states, and its position."""
 
     kind: str
     key: str
@@ -46,14 +47,14 @@ class Fact(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The source's facts that a translation lacks, and the translation's that the source lacks."""
+    """The source's facts that the translation lacks, and the translation's that the source lacks."""
 
     lost: tuple[Fact, ...] = ()
     invented: tuple[Fact, ...] = ()
 
     @property
     def grave(self) -> int:
-        """How many are worth another search."""
+        """The number of faults that are worth another search."""
         return sum(fact.kind not in LIGHT for fact in (*self.lost, *self.invented))
 
 
@@ -62,25 +63,25 @@ class _Token(NamedTuple):
     word: str  # the same, folded
     start: int
     end: int
-    joined: bool  # nothing but a space or a hyphen parts it from the token before
+    joined: bool  # only a space or a hyphen separates it from the token before
     kind: str  # word, percent, ordinal, or the kind of a span
 
 
 def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
-    """What a translation with these facts has lost of its source, and what it has invented."""
+    """What a translation with these facts has lost and invented."""
     invented = _without(written, source)
     return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in _OF_ALL))
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The sure ones of which the others have not as many."""
+    """The sure facts that occur more often here than in the others."""
     there = Counter(fact[:2] for fact in others)
     there.subtract(fact[:2] for fact in facts if fact.sure)
     return tuple(fact for fact in facts if fact.sure and there[fact[:2]] < 0 and not there.update([fact[:2]]))
 
 
 def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
-    """Everything that a text says and a translation must say too, in order within each kind."""
+    """All facts of a text, in order within each kind."""
     places = spans(text)
     found = [Fact("thing", text[a:b], a, b) for a, b, kind in places if kind not in _BY_DIGITS]
     tokens = list(_tokens(text, places))
@@ -100,7 +101,7 @@ def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
 
 
 def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
-    """Words and numbers, without what stands in addresses, tags and code."""
+    """Words and numbers, without those in addresses, tags and code."""
     at = end = 0
     for start, stop, kind in (*places, Span(len(text), len(text), "")):
         for match in re.compile(_WORD).finditer(text, at, start):
@@ -152,13 +153,13 @@ def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> It
                 sure = sure or (of_century and token.word in lexicon.ordinals)
                 yield Fact("number", key, start, tokens[after - 1].end, sure, of_century)
         year = number_key(token.text) if token.kind == "number" else ""
-        if after == at + 1 and re.fullmatch(_ROUND_YEAR, year):  # the 1980s may be 1980 elsewhere, or the 80s
+        if after == at + 1 and re.fullmatch(_ROUND_YEAR, year):  # the 1980s may be 1980 or the 80s on the other side
             yield Fact("number", year[2:] if key == year else year, token.start, token.end, sure=False)
         at = after
 
 
 def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_century: bool) -> bool:
-    """Whether a model wrote this where it failed to write a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
+    """Whether a model wrote this when it failed to write a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
     if before and before.text.istitle() and token.word in lexicon.ordinals:
         return token.text.isupper()
     is_usual = token.text.islower() or re.fullmatch(rf"{ROMAN}|\d.*", token.text)
@@ -178,7 +179,7 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 
 
 def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
-    """The key of a Roman numeral, and whether it is nothing else: XII is one; X is one after a name or a century."""
+    """The key of a Roman numeral, and whether it is certainly one: XII is; X is after a name or a century."""
     is_named, is_century = bool(before and before.text[0].isupper()), bool(before and before.word in lexicon.centuries)
     if not re.fullmatch(ROMAN, token.text) or (len(token.text) == 1 and not is_named and not is_century):
         return "", False
@@ -188,7 +189,7 @@ def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple
 
 
 def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
-    """The number that begins at a token: its key, the token after it, and whether it is nothing but a number."""
+    """The number that begins at a token: its key, the token after it, and whether it is certainly a number."""
     token = tokens[at]
     if token.kind in _BY_DIGITS:
         takes_power = token.kind == "number" and token.text[-1:].isdigit() and len(token.text) < _LONG_NUMBER
@@ -242,7 +243,7 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
 
 
 def _room_after(value: int) -> int:
-    """What is added to a number after this value is smaller: twenty-one, ciento veinte."""
+    """Values added after this one are smaller than this: twenty-one, ciento veinte."""
     return 10 if value in range(20, 91, 10) else 100 if value >= 100 else 1
 
 
@@ -268,7 +269,7 @@ def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
 
 
 def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
-    """How many items a list has, if the sentence is one; what is no list may be translated by one."""
+    """The number of items, if the sentence is a list. Anything else may be translated by a list."""
     items = re.split(lexicon.between, text) if "," in text else []
     is_list = len(items) >= _LONG_LIST and all(len(item.split()) <= _LONG_ITEM for item in items[1:-1])
     if items:
@@ -276,7 +277,7 @@ def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
 
 
 def _polarity(tokens: Sequence[_Token], text: str, lexicon: Lexicon) -> Iterator[Fact]:
-    """Whether a text negates; and whether it forbids or leaves free, or neither, which contradicts nothing."""
+    """Whether a text negates; and whether it forbids, permits, or neither, which contradicts nothing."""
     negative = [token for token in tokens if token.word in lexicon.negative or token.word.endswith("n't")]
     almost = negative or [token for token in tokens if token.word.startswith(lexicon.almost_negative)]
     yield from (Fact("negation", "", token.start, token.end, bool(negative)) for token in almost[:1])

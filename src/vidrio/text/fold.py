@@ -1,11 +1,11 @@
-"""What of a text is left when case, punctuation and spacing do not count; to find copies, never to translate."""
+"""A text without case, punctuation and spacing, to find duplicates."""
 
 import unicodedata
 from collections.abc import Callable
 
 
 class Table(dict[int, str]):
-    """What each character becomes, for `str.translate`: asked of a rule when it is first met."""
+    """What each character becomes, for `str.translate`; computed on first use."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
         self._rule = rule
@@ -20,7 +20,7 @@ _FOLDING = Table(lambda sign: " " if unicodedata.category(sign)[0] in "PSCZ" els
 
 
 def fold(text: str) -> str:
-    """Lower-case words without punctuation, one space between; a text without any word stays as it is."""
+    """Lower-case words without punctuation, separated by one space. A text without words is unchanged."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.casefold().translate(_FOLDING).split()) or text.strip()

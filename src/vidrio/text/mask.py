@@ -1,9 +1,9 @@
-"""What a model is given for a sentence: symbols for addresses, placeholders, code, rare names and rare characters,
-which it copies where it would misspell them, and plain characters for others.
+"""The model's input for a sentence: symbols in place of addresses, placeholders, code, rare names and rare characters,
+which the model copies instead of misspelling them, and plain forms of other characters.
 
-A model that has learned that ①②③… stand for names and addresses on both sides of its training pairs (`About.symbols`)
-reads "Click ① to go on." for "Click {next_button} to go on.", and only has to put ① in its place. Where a symbol is not
-exactly once in the translation, `Masked.restore` gives None.
+A model that has learned that ①②③… stand for names and addresses (`About.symbols`) reads "Click ① to go on." for "Click
+{next_button} to go on.", and only has to write ① in the right place. If a symbol does not occur exactly once in the
+translation, `Masked.restore` returns None.
 """
 
 import re
@@ -18,44 +18,45 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
-# After such a word a name follows, though it be a common word.
+# A name follows such a word, even if it is also a common word.
 _ADDRESS = r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\b\.? "
-# Words with a capital letter first and a small one last, and neighbours like them: Mary-Ann J. O'Neill.
+# Words that begin with a capital and end with a lower-case letter, and their neighbours: Mary-Ann J. O'Neill.
 _CAPITAL = "".join(letter for letter in map(chr, range(0x41, 0x250)) if letter.isupper())
 _NAME = rf"[{_CAPITAL}](?:\w|[-'’](?=[{_CAPITAL}]))*[^\W\d_{_CAPITAL}]\b"
 _NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?:[{_CAPITAL}]\.? )?(?!{_ADDRESS}){_NAME})*)"
-# Tokens of a name that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
+# Names of this many tokens are hidden, because a model misspells them. The first word of a sentence is capitalised
+# anyway.
 RARE, RARE_FIRST = 5, 7
 LONG = 3  # tokens of a name that may be misspelled
-UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
-# What quotation marks and dashes are read as where the vocabulary lacks them.
+UNSPELLABLE = 100  # the number of tokens of a word with letters outside the vocabulary
+# Quotation marks and dashes that replace those outside the vocabulary.
 SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
-_DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": no vocabulary has it
-_SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/-]"  # what may be rare
-# Signs and letters in more than a hundred pairs of the packaged models' training data, but in no long token.
+_DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": in no vocabulary
+_SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/-]"  # characters that may be rare
+# Signs and letters that occur in more than a hundred pairs of the packaged models' training data, but in no long token.
 _USUAL = "°•€£¥äàãçčèôöšü"
-REMEMBERED = 10_000  # words whose number of tokens is kept
+REMEMBERED = 10_000  # words whose number of tokens is cached
 
 
 class Masked(NamedTuple):
-    """A sentence, and what the model is given for it."""
+    """A sentence, and the model's input for it."""
 
     source: str
     given: str
     symbols: str = ""
-    places: tuple[Span, ...] = ()  # in the sentence, of what the symbols stand for
-    written: Mapping[str, str] = {}  # what is written for a place's text, where it isn't copied
-    capitals: bool = False  # the sentence is in capitals, which the model is not given
+    places: tuple[Span, ...] = ()  # positions in the sentence of what the symbols represent
+    written: Mapping[str, str] = {}  # what to write for a position, if its text is not copied
+    capitals: bool = False  # the sentence is in capitals, and the model's input is not
 
     @property
     def things(self) -> dict[str, str]:
-        """What each symbol stands for."""
+        """What each symbol represents."""
         texts = [self.source[at.start : at.end] for at in self.places]
         return {symbol: self.written.get(text, text) for symbol, text in zip(self.symbols, texts, strict=True)}
 
     def restore(self, translation: str) -> str | None:
-        """The translation with what the symbols stand for. None unless each symbol is in it once, and at no word; and
-        there are words where there were some."""
+        """The translation with what the symbols represent. None unless each symbol occurs once, and not within a word;
+        and there are words if there were some."""
         if self.capitals:
             translation = outside(translation, str.upper)
         letter = rf"[^\W_{re.escape(self.symbols)}]"
@@ -78,12 +79,12 @@ class Masker:
             for sign, simple in SIMPLER.items()
             if tokenizer.id(sign) is tokenizer.id(f"▁{sign}") is None is not tokenizer.id(simple)
         }
-        # A vocabulary without tokens for case has other pieces for capitals, which the model has hardly seen.
+        # A vocabulary without case tokens splits capitals differently, which the model has hardly seen.
         self._reads_capitals = tokenizer.has_case_tokens or tokenizer.of_whole_words
         self._tokens, self._is_rare_sign = lru_cache(REMEMBERED)(self._count), lru_cache(REMEMBERED)(self._hardly_seen)
 
     def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] | None = None) -> Masked:
-        """What the model is given for a sentence. `also`: more places to hide, with what is written for each."""
+        """The model's input for a sentence. `also`: more positions to hide, each with what to write for it."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
         hidden = self._hidden(source, hide_names=hide_names) if symbols else []
         more = [place for place in also or () if is_free(place.start, place.end, hidden)]
@@ -93,7 +94,7 @@ class Masker:
             shown += source[at : place.start] + symbol
             at = place.end
         given = plain(shown + source[at:]).translate(self._simpler)
-        for start, end, kind in spans(source):  # an address that no symbol hides keeps its punctuation: /a?b=1
+        for start, end, kind in spans(source):  # an address that is not hidden keeps its punctuation: /a?b=1
             thing = source[start:end]
             if kind in HIDDEN and " " not in thing and " " in (spaced := plain(thing)):
                 given = given.replace(spaced, thing)
@@ -109,21 +110,21 @@ class Masker:
         return self._tokens(name) >= LONG
 
     def is_rare(self, name: str) -> bool:
-        """Whether it has so many that it is hidden."""
+        """Whether a name has so many tokens that it is hidden."""
         return self._tokens(name) >= RARE
 
     def unspellable(self, source: str) -> list[Span]:
-        """What cannot be spelled: words with strange letters or one letter again and again, and rare signs."""
+        """What the vocabulary cannot spell: words with rare letters or a letter repeated often, and rare signs."""
         words = list(self._strange_words(source))
         return sorted([*words, *(sign for sign in self.rare_signs(source) if is_free(sign.start, sign.end, words))])
 
     def rare_signs(self, source: str) -> list[Span]:
-        """Signs that the vocabulary lacks, or that hardly stood in a text that it was learned from: >, §, ≥."""
+        """Signs that the vocabulary lacks, or that were rare in its training texts: >, §, ≥."""
         signs = (sign.span() for sign in re.finditer(_SIGN, source) if self._is_rare_sign(sign[0]))
         return [Span(*sign, "sign") for sign in signs if is_free(*sign, spans(source))]
 
     def can_hide(self, text: str, sign: Span) -> Span | None:
-        """A rare sign with what it touches, if that has no words, which would have to be translated."""
+        """A rare sign with the text that touches it, unless that contains words, which must be translated."""
         before = re.split(r"\s", text[: sign.start])[-1]
         after = re.split(r"\s", text[sign.end :], maxsplit=1)[0].rstrip(".,:;!?)")
         place = Span(sign.start - len(before), sign.end + len(after), "sign")
@@ -148,14 +149,14 @@ class Masker:
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        """The characters that are part of some longer token: those of no other were seen too seldom to be learned."""
+        """The characters that are part of some longer token; all others were too rare to be learned."""
         least = 1 if self._tokenizer.of_whole_words else 2
         tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
         return frozenset(_USUAL).union("".join(token for token in tokens if len(token) >= least))
 
     def _hardly_seen(self, sign: str) -> bool:
         known = self._tokenizer.id(sign) is not None or self._tokenizer.id(f"▁{sign}") is not None
-        is_mark = unicodedata.category(sign)[0] == "M"  # of the letter before it
+        is_mark = unicodedata.category(sign)[0] == "M"  # combining marks belong to the letter before them
         return not is_mark and plain(sign) == sign and not (known and (sign in self._common or sign.isascii()))
 
     def _count(self, word: str) -> int:
@@ -163,7 +164,7 @@ class Masker:
         return min(count(given), count(given.lower())) if self._tokenizer.spells(given) else UNSPELLABLE
 
     def _hidden(self, source: str, *, hide_names: bool) -> list[Span]:
-        """What symbols stand for, names last. What touches a word is not hidden: with a symbol in its place the word
+        """What symbols represent, names last. What touches a word is not hidden: with a symbol in its place, the word
         would be split into other tokens."""
         copied = [span for span in spans(source) if span.kind in HIDDEN and not touches(source, span)]
         names = list(self._names(source)) if hide_names else []
@@ -176,8 +177,8 @@ class Masker:
         return hidden
 
     def _names(self, source: str) -> Iterator[Span]:
-        """Words with a capital letter of which one is rare, neighbours together. The first word of a sentence is one
-        only if it is rarer, or is long and has such a neighbour."""
+        """Capitalised words, of which one is rare, with their neighbours. The first word of a sentence counts only if
+        it is rarer, or is long and has such a neighbour."""
         for match in re.finditer(_NAMES, source):
             start, end = match.span("names")
             names = match["names"].split()
@@ -192,8 +193,8 @@ class Masker:
 
 
 def _read_as(sign: str) -> str:
-    """What a character is read as: nothing if it is invisible, and letters and digits that are written in another form
-    (ligatures, full-width, mathematical) as plain ones. Not №, ½, x², which mean more."""
+    """The plain form of a character: nothing if it is invisible; plain letters and digits for other forms of them
+    (ligatures, full-width, mathematical). Not for №, ½, x², which mean more."""
     kind = unicodedata.category(sign)
     if (kind in ("Cc", "Cf") and not sign.isspace()) or "VARIATION SELECTOR" in unicodedata.name(sign, ""):
         return ""
@@ -202,18 +203,18 @@ def _read_as(sign: str) -> str:
 
 
 _READ_AS = Table(_read_as)
-# Hyphens, quotation marks and dashes that few vocabularies hold are read as others.
+# Replacements for hyphens, quotation marks and dashes that few vocabularies contain.
 _READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "--''''''\"\"\"––", strict=True))
 
 
 def in_capitals(text: str) -> bool:
-    """Whether all of its letters are capitals, and not only those of short words such as NASA."""
+    """Whether all letters are capitals, and not only those of short words such as NASA."""
     words = outside(text, str, kept=" ")
     return words.upper() == words != words.lower() and bool(re.search(r"[^\W\d_]{5}", words))
 
 
 def outside(text: str, change: Callable[[str], str], kept: str | None = None) -> str:
-    """The text, changed outside addresses, code and the like; they stay, or `kept` takes their place."""
+    """The text, changed outside addresses, code and the like; they stay, or `kept` replaces them."""
     parts, at = list[str](), 0
     for start, end, kind in spans(text):
         if kind in HIDDEN:
@@ -223,8 +224,8 @@ def outside(text: str, change: Callable[[str], str], kept: str | None = None) ->
 
 
 def plain(text: str) -> str:
-    """The text on one line, in usual characters and spacing. What the vocabulary lacks would be spelled byte by byte,
-    and spoil the words around it."""
+    """The text on one line, in common characters and spacing. Characters outside the vocabulary would be spelled in
+    bytes, and spoil the words around them."""
     if not (text.isascii() and text.isprintable()):
         text = text.translate(_READ_AS)
     text = re.sub(r" ([,.?!])(?= |\Z)", r"\1", " ".join(text.split()))  # yes , no

@@ -1,8 +1,9 @@
-"""What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
+"""Protected spans, which must be preserved in a translation: addresses, numbers, placeholders, tags, code, paths,
+emoji.
 
-`spans` finds it; account.py says whether a translation has all of it and no more. A number may be written otherwise on
-the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; all else counts character for
-character.
+`spans` finds them; account.py checks that a translation has exactly the same. A number may be written differently
+(1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and is compared by its digits; all others are compared by their
+characters.
 """
 
 import re
@@ -18,7 +19,7 @@ _ENDINGS = (  # of addresses and of files
 _QUOTES = '"“”«»`<>'
 MONEY = "€$£¥₹₽₩¢"
 UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
-# Left to the model: 21st is XXI in one place and 21.º in another.
+# Left to the model: 21st may be XXI or 21.º in the translation.
 _ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
 _PICTURE = (
     "[\U0001f000-\U0001faff\u00a9\u00ae\u2100-\u214f\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf"
@@ -26,8 +27,8 @@ _PICTURE = (
 )
 _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
-# Kinds and patterns, tried in this order at each place of a text. Each stops at white space or has a limit, so time
-# grows with length.
+# Kinds and patterns, tried in this order at each position. Each ends at white space or has a limit, so the time is
+# linear in the length.
 _KINDS = (
     ("code", r"`[^`\n]{1,200}`"),
     ("url", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
@@ -75,17 +76,17 @@ _KINDS = (
         rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{MONEY}%‰°](?!%)|(?:{UNITS})(?!\w)))?(?:\.\d+)*",
     ),
 )
-# Within a word only these may begin; so most places of a text are passed over without a try.
+# Within a word only these may begin, so most positions are skipped.
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3|[\u2460-\u24ff\u2776-\u2793]))"
-# One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
+# A text without any of these has no protected spans. This quick test settles most sentences.
 _SIGN = "[\\d`@<>&{$#%\\[/~\\\\_+\u00a9\u00ae\u20e3\u2100-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]"
 # The digits of a number up to its fraction: 1,234.5
-LONG = 1_000  # characters; the places in a longer text are not remembered
+LONG = 1_000  # characters; the spans of longer texts are not cached
 _THOUSANDS = r"(?<!\d)\d{1,3}([.,'’\u00a0\u202f ])\d{3}(?:\1\d{3})*(?!\d)"
 
 
 class Span(NamedTuple):
-    """A place in a text, and what kind of thing stands there."""
+    """A span of a text, and its kind."""
 
     start: int
     end: int
@@ -93,7 +94,7 @@ class Span(NamedTuple):
 
 
 def spans(text: str) -> tuple[Span, ...]:
-    """Everything in a text that must come through whole, in order; nothing overlaps."""
+    """All protected spans of a text, in order and without overlap."""
     return _remembered(text) if len(text) <= LONG else _found(text)
 
 
@@ -103,30 +104,30 @@ def _found(text: str) -> tuple[Span, ...]:
     return tuple([Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _pattern().finditer(text)])
 
 
-_remembered = lru_cache(4096)(_found)  # a sentence is asked about several times
+_remembered = lru_cache(4096)(_found)  # several functions ask about the same sentence
 
 
 @lru_cache
 def _pattern() -> re.Pattern[str]:
-    """What finds all kinds; compiled when it is first needed, since that takes a while."""
+    """The pattern for all kinds, compiled on first use, because that takes a while."""
     kinds = (f"(?P<{kind}_{n}>{expression})" for n, (kind, expression) in enumerate(_KINDS))
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds)})")
 
 
 def touches(text: str, span: Span) -> bool:
-    """Whether a letter or digit stands directly before or after."""
+    """Whether a letter or digit directly precedes or follows."""
     return text[span.start - 1 : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
 
 
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
-    """Whether no other place reaches into this one."""
+    """Whether it overlaps none of the others."""
     return not any(span.start < end and start < span.end for span in taken)
 
 
 def number_key(number: str) -> str:
-    """What a number is known by, however it is written: its groups of digits, those of its thousands as one. 1,234.5
-    and 1.234,5 are 1234.5, and not 12345; 9:30 and 9.30 are the same, and 01.02.2023 and 01/02/2023. What mixes signs
-    (1.250.00, 01,02.2023) is known by itself alone."""
+    """The key of a number, however it is written: its groups of digits, with those of thousands joined. 1,234.5 and
+    1.234,5 are 1234.5, not 12345; 9:30 and 9.30 are the same, and so are 01.02.2023 and 01/02/2023. Numbers that mix
+    signs (1.250.00, 01,02.2023) are keys themselves."""
     thousands = re.search(_THOUSANDS, number)
     whole = number.replace(thousands[0], re.sub(r"\D", "", thousands[0]), 1) if thousands else number
     signs = set(re.findall(r"(?<=\d)\D(?=\d)", whole))

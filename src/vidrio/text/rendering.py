@@ -1,4 +1,4 @@
-"""How a fact of one language is written in another, where a translation has lost it."""
+"""Write a fact of one language in another, when a translation has lost it."""
 
 import re
 
@@ -10,7 +10,7 @@ _UNITS = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 
 
 def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
-    """A fact as the target language writes it. `said` is what the source says."""
+    """A fact as the target language writes it. `said` is the source's text."""
     if fact.key in target.written and fact.kind in ("calendar", "name"):
         name = target.written[fact.key][0]
         return name.capitalize() if target.capitals else name
@@ -31,14 +31,14 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def obliging(key: str, wrong: str, language: Lexicon) -> str:
-    """What forbids in the place of what leaves free ("no tienes que" → "no debes"), or the other way round."""
+    """Replace "need not" by "must not" ("no tienes que" → "no debes"), or the other way round."""
     found = [match for pattern in language.obligations.values() if (match := re.search(pattern, wrong, re.IGNORECASE))]
     end = found[0].groupdict().get("end") if found else ""
     return language.instead[key].format(end=end or "e")
 
 
 def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
-    """A number in digits with the target's points and commas, if it is written with the source's."""
+    """A number in digits with the target's separators, if it is written with the source's."""
     comma = "," if source.point == "." else "."
     usual = rf"[^\d.,]*(?:\d{{1,3}}(?:{re.escape(comma)}\d{{3}})+|\d+)(?:{re.escape(source.point)}\d+)?[^\d.,]*"
     if source.point == target.point or not re.fullmatch(usual, said):

@@ -1,12 +1,12 @@
-"""What of a text a model is given to translate: whole sentences, or parts of one where it has to be cut.
+"""The parts of a text to translate: whole sentences, or parts of a sentence that is too long.
 
-Sentences begin and end in English and Spanish text by rule, in that of other languages as `sentencex` says. A mark that
-ends a sentence (. ! ? …) does so unless a rule says that it does not: the next word is in lower case (where not all
-words are), an abbreviation or an initial stands before it, or the number of a list. A line break ends a sentence too,
-unless the line is long and unfinished, as in text wrapped at a fixed width.
+English and Spanish are split by rules, other languages by `sentencex`. A final mark (. ! ? …) ends a sentence unless a
+rule says otherwise: the next word is in lower case (and not all words are), or an abbreviation, an initial or the
+number of a list precedes it. A line break also ends a sentence, unless the line is long and unfinished, as in text
+wrapped at a fixed width.
 
-All functions give places in the text, never copies of it: what lies between two sentences is white space only, so that
-a translation can be put together with every byte of it kept.
+All functions return positions in the text, not copies. Only white space is between two sentences, so a translation can
+preserve every byte of it.
 """
 
 import re
@@ -21,12 +21,12 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
 OWN = ("en", "es")  # the languages that are split by rule
-_LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
-_WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
+_LONGEST_ABBREVIATION = 20  # characters to inspect before a full stop
+_WRAPPED = 40  # characters; shorter lines are headings or list entries, and end where the line ends
 
 _END = r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)"
 _OPENING = "\"'“‘«([{*_"
-# What follows a mark: a word or a sign, behind what opens; a dash without a space opens speech.
+# What follows a mark: a word or a sign, after opening brackets or quotes. A dash without a space opens speech.
 _NEXT = rf"\s+[{re.escape(_OPENING)}]*(?:[—–-](?!\s))?(?P<next>[^\W\d_]+|\S)"
 _BEFORE_A_WORD = r"[\s\"“‘«(\[¿¡—–]"
 _LIST_MARK = r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z"
@@ -36,14 +36,14 @@ _LIST_ITEM = r"[-*•·–—+#>|]|(?:\d{1,3}|[a-zA-Z])[.)]\s"
 
 
 def split(text: str, language: str = "") -> list[Place]:
-    """The sentences of a text, in order; without a language, or with another code for one of ours, by our rules."""
+    """The sentences of a text, in order. Without a language, our rules apply."""
     code = language.lower().replace("_", "-").partition("-")[0]
     sentences = _sentences if code in ("", *OWN) else partial(_by_library, code)
     return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
 
 
 def _paragraphs(text: str) -> Iterator[Place]:
-    """What stands between line breaks that end a sentence by themselves, or between the tabs of a table."""
+    """The parts between line breaks that end a sentence, or between the tabs of a table."""
     start = 0
     for space in re.finditer(r"\s+", text):
         breaks = re.search(r"[\n\r\u2028\u2029]", space[0])
@@ -54,7 +54,7 @@ def _paragraphs(text: str) -> Iterator[Place]:
 
 
 def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
-    """Does a sentence go on after this line break?"""
+    """Whether a sentence continues after this line break."""
     if len(space[0].split("\n")) > 2 or space.end() == len(text):
         return False
     line = text[max(start, text.rfind("\n", start, space.start()) + 1) : space.start()]
@@ -82,7 +82,7 @@ def _by_library(language: str, text: str, paragraph: Place) -> Iterator[Place]:
 
 
 def _ends(before: str, end: re.Match[str], following: str, *, small: bool) -> bool:
-    """Does a sentence end with this mark? `before` is what stands right before it, `following` the next word or sign;
+    """Whether a sentence ends with this mark. `before` directly precedes it, `following` is the next word or sign;
     `small`: no sentence here begins with a capital letter."""
     if following in "¿¡":
         return True
@@ -106,12 +106,12 @@ def _ends(before: str, end: re.Match[str], following: str, *, small: bool) -> bo
 
 @lru_cache
 def _known(kind: str) -> frozenset[str]:
-    """The words of a kind in all languages that are split by rule."""
+    """The words of a kind in all languages that are split by rules."""
     return frozenset[str]().union(*(lexicon(code).sentences[kind] for code in OWN))
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Place]:
-    """The span without white space at its ends; none if nothing is left."""
+    """The span without surrounding white space; none if nothing is left."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -123,30 +123,29 @@ def trimmed(text: str, start: int, end: int) -> Iterator[Place]:
 # --- what of a sentence is translated ---------------------------------------------------------------------------------
 
 CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
-CLOSED = rf"\A(?:[\"'’]?[\s{re.escape(CLOSING)}])+"  # after what is copied quotes close
-OPENED = r"\s[^\w\s]+\Z"  # before what is copied
+CLOSED = rf"\A(?:[\"'’]?[\s{re.escape(CLOSING)}])+"  # quotes close after a copied span
+OPENED = r"\s[^\w\s]+\Z"  # and open before one
 MARKER = r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"  # of a list, a heading
 NOT_LATIN = r"(?<![a-zA-Z\u00c0-\u024f])[^\W\d_\u0000-\u024f\u1e00-\u1eff]+(?![a-zA-Z\u00c0-\u024f])"
 SEPARATOR = r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)"
-LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
+LONG = 32  # characters; longer protected spans are taken out of a sentence that must be cut
 
 
 class Splitter:
-    """Finds what of a text is translated, for the vocabulary of a tokenizer; sentences of more than `longest` tokens in
-    parts."""
+    """Finds the parts of a text to translate, given a tokenizer's vocabulary. Sentences of more than `longest` tokens
+    are cut."""
 
     def __init__(self, tokenizer: Tokenizer, masker: Masker, longest: int) -> None:
         self._tokenizer, self._masker, self._longest = tokenizer, masker, longest
 
     def parts(self, text: str, sentences: Iterable[Place]) -> Iterator[Place]:
-        """Those of a text's sentences that have words.
+        """The sentences of a text that contain words.
 
-        Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the
-        signs between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary
-        does not hold: all that a model could do with them is invent.
+        Symbols, numbers and addresses that stand alone are copied. So are the signs between the parts of a menu or a
+        row ("File > Open | Yes / No"), and words in a script outside the vocabulary, which a model could only invent.
         """
         protected = spans(text)
-        # Emoji that touch a word are signs, too; others are hidden (mask.py). Within addresses nothing is apart.
+        # Emoji that touch a word count as signs; others are hidden (mask.py). Nothing is split within an address.
         whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
         strange = [span for span in self._apart(text) if not reaches(whole, span.start, span.end)]
         for first, end in undivided(sentences, protected):
@@ -156,15 +155,15 @@ class Splitter:
                 inside = within(protected, a, b)
                 if not any(around(text, a, b, inside)):
                     continue
-                if len(text[a:b].encode()) < self._longest:  # a token is a byte or more
+                if len(text[a:b].encode()) < self._longest:  # a token has at least one byte
                     yield a, b
                 else:
                     for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
                         yield from in_parts(text, c, d, self._tokenizer, self._longest)
 
     def _apart(self, text: str) -> list[Span]:
-        """What parts a sentence without being a sentence: signs that stand alone, rare signs that cannot be hidden, and
-        words in letters that are not Latin and that the vocabulary does not hold."""
+        """What separates the parts of a sentence without being one: signs that stand alone, rare signs that cannot be
+        hidden, and words in non-Latin letters outside the vocabulary."""
         places = [Span(*sign.span(), "sign") for sign in re.finditer(SEPARATOR, text)]
         if self._tokenizer.of_whole_words:
             return places
@@ -176,13 +175,13 @@ class Splitter:
 
 
 def reaches(places: Sequence[Span], start: int, end: int) -> bool:
-    """Whether one of the places (in order) reaches into what stands from start to end, or over it."""
+    """Whether one of the positions (in order) overlaps the span from start to end."""
     before = bisect_left(places, (end,))
     return before > 0 and places[before - 1].end > start
 
 
 def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Place]:
-    """The sentences; neighbours as one, if something protected (a tag with a text in it) reaches over their border."""
+    """The sentences, with neighbours joined if a protected span (a tag that contains text) crosses their border."""
     whole: list[Place] = []
     for start, end in sentences:
         if whole and reaches(protected, whole[-1][1], whole[-1][1]):
@@ -192,12 +191,12 @@ def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Pla
 
 
 def within(protected: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    """Those of the protected places (in order) that lie in text[start:end]."""
+    """The protected spans (in order) that are in text[start:end]."""
     return protected[bisect_left(protected, (start,)) : bisect_left(protected, (end,))]
 
 
 def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[Place]:
-    """What of text[start:end] has words, but for the places that are taken and the quotes and brackets at them."""
+    """The parts of text[start:end] that contain words, without the taken spans and the quotes and brackets at them."""
     if not taken:
         yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return
@@ -210,7 +209,7 @@ def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[P
 
 def clause(text: str, start: int, end: int) -> Iterator[Place]:
     """The span without white space, without what closed the clause before it, and without what opens the next one;
-    nothing if it has no letter."""
+    empty if it contains no letter."""
     part = text[start:end]
     if any(map(str.isalpha, part)):
         first = len(part) - len(re.sub(CLOSED, "", part))
@@ -218,15 +217,15 @@ def clause(text: str, start: int, end: int) -> Iterator[Place]:
 
 
 def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int) -> Iterator[Place]:
-    """Spans of at most `longest` tokens that cover text[start:end], but for white space between them: it is cut near
-    its middle as often as it takes."""
+    """Spans of at most `longest` tokens that cover text[start:end] except for white space between them. It is cut near
+    its middle, repeatedly if necessary."""
     part = text[start:end]
     if len(part) < 2 or len(tokenizer.encode(part)) <= longest:
         yield from trimmed(text, start, end)
         return
     middle, margin = len(part) // 2, max(1, len(part) // 4)
     places: list[int] = []
-    for mark in (rf"[{re.escape(CLOSING)}]\s", r"\s", ""):  # after a comma, else at a space, else anywhere
+    for mark in (rf"[{re.escape(CLOSING)}]\s", r"\s", ""):  # after a comma, otherwise at a space, otherwise anywhere
         places = places or [place.end() for place in re.compile(mark).finditer(part, margin, len(part) - margin)]
     cut = start + min(places, key=lambda place: abs(place - middle))
     yield from in_parts(text, start, cut, tokenizer, longest)

@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
     @property
     def faults(self) -> int:
-        """How many are worth another search."""
+        """The number of faults that are worth another search."""
         return self.account.grave + self.repeats + (UNREADABLE if self.text is None else 0)
 
 

@@ -38,7 +38,7 @@ def normalise(text: str) -> str:
 
 
 def valid(text: str) -> str:
-    """The text, without lone surrogates, which are not characters."""
+    """The text, if it is valid Unicode; a lone surrogate is an error."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
