@@ -1,1 +1,1 @@
-"""A run as data: what it was, its measures, what a change did, what a check found."""
+"""Runs as data for the terminal and the page: tables, receipts, the effects of changes, the results of checks."""

@@ -1,4 +1,4 @@
-"""The step of a translation that chose a word, and the token that stands for its rival there."""
+"""Find the step of a translation that chose a word, and its rival's token at that step."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from vidrio.text.words import token_places, word_of_each, words
 
 
 class Step(NamedTuple):
-    """The row that decided for a token, and which token that was."""
+    """The row that chose a token, and that token."""
 
     row: int
     this: int
 
 
 def is_word(seen: Look, asked: str) -> bool:
-    """Whether a word is asked for (a classifier's label), rather than an address."""
+    """Whether `asked` is a word or a label, not an address."""
     return bool(_steps_of(seen, asked)) or not ("." in asked or "[" in asked or asked in seen.trace.stages)
 
 
 def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
-    """Why the translation has a word. The rival is another word, or the runner-up at the word's first step."""
+    """The decision for a word against `rival`, or against the runner-up at the word's first step."""
     found = _steps_of(seen, asked)
     if not found:
         raise AddressError(
@@ -41,7 +41,7 @@ def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
 
 
 def decide_step(seen: Look, row: int, rival: str | None = None) -> Decision:
-    """Why the step after a row took its token (a classifier: its class). The rival is a token or the runner-up."""
+    """The decision for the token chosen after a row (for a classifier: its class), against a token or the runner-up."""
     taken = seen.chosen_ids if seen.model.config.has_decoder else [names_of(seen).index(seen.translation)]
     if seen.stopped or not 0 <= row < len(taken):
         raise AddressError(f"there is no decoding step {row}", found=f"{len(taken)} steps")
@@ -59,7 +59,7 @@ def _decided(seen: Look, step: Step, that: int) -> Decision:
 
 
 def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
-    """The steps that wrote a word, for each place where it stands: as a word of the text, else as a token."""
+    """The steps that wrote a word, for each of its occurrences: as a word of the translation, otherwise as a token."""
     if seen.stopped or seen.empty:
         return []
     if not seen.model.config.has_decoder:
@@ -102,7 +102,7 @@ def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int
 
 
 def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
-    """A rival's tokens: the token of that name inside a word, else the word without its leading case tokens."""
+    """A rival's tokens: inside a word, the token of that name; otherwise the word without leading case tokens."""
     inside = None if this.startswith("▁") else tokenizer.id(rival)
     ids = tokenizer.encode(rival) if inside is None else [inside]
     while len(ids) > 1 and not tokenizer.decode(ids[:1]).strip():
@@ -113,7 +113,7 @@ def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
 
 
 def names_of(seen: Look) -> list[str]:
-    """What may be asked for."""
+    """The words, tokens or labels that can be explained."""
     if seen.model.config.has_decoder:
         return list(
             dict.fromkeys([*(seen.translation[a:b] for a, b in words(seen.translation)), *seen.trace.chosen_tokens])

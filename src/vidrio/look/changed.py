@@ -1,6 +1,6 @@
-"""A run with something changed beside the run before: what became of the text and of the numbers.
+"""A run before and after changes: the effect on the text and on the numbers.
 
-Changes of the machine and its numbers are in `glass/whatif.py`. Three are about the search:
+Changes of the machine and its numbers are in `glass/whatif.py`. Three concern the search:
 
     ("prefix", "Ayer he")                  the translation begins with these words
     ("pin", "▁Ayer ▁compr é")              with these tokens; it is whole if the end token is among them
@@ -54,11 +54,12 @@ def look_changed(
     target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
 ) -> BeforeAfter:
-    """Run a text, make the changes, run it again (`tree` records that search). Without changes both are one run."""
+    """Run a text, apply the changes, and run it again (`tree` records that search). Without changes, both are the same
+    run."""
     before = look(model, text, options=options, target=target, tree=None if asked else tree)
     if not asked or before.empty:
         return BeforeAfter.of_one(before)
-    forced = None if isinstance(target, Printed) else target  # a changed machine finds a translation of its own
+    forced = None if isinstance(target, Printed) else target  # a changed machine finds its own translation
     return with_changes(before, model, asked, forced, tree)
 
 
@@ -70,8 +71,8 @@ def with_changes(
     tree: Tree | None = None,
     stopped: Stopped = None,
 ) -> BeforeAfter:
-    """The same text again, with the changes made. A changed model may write without end: its translation is cut at
-    three times the length of the text, or where it repeats itself."""
+    """Run the same text with the changes. A changed model may never end, so its translation is cut at three times the
+    length of the text, or where it repeats itself."""
     about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
@@ -80,7 +81,7 @@ def with_changes(
     in_engine = None if engine is None or interventions is None else InEngine(engine.engine, interventions)
     changed = replace(model, machine=machine, config=machine.config, may_ramble=True, in_engine=in_engine)
     tree = None if in_engine and machine.whole else tree  # only NumPy's search records one
-    with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
+    with np.errstate(all="ignore"):  # NaN and infinities are expected
         after = look(changed, before.text, options=options, target=pinned or target, tree=tree, stopped=stopped)
     return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))
 
@@ -88,7 +89,7 @@ def with_changes(
 def _searching(
     asked: Sequence[Asked], model: LoadedModel, options: Options
 ) -> tuple[Options, tuple[int, ...] | None, list[Change]]:
-    """How to search, the whole translation where that is given, and in words what was asked for."""
+    """The search options, the whole translation if given, and a description of what was requested."""
     target, changes = None, []
     for option, words in asked:
         if model.config.shape != "encoder-decoder":
@@ -127,7 +128,7 @@ def _sampling(words: str) -> Sampling:
 
 
 def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
-    """The text before and after, each layer's largest change, the next word's probabilities, the first NaN."""
+    """The text before and after, each layer's largest change, the next token's probabilities, the first NaN."""
     if tried.before.empty:
         yield "The text is empty: nothing was computed, so nothing can change."
         return
@@ -167,7 +168,7 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
 
 
 def _over(tried: BeforeAfter) -> str:
-    """Which decoding steps are compared: those that saw the same words."""
+    """The decoding steps that are compared: those that read the same tokens."""
     steps, before, after = tried.compared.shared_steps, tried.before.chosen_ids, tried.after.chosen_ids
     if steps == 0 or before == after:
         return ""

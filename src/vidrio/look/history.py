@@ -1,7 +1,7 @@
-"""How a model learned, as the page shows it: its run's curves, a sentence at every age, what the right answer costs.
+"""A model's training for the page: curves, a sentence at every checkpoint, and the loss of the correct translation.
 
-The ages are the snapshots that a training run kept (`learn/state.py`). The glass runs each of them like any model,
-so PyTorch is not needed.
+The checkpoints are the snapshots that a training run kept (`learn/state.py`). The reference runs each of them like any
+model, so PyTorch is not needed.
 """
 
 import json
@@ -20,10 +20,10 @@ from vidrio.look.measures import likeliest, mean_of_heads
 from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.model.folder import read_parameters
 
-ROOM = 10  # tokens more than twice the source's that a young model may babble
+ROOM = 10  # tokens beyond twice the source's length that an early model may write
 FOLLOWED = 16  # tokens of the translation
-MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
-SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # of a validation, where it has them
+MOST_POINTS = 240  # of one curve; longer curves are drawn as means of neighbours
+SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # metrics of a validation, if present
 
 Record = dict[str, Any]
 Points = Sequence[tuple[float, float]]
@@ -32,7 +32,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def metrics(run: Path) -> list[Record]:
-    """The lines of metrics.jsonl; a half-written last one is left out."""
+    """The lines of metrics.jsonl, without an incomplete last one."""
     path = run / "metrics.jsonl"
     records: list[Record] = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -46,7 +46,7 @@ def metrics(run: Path) -> list[Record]:
 
 
 def curves_data(run: Path) -> list[dict[str, Any]]:
-    """Loss, scores, learning rate and speed against steps, and the minutes below them."""
+    """Loss, scores, learning rate and speed by step, with minutes."""
     records = metrics(run)
     steps = [r for r in records if r.get("kind") == "step"]
     validations = [r for r in records if r.get("kind") == "validation"]
@@ -71,7 +71,7 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
 
 
 def thinned(points: Points) -> list[tuple[float, float]]:
-    """At most MOST_POINTS: each the mean of neighbours; the last one as it is."""
+    """At most MOST_POINTS: each the mean of neighbours, except the last."""
     size = -(-len(points) // MOST_POINTS)
     if size <= 1:
         return list(points)
@@ -88,20 +88,20 @@ def when(steps: Sequence[Record]) -> list[tuple[float, float]]:
 
 
 def snapshots(run: Path) -> list[tuple[int, Path]]:
-    """The steps of which there is a snapshot, each with the folder that holds its parameters, in order."""
+    """The steps with a snapshot, each with the folder of its parameters, in order."""
     files = (run / "snapshots").glob("step-[0-9]*/model.safetensors")
     return sorted((int(path.parent.name.removeprefix("step-")), path.parent) for path in files)
 
 
 def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
-    """A model as it was after the steps of which there is a snapshot, the youngest first; one at a time is held."""
+    """The model at each snapshot, the earliest first; one at a time is in memory."""
     for step, folder in snapshots(model.path / "run"):
         yield step, replace(model, machine=build(model.config, read_parameters(folder), model.dtype.type))
 
 
 def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
-    """What each age says of a text, and the probability that it gave each token of one translation: the one given, or
-    what the model says now. None where the folder keeps no snapshots."""
+    """The translation of a text at each snapshot, and the probability of each token of one translation: the given one,
+    or the final model's. None if the folder has no snapshots."""
     if not snapshots(model.path / "run") or not text.strip():
         return None
     tokenizer = model.source_tokenizer if model.config.has_encoder else model.target_tokenizer
@@ -118,8 +118,8 @@ def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict
 
 
 def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> dict[str, Any]:
-    """The last age, the model that was kept, has no step. `reads`: the source token from which the last layer's
-    cross-attention, the mean of its heads, takes its largest share, and that share."""
+    """The last entry, the final model, has no step. `reads`: the source token with the largest share of the last
+    layer's cross-attention, averaged over heads, and that share."""
     if seen.result is None:
         prob_C = seen.trace.values["out.prob"]
         taken = int(np.argmax(now.trace.values["out.prob"]))
@@ -139,7 +139,7 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
 
 
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
-    """Teacher forcing: what −log p the model pays for every token of the right answer, those before it given."""
+    """Teacher forcing: −log p of every token of the correct translation, given those before it."""
     if not model.config.has_decoder:
         raise InputError("this model tells classes: there is no answer to force token by token")
     seen = look(model, text, target=target_ids(model, answer))

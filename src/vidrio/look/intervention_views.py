@@ -1,4 +1,4 @@
-"""What interventions did to a word and its translation, as text and as data."""
+"""The effects of interventions on a word and its translation, as text and as data."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SHOWN = 10  # heads
 
 
 def without_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -> Iterator[str]:
-    """A line for each word or head taken out: how much less likely the word's token became, and the new translation."""
+    """A line per removed word or head: the log-probability that the word's token loses, and the new translation."""
     losses = [one.losses[why.decision.row] for one in found]
     rows = [[visible(one.what), number(loss, precision), ""] for one, loss in zip(found, losses, strict=True)]
     lines = table(rows, align="l.l", indent=2).splitlines() if rows else []
@@ -21,13 +21,13 @@ def without_view(why: Why, found: Sequence[Without], precision: int = PRECISION)
 
 
 def words_view(why: Why, found: Sequence[Without], how: str, precision: int = PRECISION) -> Iterator[str]:
-    """Each source word taken out."""
+    """Each source word removed."""
     yield f"log-probability that {_this(why)} loses, and the translation, with each word {how}:"
     yield from without_view(why, found, precision)
 
 
 def heads_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -> Iterator[str]:
-    """The heads whose absence changes the word's log-probability most."""
+    """The heads whose removal changes the word's log-probability most."""
     order = sorted(found, key=lambda one: -abs(one.losses[why.decision.row]))[:SHOWN]
     differ = sum(one.translation != why.seen.translation for one in found)
     yield note(
@@ -38,7 +38,7 @@ def heads_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -
 
 
 def map_view(why: Why, found: CausalMap, precision: int = PRECISION) -> Iterator[str]:
-    """How far each row moves the difference: a column for each layer, a line for each token."""
+    """How far each row moves the difference: a column per layer, a line per token."""
     that = visible(token_name(why.seen, why.decision.that))
     yield note(
         f"{_this(why)} minus {that} is {number(found.before, precision)} here and {number(found.of_other, precision)} "
@@ -59,7 +59,7 @@ def _this(why: Why) -> str:
 
 
 def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
-    """A row's token, and the other run's where that is another."""
+    """A row's token, and the other run's if it differs."""
     trace = why.seen.trace
     if side != SOURCE:
         return list(trace.target_tokens[: why.decision.row + 1])
@@ -68,7 +68,7 @@ def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
 
 
 def without_data(why: Why, found: Sequence[Without]) -> list[dict[str, Any]]:
-    """Each word or head taken out: the loss of the word's token, and of every token."""
+    """Each word or head removed: the loss of the word's token, and of every token."""
     return [
         {
             "name": one.what,

@@ -1,4 +1,4 @@
-"""What happens without a word, without a head, or with a row of another run: measured, not attributed.
+"""The measured effect of removing a word or a head, or of inserting a row of another run.
 
 Each function sends all its variants through the engine as one batch.
 """
@@ -21,7 +21,7 @@ from vidrio.translate.translator import Translator, cores
 
 
 class Word(NamedTuple):
-    """A word of the source: where it stands in the text, and which rows its tokens have."""
+    """A word of the source: its position in the text, and the rows of its tokens."""
 
     text: str
     start: int
@@ -30,11 +30,11 @@ class Word(NamedTuple):
 
 
 class Without(NamedTuple):
-    """Something taken out, the translation without it, and how much less likely the old tokens became."""
+    """Something removed, the translation without it, and how much less probable the old tokens became."""
 
     what: str
     translation: str
-    losses: tuple[float, ...]  # of each token of the old translation: the fall of its log-probability
+    losses: tuple[float, ...]  # for each token of the old translation, the decrease of its log-probability
 
 
 class Patched(NamedTuple):
@@ -57,7 +57,7 @@ class CausalMap:
 
 
 def source_words(seen: Look) -> list[Word]:
-    """The words that the encoder read; signs without a letter or digit are left out."""
+    """The words that the encoder read, without signs that contain no letter or digit."""
     places = words(seen.text)
     of = word_of_each([(piece.start, piece.end) for piece in seen.pieces], places)
     found = [
@@ -78,7 +78,7 @@ def engine_of(seen: Look) -> Engine:
 
 
 def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = None) -> list[Without]:
-    """Without each word of the text: search anew, and score the tokens of this run."""
+    """Delete each word of the text: search again, and score the tokens of this run."""
     deleted = source_words(seen)
     texts = [without_places(seen.text, [(word.start, word.end)]) for word in deleted]
     read = [(*translator.source.encode(text), *seen.model.config.source_close) for text in (seen.text, *texts)]
@@ -91,13 +91,13 @@ def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = Non
 
 
 def each_word_hidden(seen: Look, stopped: Stopped = None) -> list[Without]:
-    """With each word's rows hidden from all attention; the text and its positions stay."""
+    """Hide each word's rows from all attention; the text and its positions stay."""
     found = source_words(seen)
     return _without(seen, [word.text for word in found], [tuple(map(Hidden, word.rows)) for word in found], stopped)
 
 
 def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
-    """With each attention head off."""
+    """Switch off each attention head."""
     config = seen.model.config
     places = [place for place in places_of(config) if place.endswith((".self", ".cross"))]
     heads = [HeadOff(place, head) for place in places for head in range(config.n_heads)]
@@ -107,7 +107,7 @@ def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
 def rows_patched(seen: Look, decision: Decision, other: str) -> CausalMap:
     """How far the difference of two logits moves when one row of one layer comes from the run of another text.
 
-    Both runs read the same translation up to the row that decided."""
+    Both runs read the same translation up to the row that decides."""
     model, row = seen.model, decision.row
     engine = engine_of(seen)
     ids = (*model.source_tokenizer.encode(other), *model.config.source_close)
@@ -163,6 +163,6 @@ def _losses(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...
 
 
 def _difference(rows: Sequence[tuple[float, float]]) -> float:
-    """The difference of the last row's two log-probabilities, which is that of the logits."""
+    """The difference of the last row's two log-probabilities, which equals that of the logits."""
     this, that = rows[-1]
     return this - that

@@ -1,4 +1,4 @@
-"""What the decoder would write after each sub-layer: its row there, through the final norm and the output matrix."""
+"""The decoder's row after each sub-layer, through the final norm and the output matrix: what it would write there."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,7 +14,7 @@ LIKELIEST = 5
 
 
 class After(NamedTuple):
-    """A sub-layer, the probabilities of the likeliest tokens after it, and a word's logit minus its rival's."""
+    """A sub-layer, the most probable tokens after it, and a word's logit minus its rival's."""
 
     name: str
     tokens: tuple[tuple[int, float], ...]

@@ -1,4 +1,4 @@
-"""The whole machine on one page of text: a line a step, then the translation token by token."""
+"""The whole machine on one page of text: a line per step, then the translation token by token."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -39,11 +39,11 @@ AXES = {
     "C": "classes",
     "P": "positions",
 }
-TOP = 5  # likeliest tokens of a step
+TOP = 5  # most probable tokens of a step
 
 
 def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
-    """Everything at one glance: the text in, the way, the words out, and where to look next."""
+    """The overview: the text, the steps, the translation, and commands to continue with."""
     if seen.copied:
         yield note(f"{seen.text} → {seen.translation}", hang=2)
         yield note(f"{COPIED[0].upper()}{COPIED[1:]}: the model reads nothing of it. Nothing was computed.")
@@ -67,7 +67,7 @@ def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[
 
 
 def _headline(seen: Look) -> Iterator[str]:
-    """What went in and came out, and which machine it was."""
+    """The text, the translation, and the model."""
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
@@ -91,7 +91,7 @@ def _described(seen: Look) -> str:
 
 
 def _text_in(seen: Look) -> Iterator[str]:
-    """The tokens of the text, each with the characters that it stands for, and the words that the model cannot read."""
+    """The tokens of the text, each with its characters, and the words outside the vocabulary."""
     config = seen.model.config
     rows = [
         (p.token, p.id, f"“{cut(seen.text[p.start : p.end], 24)}”", ": not in the vocabulary" * p.unknown)
@@ -116,7 +116,7 @@ def _text_in(seen: Look) -> Iterator[str]:
 
 
 def _way(seen: Look) -> Iterator[str]:
-    """Every step from ids to probabilities. The first layer of each side in full; the others do the same."""
+    """Every step from ids to probabilities. The first layer of each side in full; the others repeat it."""
     trace = seen.trace
     letters = {letter for name in trace.values for letter in trace.stages[name].axes}
     legend = (f"{a} {trace.sizes[a]:,} ({says})".replace(" ", NO_BREAK) for a, says in AXES.items() if a in letters)
@@ -140,7 +140,7 @@ def _layer(address: str) -> int:
 
 
 def _shown(seen: Look) -> Iterator[str]:
-    """Of each side layer 0 in full, head 0 for all heads; of the later layers only what comes out of them."""
+    """For each side, layer 0 in full, with head 0 for all heads; for later layers only their output."""
     last_of = {tuple(address.split(".")[:2]): address for address in seen.trace.values}
     for address in seen.trace.values:
         later = _layer(address) > 0 and address != last_of[tuple(address.split(".")[:2])]
@@ -150,7 +150,7 @@ def _shown(seen: Look) -> Iterator[str]:
 
 
 def _step(seen: Look, address: str) -> tuple[str, str, str, str]:
-    """What a quantity is, its shape, its place in the paper (§3.1, not `§3.1, layer norm`), and its address."""
+    """A quantity's description, shape, section of the paper (§3.1, not `§3.1, layer norm`), and address."""
     stage, heads, layer = seen.trace.stages[address], seen.model.config.n_heads, _layer(address)
     says = f"what layer {layer} makes of it" if layer > 0 else stage.says
     name = f"{address}…{heads - 1}" if without_head(address)[1] and heads > 1 else address
@@ -181,7 +181,7 @@ def _title(seen: Look, address: str) -> str:
 
 
 def _words_out(seen: Look, precision: int) -> Iterator[str]:
-    """Each decoding step: the token taken, and the likeliest ones with their probabilities."""
+    """Each decoding step: the chosen token, and the most probable ones with their probabilities."""
     trace, prompt = seen.trace, 0 if seen.forced else len(seen.options.prefix)
     yield "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
     steps = enumerate(zip(trace.target_tokens, trace.chosen_tokens, trace.values["out.score"], strict=True))
@@ -204,7 +204,7 @@ def _likely(candidates: Iterable[Candidate], precision: int) -> str:
 
 
 def _how_found(seen: Look, precision: int) -> str:
-    """Which search, and what score."""
+    """The search and its score."""
     result, options = seen.result, seen.options
     assert result is not None
     log_prob = number(result.log_prob, precision)
@@ -238,7 +238,7 @@ def _classes_out(seen: Look, precision: int) -> Iterator[str]:
 
 
 def _onward(seen: Look, again: CommandLine) -> Iterator[str]:
-    """Where to look next."""
+    """Commands to continue with."""
     names = seen.trace.values
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"
     matrices = ("dec.0.cross.weights.h0", "enc.0.self.weights.h0", "dec.0.self.weights.h0", "dec.0.ssru.forget")

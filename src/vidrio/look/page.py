@@ -1,7 +1,7 @@
-"""The page as one file: what `vidrio serve` shows, with a run's data in it, and no server.
+"""The page as one file: the page of `vidrio serve` with a run's data in it, without a server.
 
-It is the very page that `page/` builds; this only puts the data where it looks for them. Everything stands deflated in
-the file, as digits to base 85, and a few lines of script unfold it. The file needs no network, and may ask for nothing.
+This inserts the data into the page that `page/` builds. Everything in the file is compressed, as base-85 digits, and a
+few lines of script unpack it. The file needs no network.
 """
 
 import zlib
@@ -22,7 +22,7 @@ from vidrio.look.run import Look, with_tree
 from vidrio.look.writing import CommandLine, visible
 from vidrio.model.json_text import json_text
 
-SMALL = 1_000_000  # bytes of parameters that go along
+SMALL = 1_000_000  # bytes of parameters to include
 LEVEL = 6
 _BUILT = files("vidrio") / "serve" / "page" / "alone"
 _POLICY = (
@@ -51,7 +51,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
 
 
 def _numbers(trace: Trace) -> dict[str, Array]:
-    """The run's numbers by address, and the parameters where all of them are small."""
+    """The run's values by address, and the parameters if all of them are small."""
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
@@ -65,7 +65,7 @@ def _title(seen: Look) -> str:
 
 
 def as_text(part: bytes) -> str:
-    """Bytes as text that stands in a page: digits to base 85, none the sign that begins a tag."""
+    """Bytes as text that is safe in a page: base-85 digits without the sign that begins a tag."""
     return a85encode(part + bytes(-len(part) % 4)).replace(b"<", b"~").decode("ascii")
 
 
@@ -73,7 +73,7 @@ def as_text(part: bytes) -> str:
 
 
 def _bundle() -> list[bytes]:
-    """Style and script as `npm run build` leaves them."""
+    """The page's style and script, as `npm run build` writes them."""
     return [_deflated((_BUILT / f"page.{kind}").read_bytes()) for kind in ("css", "js")]
 
 

@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 class Neuron(NamedTuple):
-    """What one number of a feed-forward network's hidden row adds."""
+    """The contribution of one hidden unit of a feed-forward network."""
 
     name: str
     unit: int
@@ -52,7 +52,7 @@ Label = tuple[str, str, int]  # a part without its value: name, reads, row
 
 @dataclass(frozen=True)
 class Decision:
-    """The logits of two tokens after one row, and what makes their difference."""
+    """The logits of two tokens after one row, and the parts of their difference."""
 
     row: int
     this: int
@@ -78,7 +78,7 @@ class _Summand:
 
 @dataclass(frozen=True)
 class _Block:
-    """A feed-forward network as the difference meets it: d_RD, and the norms that lie between it and the logits."""
+    """A feed-forward network's share of the difference: d_RD, and the norms between it and the logits."""
 
     name: str
     d_RD: Array
@@ -86,7 +86,7 @@ class _Block:
 
 
 def runner_up(trace: Trace, row: int, this: int) -> int:
-    """The token with the largest logit but for `this`."""
+    """The token with the largest logit except `this`."""
     logits_V = np.array(_logits(trace)[row], float)
     logits_V[this] = -np.inf
     return int(np.argmax(logits_V))
@@ -130,7 +130,7 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
 
 
 def explained_share(trace: Trace) -> tuple[int, float]:
-    """How many words of a run have sums, and the largest `rounding` as a share of what floating point explains."""
+    """How many words of a run have sums, and the largest `rounding`, relative to what floating point explains."""
     this = trace.values["out.choice"].tolist() if "out.choice" in trace.values else [int(_logits(trace)[0].argmax())]
     made = decisions(trace, this, [runner_up(trace, row, token) for row, token in enumerate(this)])
     made = [one for one in made if one.labels[-1][0] == ROUNDING]
@@ -139,7 +139,7 @@ def explained_share(trace: Trace) -> tuple[int, float]:
 
 
 def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
-    """The `count` hidden numbers of the decoder's feed-forward networks that add most, for or against."""
+    """The `count` hidden units of the decoder's feed-forward networks that contribute most, for or against."""
     if not trace.machine.config.has_decoder:
         return []
     columns_VD, row = _columns(trace), decision.row
@@ -192,7 +192,7 @@ def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _
 def _norm(
     trace: Trace, d_RD: Array, name: str, norms: tuple[str, ...]
 ) -> Generator[_Summand, None, tuple[Array, tuple[str, ...]]]:
-    """Through a layer norm, backwards: its bias is a part. Returns d in front of it, and the norms passed."""
+    """Through a layer norm, backwards; its bias is a part. Returns d in front of it, and the norms passed."""
     if f"{name}.var" not in trace.values:  # a what-if left it out
         return d_RD, norms
     yield _Summand(f"{name}.bias", d_RD @ _parameter(trace, f"{name}.bias"))
@@ -213,14 +213,14 @@ def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Sum
 
 
 def _of_int8(trace: Trace, name: str, x_RN: Array, d_RN: Array) -> Iterator[_Summand]:
-    """What rounding rows to int8 before a product changes; nothing in floating point."""
+    """The effect of rounding rows to int8 before a product; nothing in floating point."""
     if trace.machine.whole:
         whole_RN, scale_R = (trace.values[f"{name}.{part}"].astype(float) for part in ("whole", "scale"))
         yield _Summand(f"{name}.whole", ((whole_RN * scale_R[:, None] - x_RN) * d_RN).sum(axis=-1))
 
 
 def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
-    """What each row still holds of every earlier row's candidate. Given the gates, the cell is linear in them."""
+    """What each row retains of every earlier row's candidate. Given the gates, the cell is linear in them."""
     forget, candidate, cell = (trace.values[f"{name}.{part}"].astype(float) for part in ("forget", "candidate", "cell"))
     d_RD, parts, kept = d_RD * (cell > 0), np.zeros((len(cell), len(cell))), np.zeros_like(cell)
     for j in reversed(range(len(cell))):
@@ -231,7 +231,7 @@ def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
 
 
 def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
-    """What a vector that is added to a row becomes behind the norms: the same map as `_norm`, forwards."""
+    """What a vector that is added to a row becomes after the norms: the same map as `_norm`, forwards."""
     for name in reversed(norms):
         x_D = (x_D - x_D.mean()) / _deviations(trace, name)[row] * _parameter(trace, f"{name}.gain")
     return x_D
@@ -250,12 +250,12 @@ def _summed(made: _Summand) -> _Summand:
 
 
 def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label], Array]:
-    """The summands side by side, a line for each row, and as the last column what is left of the row's difference."""
+    """The summands side by side, a line for each row, and as the last column the rest of the row's difference."""
     labels = [
         (made.name, made.reads, row) for made in found for row in (range(made.values.shape[-1]) if made.reads else [-1])
     ]
     values_RP = np.concatenate([made.values if made.reads else made.values[:, None] for made in found], axis=1)
-    # No sum of multiples of this grain has more than the 53 bits of a float64.
+    # No sum of multiples of this step has more than the 53 bits of a float64.
     grain_R1 = np.ldexp(1.0, np.frexp(np.abs(values_RP).sum(axis=1, keepdims=True))[1] - 51)
     values_RP = np.round(values_RP / grain_R1) * grain_R1
     rest_R = differences_R - values_RP.sum(axis=1)

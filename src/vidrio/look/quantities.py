@@ -1,4 +1,4 @@
-"""One part of a trace as text: a layer, a matrix, or a single number, by address."""
+"""A part of a trace as text: a layer, a matrix, or a single number, by address."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -29,16 +29,16 @@ from vidrio.look.writing import (
 )
 from vidrio.search import largest
 
-LIMIT = 12  # rows or columns drawn before the rest is left out
+LIMIT = 12  # rows or columns to draw before the rest is omitted
 LONGEST_TOKEN = 16  # columns on the screen
-LONGEST_NAME = 2 * LONGEST_TOKEN + 3  # of a row: two tokens and the arrow
-TOP = 10  # words shown of a vocabulary
-TOKENS = 48  # rows or columns drawn that stand for tokens, which are worth more room
-DRAWN_AT_MOST = 40  # matrices of a layer; beyond that, only the first head's
+LONGEST_NAME = 2 * LONGEST_TOKEN + 3  # characters of a row's label: two tokens and the arrow
+TOP = 10  # tokens of a vocabulary to show
+TOKENS = 48  # rows or columns to draw if they are tokens
+DRAWN_AT_MOST = 40  # matrices of a layer to draw; beyond that, only the first head's
 
 
 def at(trace: Trace, where: str, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
-    """What stands at an address: one number, one quantity, or all quantities under it."""
+    """What an address names: one number, one quantity, or all quantities under it."""
     address = parse_address(where)
     if address.index:
         yield from _one_number(trace, address, again, precision)
@@ -86,7 +86,7 @@ def _about(stage: Stage) -> Iterator[str]:
 
 
 def names(trace: Trace, name: str, axis: int) -> Sequence[str]:
-    """What rows (axis 0) or columns stand for. A row of the decoder leads from the token read to the token written."""
+    """The labels of rows (axis 0) or columns. A row of the decoder leads from the token read to the token written."""
     axes = trace.stage(name).axes
     tokens = trace.axis_tokens(name, axes[axis])
     reads = axis > 0 or len(axes) < 2 or axes[axis] != "T" or name.startswith("tgt.") or name == "dec.in"
@@ -102,7 +102,7 @@ def heading(trace: Trace, address: Address) -> str:
 
 
 def _drawn(trace: Trace, address: Address, tokens: int, precision: int) -> Iterator[str]:
-    """A quantity with the tokens of its rows and columns, at most so many; of a vocabulary the largest numbers only."""
+    """A quantity with the tokens of its rows and columns, up to a limit; of a vocabulary, only the largest numbers."""
     stage, array = trace.stage(address.name), trace.array(address.name)
     named = [names(trace, address.name, axis) or None for axis in range(len(stage.axes))]
     limits = [tokens if name else LIMIT for name in named] or [LIMIT]
@@ -135,7 +135,7 @@ def _part(trace: Trace, address: Address, again: CommandLine, precision: int) ->
 
 
 def under(trace: Trace, prefix: str) -> list[str]:
-    """The quantities under a prefix; if there are none, an error that names the nearest prefixes and addresses."""
+    """The quantities under a prefix. If there are none, an error names the nearest prefixes and addresses."""
     names = trace.addresses(prefix)
     if not names:
         every = trace.addresses()
@@ -152,21 +152,20 @@ def under(trace: Trace, prefix: str) -> list[str]:
 
 
 class Numbers(NamedTuple):
-    """A vector or matrix with the tokens of its rows and columns (None: bare places; empty: no heads at all)."""
+    """A vector or matrix with the tokens of its rows and columns (None: indices only; empty: no headings)."""
 
     array: Array
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
     limit: tuple[int, int] = (LIMIT, LIMIT)  # rows and columns drawn
-    shares: bool = False  # between 0 and 1, each row with the sum 1: a small bar stands beside each
+    shares: bool = False  # between 0 and 1, with rows that sum to 1, so each number gets a small bar
 
 
 def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> str:
-    """A matrix with the place (and token) of every row and column, the decimal points of a column under each other; a
-    vector as one row.
+    """A matrix with the index (and token) of every row and column, aligned at decimal points; a vector as one row.
 
-    More than `limit` rows or columns are left out from the middle, and their number and range given. Columns within the
-    limit that do not fit into `width` come in a block below.
+    Beyond `limit` rows or columns, the middle is omitted, with its count and range. Columns that do not fit into
+    `width` follow in a block below.
     """
     array = np.asarray(numbers.array)
     if array.ndim == 0:
@@ -188,14 +187,14 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
 
 
 def shown(length: int, limit: int) -> list[int | None]:
-    """The places to show; None stands for those left out: the first ones, and the last."""
+    """The indices to show: the first ones, None for those omitted, and the last."""
     if length <= limit:
         return list(range(length))
     return [*range(limit - 1), None, length - 1]
 
 
 def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list[str]:
-    """The places of the rows, with tokens behind."""
+    """The indices of the rows, followed by tokens."""
     if tokens is not None and not tokens:
         return [""] * len(rows)
     places = ["…" if r is None else str(r) for r in rows]
@@ -207,7 +206,7 @@ def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list
 def _column(
     array: np.ndarray, c: int | None, rows: Sequence[int | None], numbers: Numbers, cell: Callable[[Any], str]
 ) -> list[str]:
-    """A column drawn, its heads first: the place, and the token where it stands for one."""
+    """A column with its headings: the index, and the token if there is one."""
     tokens = numbers.columns
     heads, cells = ["…", ""], ["…"] * len(rows)
     if c is not None:
@@ -236,7 +235,7 @@ def _left_out(
 
 
 def likeliest_words(numbers: Numbers, precision: int = PRECISION) -> Iterator[str]:
-    """Of each row over a vocabulary the largest numbers, and the sum or range of the others."""
+    """For each row over a vocabulary, the largest numbers, and the sum or range of the others."""
     words = numbers.columns or ()
     for r, row in enumerate(np.atleast_2d(numbers.array)):
         order = largest(row, TOP)

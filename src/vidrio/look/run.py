@@ -146,7 +146,7 @@ class Look:
 
     @cached_property
     def unknown(self) -> list[str]:
-        """The words of the text that the vocabulary does not hold."""
+        """The words of the text that are not in the vocabulary."""
         return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
 
     def __repr__(self) -> str:
@@ -162,9 +162,9 @@ def look(
     tree: Tree | None = None,
     stopped: Stopped = None,
 ) -> Look:
-    """Run the model on a text and keep every number. `target` forces the decoder's output (teacher forcing) instead of
-    searching for one, or is what translating printed. `tree` records the search; `stopped` is asked before each step,
-    and once it returns true the search ends in a CancelledError."""
+    """Run the model on a text and keep all values. `target` is a translation to force (teacher forcing) or to trace
+    instead of searching. `tree` records the search. `stopped` is called before each step; once it returns true, the
+    search raises a CancelledError."""
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
     options = replace(options, max_length=min(options.max_length, config.max_positions))
@@ -195,14 +195,14 @@ def look(
 
 
 def with_tree(seen: Look, stopped: Stopped = None) -> Look:
-    """The run with its search recorded; of what translating printed, a search that finds the same."""
+    """The run with its search recorded; for an existing translation, a search that finds the same."""
     if (seen.tree and seen.tree.nodes) or seen.forced or seen.options.sampling is not None:
         return seen
     return look(seen.model, seen.text, options=seen.options, tree=Tree(), stopped=stopped)
 
 
 def target_ids(model: LoadedModel, text: str) -> list[int]:
-    """A translation as the decoder is forced to write it: with the end token."""
+    """A translation as forced on the decoder, with the end token."""
     return [*model.target_tokenizer.encode(text), model.config.special.end]
 
 
@@ -219,7 +219,7 @@ def _classified(seen: Look, ids: Sequence[int]) -> Look:
 
 
 def _forced(seen: Look, target: Ids) -> Look:
-    """Trace the pass over a target that is given; an empty one is the end token alone."""
+    """Trace the pass over a given target; an empty one is the end token alone."""
     end = seen.model.config.special.end
     taken = target or (end,)
     seen = _traced(replace(seen, forced=True), taken)
@@ -227,7 +227,7 @@ def _forced(seen: Look, target: Ids) -> Look:
 
 
 def _searched(seen: Look, stopped: Stopped) -> Look:
-    """Search, and trace what was found."""
+    """Search, and trace the result."""
     config, options, cut = seen.model.config, seen.options, never
     if seen.model.may_ramble:
         longest = len(options.prefix) + 3 * len(seen.source_ids or options.prefix) + 10
@@ -248,7 +248,7 @@ def _searched(seen: Look, stopped: Stopped) -> Look:
 
 
 def _found_in_engine(seen: Look, options: Options, stopped: Stopped) -> list[Hypothesis]:
-    """What the engine finds; nothing where it computes otherwise than the machine."""
+    """The engine's results; none if its arithmetic differs from the machine's."""
     if not (own := seen.model.in_engine) or not seen.model.machine.whole:
         return []
     [found] = own.engine.search_changed(tuple(seen.source_ids), options, [own.interventions], stopped)
@@ -265,20 +265,20 @@ def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
 
 
 def _stopped(seen: Look, prefix: Ids) -> Look:
-    """What was computed up to the step that came to NaN."""
+    """What was computed up to the step with NaN."""
     said = seen.model.target_tokenizer.decode(prefix[1:])
     return replace(_passed(seen, prefix[1:], prefix), stopped=True, translation=said)
 
 
 def _traced(seen: Look, taken: Ids) -> Look:
-    """One pass over the tokens taken."""
+    """One pass over the chosen tokens."""
     seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]))
     seen.trace.take(taken)
     return seen
 
 
 def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
-    """One pass, which keeps every number: by the engine, where that computes the same, else a walk."""
+    """One pass that keeps all values: by the engine if it computes the same, otherwise by the walk."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [token_of(trace, i) for i in target_ids]
@@ -292,7 +292,7 @@ def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
 
 
 def _keep_computed(trace: Trace, interventions: Interventions) -> None:
-    """What heads and scores were before interventions replaced them."""
+    """Heads and scores before interventions replaced them."""
     values, operations = trace.values, trace.machine.operations
     for one in interventions:
         if isinstance(one, HeadOff):
@@ -304,25 +304,26 @@ def _keep_computed(trace: Trace, interventions: Interventions) -> None:
 
 
 def token_of(trace: Trace, token: int) -> str:
-    """What the decoder saw: ∅ where a model has no start token."""
+    """The decoder's input, with ∅ if a model has no start token."""
     return "∅" if token < 0 else trace.vocabulary[token]
 
 
 def _tapped(seen: Look) -> Machine:
-    """The machine whose every number is kept in the trace."""
+    """The machine, with all values kept in the trace."""
     return seen.model.machine.tapped(seen.trace.tap_through(seen.model.machine.tap))
 
 
 class _NoChoice(Exception):
-    """After this prefix no word can be chosen: the logits are NaN or infinite. Only a changed machine comes to that."""
+    """No token can be chosen after this prefix, because the logits are NaN or infinite. This happens only to changed
+    machines."""
 
     def __init__(self, prefix: Ids) -> None:
         self.prefix = prefix
 
 
 def _step(machine: Machine, source_ids: Sequence[int], stopped: Stopped) -> Step:
-    """How the search goes on by one token. Keys and values are kept, unless a change lets rows see later ones or names
-    rows, which are those of the whole prefix: then every prefix is computed afresh."""
+    """The step function of a search. Keys and values are kept, unless a change lets rows see later ones or names rows,
+    which are those of the whole prefix: then every prefix is recomputed."""
     if machine.can_cache:
         go_on = stepper(machine, source_ids)
     else:
@@ -344,6 +345,6 @@ def _step(machine: Machine, source_ids: Sequence[int], stopped: Stopped) -> Step
 
 
 def _names(tokenizer: Tokenizer, size: int) -> list[str]:
-    """The vocabulary in the order of its ids; rows of the embedding beyond it have no token."""
+    """The vocabulary by id; rows of the embedding beyond it have no token."""
     known = tokenizer.vocabulary()
     return [*known, *(f"<unused {i}>" for i in range(len(known), size))] if size else []

@@ -1,4 +1,4 @@
-"""A run as data: what the page (and any program) gets of it. Numbers are the trace's, by address."""
+"""A run as data for the page and other programs. Numbers are the trace's, by address."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -24,13 +24,13 @@ from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
-POSITIONS = 64  # rows of their table that are drawn
-LISTED = 12  # tokens of a choice; of the others the sum
-LIKELY = 5  # of a step, beside the token taken
+POSITIONS = 64  # rows of the position table to draw
+LISTED = 12  # tokens of a choice; the others as a sum
+LIKELY = 5  # of a step, besides the chosen token
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
-    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
+    """A model before any text: its sizes and all quantities, in the order of computation."""
     config, about = glass.config, glass.about
     return {
         "name": name,
@@ -52,21 +52,21 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
 
 
 def _special(glass: LoadedModel) -> dict[str, str]:
-    """The tokens that start and end a text; empty where a model has none."""
+    """The start and end tokens; empty if a model has none."""
     vocabulary = glass.target_vocabulary
     ids = {"start": glass.config.special.start, "end": glass.config.special.end}
     return {name: vocabulary[i] if 0 <= i < len(vocabulary) else "" for name, i in ids.items()}
 
 
 def checksums(model: LoadedModel) -> dict[str, str]:
-    """Of the model's files, wherever they lie: which model it was."""
+    """A checksum of the model's files, wherever they are."""
     return {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()}
 
 
 def answer(
     tried: BeforeAfter, text: str, sentences: Sequence[dict[str, str]] = (), sentence: int = 0, translation: str = ""
 ) -> dict[str, Any]:
-    """What the page gets of a run, and `vidrio look --json` prints."""
+    """A run for the page, and for `vidrio look --json`."""
     return {
         "text": text,
         "translation": translation or tried.after.translation,
@@ -84,7 +84,7 @@ def quantity_data(trace: Trace, name: str) -> dict[str, Any]:
 
 
 def run_data(seen: Look) -> dict[str, Any]:
-    """One sentence but for its numbers, which are asked for by address."""
+    """A sentence without its numbers, which are requested by address."""
     trace = seen.trace
     return {
         "read": seen.text,
@@ -101,7 +101,7 @@ def run_data(seen: Look) -> dict[str, Any]:
 
 
 def _source_tokens(seen: Look) -> list[dict[str, Any]]:
-    """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
+    """Tokens as the encoder (or a decoder alone) read them, each with its characters."""
     tokens = [asdict(piece) for piece in seen.pieces]
     ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
     return [*tokens, *ends[len(tokens) :]]
@@ -129,7 +129,7 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
 
 
 def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
-    """Every hypothesis that the beam considered and what became of it; and what greedy search finds."""
+    """Every hypothesis that the beam considered, with its outcome; and the result of greedy search."""
     tree = seen.tree or Tree()
     return {
         "beam": seen.options.beam,
@@ -143,8 +143,8 @@ def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
 
 
 def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
-    """The choice at one decoding step: logits, the model's probabilities, and those to be drawn by, which temperature
-    changes and top-k and top-p cut."""
+    """The choice at one decoding step: logits, the model's probabilities, and those after temperature, top-k and
+    top-p."""
     trace = seen.trace
     logits_V, prob_V = (trace.values[f"out.{name}"][step].astype(np.float64) for name in ("logits", "prob"))
     allowed_V = seen.allowed(step, replace(seen.options, beam=1, n_best=1, sampling=sampling))
@@ -185,7 +185,7 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 
 def tokenising_data(seen: Look) -> dict[str, Any]:
-    """Every step from the text to its tokens, and how alike their learned rows are."""
+    """Every step from the text to its tokens, and the similarities of their embeddings."""
     glass, encoder = seen.model, seen.model.config.has_encoder
     tokens = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
     side = "src" if encoder else "tgt"
@@ -193,7 +193,7 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
 
 
 def positions_at(machine: Machine, address: str) -> dict[str, Array]:
-    """The table of positions that a side adds, its first rows; and how many positions each column's wave is long."""
+    """The first rows of a side's position table, and each column's wavelength in positions."""
     config = machine.config
     side = "src" if address.startswith("src.") else "tgt"
     arrays = {"positions": np.ascontiguousarray(positions(machine, side, min(POSITIONS, config.max_positions)))}
@@ -210,12 +210,12 @@ def holds(trace: Trace, address: str) -> bool:
 
 
 def of_heads(trace: Trace, name: str) -> bool:
-    """Whether the page draws the mean over heads: `dec.1.cross.weights`, without a head."""
+    """Whether this names the mean over heads: `dec.1.cross.weights`, without a head."""
     return name.endswith(".weights") and f"{name}.h0" in trace.values
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, as numbers that JavaScript has too; of weights without a head, the mean over heads."""
+    """A whole quantity in a number type that JavaScript has; for weights without a head, the mean over heads."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")

@@ -1,7 +1,7 @@
-"""What of a text the model reads when it is translated, and which tokens that prints: `look` shows just that.
+"""What the model reads when a text is translated, and the tokens of the translation, which `look` then traces.
 
-Translating splits a text into sentences, and hides what is only copied. Whoever looks inside wants to see the
-translation that was printed, and not what another search finds.
+The translator splits a text into sentences and hides what is only copied. A trace should show that translation, not the
+result of another search.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ COPIED = "translating copies this text as it stands"
 class Reading:
     """What the model reads of a text."""
 
-    text: str  # of the sentence that is shown; empty where nothing is read
-    printed: Printed | None = None  # what translating said; None: nothing was translated
-    copied: str = ""  # a text of which the model reads nothing: it is its own translation
-    notes: Sequence[str] = ()  # where this is not the text itself
+    text: str  # of the sentence that is shown; empty if nothing is read
+    printed: Printed | None = None  # the translation; None: nothing was translated
+    copied: str = ""  # a text that is only copied, and so is its own translation
+    notes: Sequence[str] = ()  # differences from the original text
 
 
 def read_as_translated(model: LoadedModel, text: str, options: Options) -> Reading:
-    """The first sentence of a text as translating reads it, and what it says."""
+    """The first sentence of a text as the translator reads it, and its translation."""
     if model.config.shape != "encoder-decoder":
         return Reading(text)
     if not text.strip():
@@ -37,7 +37,7 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
 
 
 def translator_of(model: LoadedModel) -> Translator:
-    """The translator of a model that is open."""
+    """The translator of an open model."""
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
     return Translator(
         model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config, workers=cores())
@@ -62,12 +62,12 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
 
 
 def copied(model: LoadedModel, text: str) -> Look:
-    """The run of a text of which the model reads nothing, since translating only copies it: nothing is computed."""
+    """The run of a text that is only copied: nothing is computed."""
     return replace(look(model, ""), text=text, translation=text)
 
 
 def _others(sentences: Sequence[Sentence], shown: int) -> str:
-    """That a text has more than the sentence shown, and how to see another."""
+    """A note that a text has other sentences than the one shown, and how to see them."""
     count, other = len(sentences), sentences[shown + 1 if shown + 1 < len(sentences) else 0]
     return (
         f"translating reads this in {count} sentences (or parts of a long one), each by itself; here is number "
@@ -84,8 +84,8 @@ def how_read(sentence: Sentence) -> str:
 
 
 def look_at(model: LoadedModel, translation: Translation, sentence: int = 0) -> Look:
-    """Look inside the translation of one sentence: every number on the way, computed again by `glass/`. Its `notes`
-    tell which sentence it is, if there are more, and how it was read."""
+    """Trace the translation of one sentence. The `notes` of the result say which sentence it is, if there are more, and
+    how it was read."""
     read = reading(model, translation, sentence)
     if read.copied:
         return copied(model, read.copied)

@@ -19,7 +19,7 @@ from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 
 NEURONS = 5  # with the largest values
-PUSHED = 3  # words that a neuron pushes most
+PUSHED = 3  # tokens that a hidden unit raises or lowers most
 SHOWN = 6  # groups of parts
 
 

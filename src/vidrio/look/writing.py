@@ -1,6 +1,6 @@
-"""How numbers, words, paragraphs and tables are written: plain text in 80 columns that needs no colour.
+"""How numbers, words, paragraphs and tables are written: plain text in 80 columns, without colour.
 
-It reads in a log, in a pipe and by a screen reader. Nothing in it can move a terminal's cursor.
+It is readable in logs, in pipes and by screen readers, and contains nothing that moves a terminal's cursor.
 """
 
 import math
@@ -21,9 +21,9 @@ _JOINERS = "\u200c\u200d"
 
 
 def number(value: float, precision: int = PRECISION) -> str:
-    """A number with `precision` decimals, such that Python reads it back.
+    """A number with `precision` decimals, in a form that Python can read.
 
-    Only an exact zero is written 0. What would round to zero, and what is very large, is written with an exponent.
+    Only an exact zero is written 0. Numbers that would round to zero, and very large ones, have an exponent.
     """
     if isinstance(value, int | np.integer):
         return str(int(value))
@@ -41,7 +41,7 @@ def number(value: float, precision: int = PRECISION) -> str:
 
 
 def value_range(array: Any, precision: int = PRECISION) -> str:
-    """`-3.2100 … 4.0700` over the finite values, and how many are not finite."""
+    """`-3.2100 … 4.0700` for the finite values, and the number of others."""
     array = np.asarray(array)
     finite = array[np.isfinite(array)]
     parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
@@ -57,9 +57,9 @@ def shape(array: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Text without anything that could move a terminal's cursor: control and direction characters are written out.
+    """Text with control and direction characters, which could move a terminal's cursor, written as escapes.
 
-    The joiners of Persian, of Indic scripts and of emoji stay where they join.
+    The joiners of Persian, of Indic scripts and of emoji are kept between the characters that they join.
     """
     return "".join(
         c
@@ -75,7 +75,7 @@ def _written_out(character: str) -> str:
 
 
 def text_width(text: str) -> int:
-    """How many columns a text takes on a terminal: wide East Asian characters take two, combining marks none."""
+    """The number of columns of a text on a terminal: wide East Asian characters take two, combining marks none."""
     return sum(
         0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
@@ -83,7 +83,7 @@ def text_width(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns; what is cut off leaves a `…`."""
+    """The text in at most `width` columns; `…` marks a cut."""
     text = visible(text)
     if text_width(text) <= width:
         return text
@@ -97,7 +97,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def shade(value: float) -> str:
-    """A bar of eight heights for a share from 0 to 1, nearly equal ones alike; nothing for 0 and for no share."""
+    """A bar of eight heights for a share from 0 to 1; nothing for 0 and for no share."""
     if not 0 < value <= 1:
         return " "
     return _BARS[min(7, int(value * 8 + 1e-3))]
@@ -107,22 +107,23 @@ def shade(value: float) -> str:
 
 
 def left(text: str, width: int) -> str:
-    """Text at the left of a column."""
+    """Left-aligned text of a column."""
     return text + " " * max(0, width - text_width(text))
 
 
 def right(text: str, width: int) -> str:
-    """Text at the right of a column."""
+    """Right-aligned text of a column."""
     return " " * max(0, width - text_width(text)) + text
 
 
 def note(text: str, indent: int = 0, hang: int | None = None) -> str:
-    """A paragraph: `indent` columns before its first line, `hang` before the others (else the same)."""
+    """A paragraph with an indent of `indent` before its first line and `hang` before the others (by default the
+    same)."""
     return wrap(visible(text), WIDTH, " " * indent, None if hang is None else " " * hang)
 
 
 def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
-    """The parts one after the other, an empty line between them."""
+    """The parts one after the other, separated by empty lines."""
     for n, part in enumerate(parts):
         if n:
             yield ""
@@ -130,9 +131,10 @@ def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = None) -> str:
-    """A paragraph broken at spaces: `indent` before the first line, `hang` (else the same) before the later ones.
+    """A paragraph wrapped at spaces: `indent` before the first line, `hang` (by default the same) before the others.
 
-    A word longer than a line stays whole. A no-break space keeps what it joins on one line, and is printed as a space.
+    Words longer than a line are not broken. A no-break space keeps its neighbours on one line, and is printed as a
+    space.
     """
     lines, line, empty = [], indent, True
     for word in text.split(" "):
@@ -144,7 +146,8 @@ def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = Non
 
 
 def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str = "", indent: int = 0) -> str:
-    """Cells in columns; `align` has one letter a column: l (left, the default), r (right), . (at the decimal point)."""
+    """Cells in columns; `align` has one letter per column: l (left, the default), r (right), . (at the decimal
+    point)."""
     n = max(len(row) for row in rows)
     align = align.ljust(n, "l")
     columns = []
@@ -160,7 +163,7 @@ def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str
 
 
 def at_point(cells: Sequence[str]) -> list[str]:
-    """Numbers as text, padded so that their decimal points stand under each other."""
+    """Numbers as text, padded so that their decimal points align."""
     split = [cell.partition(".") for cell in cells]
     before = max((len(whole) for whole, _, _ in split), default=0)
     after = max((len(point + rest) for _, point, rest in split), default=0)
@@ -168,7 +171,7 @@ def at_point(cells: Sequence[str]) -> list[str]:
 
 
 def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Columns, the cells of each of one width, at the right of their heads: in blocks of lines that fit the width."""
+    """Columns of equal width with headings, in blocks that fit the width."""
     head_width = max(map(text_width, heads))
     blocks: list[list[Sequence[str]]] = []
     used = 0
@@ -187,10 +190,10 @@ def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The same text and model, asked something else."""
+    """The same text and model, with another question."""
 
     text: str
-    options: tuple[str, ...] = ()  # those that must be told again: --model, what was changed
+    options: tuple[str, ...] = ()  # options to repeat: --model, what-ifs
 
     def look(self, *arguments: str) -> str:
         return " ".join(["vidrio look", quoted(self.text), *map(quoted, (*self.options, *arguments))])
@@ -200,8 +203,8 @@ class CommandLine:
 
 
 def quoted(argument: str) -> str:
-    """A shell argument, in double quotes where that is safe, since people read those more easily. What would move a
-    cursor is written out."""
+    """A shell argument, in double quotes if that is safe, since they are easier to read. Characters that move a cursor
+    are escaped."""
     argument = visible(argument)
     if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
         return argument

@@ -1,1 +1,1 @@
-"""Text → text: engines, attempts, streams of texts, alignment, confidence."""
+"""Text → text: sentences, batches, streams, alignment, confidence."""

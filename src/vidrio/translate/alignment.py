@@ -1,10 +1,10 @@
-"""Which word of the translation came from which word of the source, by what the decoder looked at.
+"""Align the words of a translation with those of its source, by the decoder's attention.
 
-The attention of a target token is the last decoder layer's cross-attention at the step that chose the token, the mean
-over its heads; the search reports it. A target word's attention to a source word is the sum over the source word's
-tokens, and the mean over its own. It is aligned with the source word that it attends to most; that share of its
-attention is the link's weight. A word that has a letter or a digit is never aligned with a sign that has none: full
-stops draw attention that is meant for nothing. End tokens are no words, so a word's shares may sum to less than 1.
+A target token's attention is the last decoder layer's cross-attention at the step that chose the token, averaged over
+heads; the search returns it. A target word's attention to a source word is the sum over the source word's tokens, and
+the mean over its own. It is aligned with the source word of most attention, whose share is the link's weight. A word
+with a letter or a digit is never aligned with a sign, because full stops attract attention without meaning. End tokens
+are not words, so a word's shares may sum to less than 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from vidrio.translate.translation import Details, Link, Sentence, Word
 
 
 def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details:
-    """Which word of a translation came from which, its words with their confidence, and its tokens."""
+    """The alignment of a translation, its words with their confidence, and its tokens."""
     masked, best, text = sentence.masked, sentence.best, sentence.text
     if not best.token_log_probs:
         return Details((), (), ())
@@ -29,7 +29,7 @@ def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details
     written_T = [(origin[start], origin[end]) for start, end in token_places(best.ids, target)]
     source_places, target_places = words(sentence.source), words(text)
     word_S, word_T = word_of_each(read_S, source_places), word_of_each(written_T, target_places)
-    attention_TS = np.asarray(best.attention)[:, : len(read_S)]  # after them comes the end token
+    attention_TS = np.asarray(best.attention)[:, : len(read_S)]  # followed by the end token
     share_WW = shares(attention_TS, word_T, word_S, len(target_places), len(source_places))
     prob_T1 = np.exp(best.token_log_probs[: len(word_T)])[:, None]
     confidence_W1 = mean_of_words(prob_T1, word_T, len(target_places))
@@ -48,7 +48,7 @@ def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details
 
 
 def mean_of_words(values_TX: np.ndarray, word_T: Sequence[int], count: int) -> np.ndarray:
-    """For each word the mean over its tokens. `word_T` holds the number of each token's word, −1 for one of none."""
+    """For each word, the mean over its tokens. `word_T` has the number of each token's word, −1 for none."""
     belongs_TW = np.equal.outer(word_T, np.arange(count))
     mean_WX: np.ndarray = belongs_TW.T @ values_TX / np.maximum(belongs_TW.sum(axis=0), 1)[:, None]
     return mean_WX
@@ -57,13 +57,13 @@ def mean_of_words(values_TX: np.ndarray, word_T: Sequence[int], count: int) -> n
 def shares(
     attention_TS: np.ndarray, word_T: Sequence[int], word_S: Sequence[int], targets: int, sources: int
 ) -> np.ndarray:
-    """Which share of the attention of each target word falls on each source word."""
+    """The share of each target word's attention that falls on each source word."""
     share_WW: np.ndarray = mean_of_words(attention_TS, word_T, targets) @ np.equal.outer(word_S, np.arange(sources))
     return share_WW
 
 
 def links(source: Sequence[Word], target: Sequence[Word], share_WW: np.ndarray) -> tuple[Link, ...]:
-    """For each target word that has one, the source word that it came from."""
+    """For each target word that has one, the source word that it is aligned with."""
     are_words, are_signs = [worded(word.text) for word in target], [not worded(word.text) for word in source]
     share_WW = np.where(np.logical_and.outer(are_words, are_signs), 0, share_WW)
     rows = zip(share_WW.argmax(axis=1), target, share_WW, strict=True)
@@ -71,8 +71,8 @@ def links(source: Sequence[Word], target: Sequence[Word], share_WW: np.ndarray) 
 
 
 def origins(text: str, given: str, things: Mapping[str, str]) -> list[int]:
-    """For each place in what the model read or wrote, and for its end, the one in the text: what they have in common
-    tells, whatever its case, once the things that its symbols stand for are in their places."""
+    """For each position in the model's input or output, and for its end, the position in the text: found by their
+    common parts, ignoring case, after symbols are replaced by what they represent."""
     lengths = [len(things.get(letter, letter)) for letter in given]
     revealed = "".join(things.get(letter, letter) for letter in given)
     if len(text) == len(revealed) and text.lower() == revealed.lower():

@@ -1,4 +1,4 @@
-"""Models that do not translate: a classifier names the class of a text, a writer goes on from it."""
+"""Models that do not translate: a classifier names the class of a text, a language model continues it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says of a text."""
+    """A model's answer to a text."""
 
     source: str
     details: dict[str, Any]  # for a machine to read
-    alternatives: Sequence[str]  # the name of the class; or what may be written on, the likeliest first
-    unknown: Sequence[str]  # words that the vocabulary does not hold
+    alternatives: Sequence[str]  # the name of the class; or possible continuations, most probable first
+    unknown: Sequence[str]  # words that are not in the vocabulary
 
     @property
     def text(self) -> str:
@@ -31,7 +31,7 @@ class Answer:
 
 
 class Answers:
-    """A classifier or a writer."""
+    """A classifier or a language model."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What is wrong with the hypotheses of a search, and which of them is chosen."""
+"""Find the faults of a search's hypotheses, and choose one."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,27 +16,27 @@ from vidrio.translate.translation import Doubt, Pieces, Sentence
 
 AGAIN = r"(?s)(.{1,8}?)\1{3}"  # a few tokens four times, one after the other; a character is a token
 UNREADABLE = 1_000  # a translation without a symbol, which stands for something, is worse than any other
-MARGIN = 0.25  # by how much a score may be worse where a hypothesis keeps a bracket or a negation
+MARGIN = 0.25  # how much worse the score of a hypothesis may be if it keeps a bracket or a negation
 # A word is a misspelled name below this log p of a token, and above this similarity, with and without a capital letter.
 UNSURE, ALIKE, ALMOST = -1.5, 0.4, 0.85
-# Words with a capital letter; the first one of a sentence, if a numeral or another such word follows.
+# Capitalised words; the first one of a sentence, if a numeral or another such word follows.
 _NAME = rf"(?:(?<=[\w,;] )|(?=\b\w+ (?:{ROMAN}\b|[A-ZÀ-Ý][^\W\d_])))[^\W\d_a-zß-öø-ÿ][^\W\d_]{{3,}}"
 NEVER_INVENTED = f"{MONEY}\ufffd"
 
 
 class Asked(NamedTuple):
-    """A sentence, and how its translation is searched for."""
+    """A sentence, and the options of its search."""
 
     masked: Masked
     options: Options
 
 
 class Judged(NamedTuple):
-    """A hypothesis, what it says, and what is wrong with it."""
+    """A hypothesis, its text, and its faults."""
 
     hypothesis: Hypothesis
     written: str  # with symbols
-    text: str | None  # without; None, if one was lost
+    text: str | None  # without symbols; None if one was lost
     account: Faults
     repeats: bool
 
@@ -56,14 +56,14 @@ class Tried(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """What is known of a model, to say what is wrong with its translations."""
+    """What is needed of a model to find the faults of its translations."""
 
     masker: Masker
     target: Tokenizer
     lexicons: tuple[Lexicon, Lexicon]
 
     def judged(self, asked: Asked, source_ids: Ids, found: Sequence[tuple[Hypothesis, str]]) -> Iterator[Judged]:
-        """What is wrong with each hypothesis."""
+        """The faults of each hypothesis."""
         masked = asked.masked
         said = facts(masked.given, self.lexicons[0])
         names = [Fact("name", name[0], *name.span()) for name in re.finditer(_NAME, masked.given)]
@@ -81,8 +81,8 @@ class Judge(NamedTuple):
             yield Judged(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
-        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. A sure
-        model's Londres for London is no misspelling."""
+        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. A confident
+        model's Londres for London is not a misspelling."""
         tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
         found = dict[Fact, Fact]()
         for other in re.finditer(r"[^\W\d_]{3,}", written):
@@ -96,12 +96,12 @@ class Judge(NamedTuple):
 
 
 def similarity(a: str, b: str) -> float:
-    """From 0 to 1, whatever the case."""
+    """Similarity from 0 to 1, ignoring case."""
     return SequenceMatcher(None, a.lower(), b.lower()).ratio()
 
 
 def chosen(asked: Asked, found: Sequence[Judged]) -> Tried:
-    """The hypothesis with the fewest faults. The others that are asked for follow it in their order."""
+    """The hypothesis with the fewest faults, followed by the other requested ones in their order."""
     enough = found[0].hypothesis.score - MARGIN
 
     def rank(one: Judged) -> tuple[int, int]:
@@ -120,13 +120,13 @@ def chosen(asked: Asked, found: Sequence[Judged]) -> Tried:
 
 
 def without_inventions(text: str, source: str, account: Faults) -> str:
-    """A translation never has a currency sign, nor the mark of a broken character, that its source does not have."""
+    """Remove currency signs, and marks of broken characters, that the source does not have."""
     signs = account.invented and {fact.key for fact in account.invented} & set(NEVER_INVENTED) - set(source)
     return " ".join(text.translate(dict.fromkeys(map(ord, signs))).split()) if signs else text
 
 
 def doubts_of(masked: Masked, best: Judged) -> Iterator[Doubt]:
-    """What is to be looked at: what was lost with what stands in its place, then every other fault."""
+    """The doubts: each lost fact with what replaces it, then every other fault."""
     things = str.maketrans(masked.things)
     lost = {fact: said(fact, masked.given).strip().translate(things) for fact in best.account.lost}
     invented = {fact: said(fact, best.written).strip().translate(things) for fact in best.account.invented}
@@ -136,7 +136,7 @@ def doubts_of(masked: Masked, best: Judged) -> Iterator[Doubt]:
 
 
 def paired(account: Faults) -> list[tuple[Fact, Fact]]:
-    """What was lost, with what was invented in its place: the first of a kind with the first of the same kind."""
+    """Each lost fact with an invented one: the first of a kind with the first of the same kind."""
     kinds = dict.fromkeys(fact.kind for fact in account.lost)
     groups = (([fact for fact in facts if fact.kind == kind] for facts in account) for kind in kinds)
     return [pair for lost, invented in groups for pair in zip(lost, invented, strict=False)]
@@ -149,6 +149,6 @@ def said(fact: Fact, text: str) -> str:
 
 def repeats(source: Ids, target: Ids) -> bool:
     """Whether the target repeats a few tokens four times in a row and the source does not. Models do so with input that
-    they hardly saw in training: a single word, a line of capitals, another language."""
+    was rare in training: a single word, a line of capitals, another language."""
     found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
     return bool(found and not there)

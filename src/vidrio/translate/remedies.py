@@ -1,4 +1,4 @@
-"""What is searched for next, where a translation has lost or invented something.
+"""What to search for next if a translation has lost or invented something.
 
 The first remedy is another hypothesis of the same beam (judging.py). REMEDIES are tried in order as long as there are
 faults; faults that remain become the sentence's doubts.
@@ -18,7 +18,7 @@ from vidrio.text.sentences import around
 from vidrio.translate.judging import UNREADABLE, Asked, Judge, Tried, paired, said
 from vidrio.translate.translation import Sentence, fitted
 
-NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
+NO_REPEAT = 3  # tokens that may not recur, if a translation repeated itself
 HIDEABLE = ("number", "calendar", "sign", "name")
 ALIKE = {("calendar", False), ("number", True)}  # kinds, and whether they are of a century
 LARGE = r"\d{7,}"  # other numbers in words are translated with what they count
@@ -55,8 +55,8 @@ def searched_again(tried: Tried, judge: Judge) -> Plan | None:
 
 
 def in_parts(tried: Tried, judge: Judge) -> Plan:
-    """The parts of the sentence around all that must come through whole, which is copied or written as the target
-    language writes it."""
+    """Translate the parts of the sentence around protected spans and facts, which are copied or written in the target
+    language."""
     masked, options = tried.asked
     source, account, wanted = masked.source, tried.best.account, hideable(tried, judge)
     is_list = any(fact.kind == "list" for fact in account.lost)
@@ -94,15 +94,15 @@ def together(before: Tried, plan: Plan, found: Sequence[Tried], judge: Judge) ->
 
 
 def _right(fact: Fact, wrong: Fact, tried: Tried, judge: Judge) -> str:
-    """What should stand in the place of a wrong fact."""
+    """What should replace a wrong fact."""
     if fact.kind == "obligation":
         return obliging(fact.key, said(wrong, tried.best.written), judge.lexicons[1])
     return rendered(fact, said(fact, tried.asked.masked.given), *judge.lexicons)
 
 
 def corrected(written: str, right: Sequence[tuple[Fact, str]]) -> str:
-    """A translation up to the last of its wrong facts, the right ones in their places. After a Roman numeral the next
-    word stays, too, or the search may go on with the numeral."""
+    """A translation up to the last of its wrong facts, with the right ones in their places. After a Roman numeral the
+    next word is kept, too, or the search may continue with the numeral."""
     text, at, instead = "", 0, ""
     for wrong, instead in sorted(right, key=lambda pair: pair[0].start):
         capital = wrong.start == 0 and written[:1].isupper()
@@ -113,8 +113,8 @@ def corrected(written: str, right: Sequence[tuple[Fact, str]]) -> str:
 
 
 def hideable(tried: Tried, judge: Judge) -> dict[Span, str]:
-    """The places of lost facts that can be hidden or copied, each with how the target language writes it. All
-    centuries, months and days go together: a model that confuses one of them confuses its neighbours, too."""
+    """The positions of lost facts that can be hidden or copied, each with its form in the target language. Centuries,
+    months and days go together: a model that confuses one of them confuses its neighbours, too."""
     masked, account = tried.asked.masked, tried.best.account
     kinds = {(fact.kind, fact.of_century) for faults in account for fact in faults} & ALIKE
     every = (fact for fact in facts(masked.given, judge.lexicons[0]) if fact.sure)

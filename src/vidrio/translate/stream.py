@@ -1,4 +1,4 @@
-"""Any number of texts in constant memory: some at a time."""
+"""Any number of texts in constant memory, translated in chunks."""
 
 import threading
 import time
@@ -9,16 +9,16 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-# Some chunks are worked on at the same time, so that one is searched while others are encoded and decoded.
+# Several chunks are in progress at the same time, so that one is searched while others are encoded and decoded.
 CHUNKS = 4
 CHUNK = 8_000  # characters: some seconds of work
-POLL_SECONDS = 0.2  # how long Ctrl-C may have to wait
-SLOW = 0.1  # seconds that a text may take to come; several are translated in less
+POLL_SECONDS = 0.2  # maximum delay of Ctrl-C
+SLOW = 0.1  # seconds to wait for a text; several are translated in less
 
 
 def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
-    """Some texts at a time, of about `size` characters together. One that took longer to come than to translate does
-    not wait for others: an empty chunk follows it."""
+    """Chunks of texts, of about `size` characters each. A text that took longer to arrive than to translate does not
+    wait for others: an empty chunk follows it."""
     chunk: list[str] = []
     length = 0
     asked = time.perf_counter()
@@ -33,7 +33,7 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
                 if slow:
                     yield []
             asked = time.perf_counter()
-    except Exception:  # a line that cannot be read: those before it are translated
+    except Exception:  # a line that cannot be read; those before it are translated first
         yield from (chunk, [])
         raise
     if chunk:
@@ -43,8 +43,8 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
 def in_order(
     chunks: Iterable[Sequence[str]], work: Callable[[Sequence[str], Callable[[], bool]], Found]
 ) -> Iterator[Found]:
-    """What comes of each chunk, some of them worked on at the same time. An empty one means: no more for now, finish
-    what there is. `work` is told how to know that nobody wants the rest any more."""
+    """The result of each chunk, with several in progress. An empty chunk means: finish what is in progress. `work`
+    receives a function that tells whether the results are still wanted."""
     left = threading.Event()
     pending: deque[Future[Found]] = deque()
     pool = ThreadPoolExecutor(CHUNKS)
@@ -62,8 +62,8 @@ def in_order(
 
 
 def waited_for(future: Future[Found]) -> Found:
-    """Its result. The system may hand Ctrl-C to any thread, and Python acts on it in the main one when that runs: so
-    it does now and then."""
+    """Wait for a result. The system may deliver Ctrl-C to any thread, and Python handles it when the main thread runs,
+    so it must run from time to time."""
     while not future.done():
         wait([future], POLL_SECONDS)
     return future.result()

@@ -1,17 +1,18 @@
-// Attention: how one row reads from others. §3.2. Rows that ask come in groups, each of one sentence (or hypothesis) with
-// keys and values of its own; the products with parameters take the rows of all groups at once.
+// Attention: how one row reads from others. §3.2. Query rows come in groups, each of one sentence (or hypothesis) with
+// its own keys and values; the products with parameters take the rows of all groups at once.
 
 enum { PAGE = LANES, ROWS_AT_ONCE = 32 }; // keys on a page; rows whose scores stay in the processor's cache
 
 // Keys and values of 16 rows, all heads: keys with a column for each row, so that lanes run across rows. Hypotheses of
-// one beam share the pages of what they have in common; who writes into a shared page takes a copy first.
+// one beam share the pages of their common prefix; a shared page is copied before it is written.
 typedef struct { int32_t users; float *keys, *values; } Page; // [E][16], [16][E]
 
-// What one attention of one sentence (or hypothesis) has read; of a recurrent cell, its state of D numbers instead.
+// The keys and values that one attention of one sentence (or hypothesis) has read; for a recurrent cell, its state of D
+// numbers instead.
 typedef struct { Page **pages; int32_t length, room; float *state; int32_t width; } KVCache;
 
 static Page *page_new(int32_t width) {
-  Page *page = allocate(2 * PAGE * (uint64_t)width + 2 * LANES, sizeof(float)); // a tile reads on after the last value
+  Page *page = allocate(2 * PAGE * (uint64_t)width + 2 * LANES, sizeof(float)); // a tile reads beyond the last value
   *page = (Page){1, (float *)page + LANES, (float *)page + LANES + PAGE * (size_t)width};
   return page;
 }
@@ -20,7 +21,7 @@ static void page_drop(Page *page) {
   if (!--page->users) release(page);
 }
 
-// The keys and values of one more row.
+// The keys and values of another row.
 static void cache_add(KVCache *cache, int32_t width, const float *key, const float *value) {
   int32_t n = cache->length / PAGE, at = cache->length++ % PAGE;
   cache->pages = grow(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
@@ -50,32 +51,32 @@ static void cache_drop(KVCache *cache) {
 typedef struct {
   const int32_t *ids;
   int32_t count;
-  KVCache *self, *cross; // keys and values of each layer: of the tokens so far, and of what was read
-  float *attention;      // gets a row of attention for each token: the mean of the last layer's heads; or NULL
+  KVCache *self, *cross; // keys and values of each layer: of the tokens so far, and of the memory
+  float *attention;      // receives a row of attention for each token, the mean of the last layer's heads; or NULL
   int32_t first;
   Interventions interventions;
-  int32_t seen; // tokens of it that went through the stack before
+  int32_t seen; // its tokens that went through the stack before
 } Group;
 
-// Queries that are computed together: some rows of one head, which read the same keys and values, or all heads of one row.
-// `stride` is the distance from one to the next among the queries, `step` among the columns of keys and values.
+// Queries that are computed together: some rows of one head, which read the same keys and values, or all heads of one
+// row. `stride` is the distance between their queries, `step` between their columns of keys and values.
 typedef struct { int32_t count, stride, step; } QueryBlock;
 
-// scores = Q K^T; `at` is the first column of the first one's head.
+// scores = Q K^T; `at` is the first column of the first query's head.
 static void scores(const float *q, QueryBlock rows, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
   memset(s, 0, (size_t)rows.count * (size_t)padded * sizeof *s);
   for (int32_t p = 0; p * PAGE < cache->length; p++)
     add_product(q + at, rows.stride, rows.count, cache->pages[p]->keys + (size_t)at * PAGE, rows.step * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
 }
 
-// weights V, into the columns of the concatenation, which has `all` of them.
+// weights V, into the columns of the concatenated heads, of which there are `all`.
 static void mix(const float *w, QueryBlock rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t all) {
   for (int32_t r = 0; r < rows.count; r++) memset(y + (size_t)r * (size_t)rows.stride + at, 0, (size_t)width * sizeof *y);
   for (int32_t p = 0, left = cache->length; left > 0; p++, left -= PAGE)
     add_product(w + p * PAGE, padded, rows.count, cache->pages[p]->values + at, rows.step, all, left < PAGE ? left : PAGE, y + at, rows.stride, width);
 }
 
-// softmax(Q K^T / sqrt(K)) V of each head by itself. Eq. 1. Causal: a row of the group sees its own key and those before it.
+// softmax(Q K^T / sqrt(K)) V of each head. Eq. 1. Causal: a row of the group sees its own key and earlier ones.
 static void attend(const Model *m, const Group *g, const KVCache *cache, int is_causal, float *attention, const float *Q, float *s, float *concat,
                    Record *record) {
   int32_t heads = m->size[N_HEADS], width = m->size[D_HEAD], all = heads * width, keys = cache->length, padded = in_lanes(keys);

@@ -1,5 +1,5 @@
-// The engine: what glass/walk.py does, in the same order and with the same names, for translating. It is one program; the
-// files follow the paper. Whatever the processor, it computes the same bits (docs/engine.md).
+// The engine: what glass/walk.py does, in the same order and with the same names, for translating. It is compiled as
+// one unit; the files follow the paper. It computes the same bits on every processor (docs/engine.md).
 #include "engine.h"
 
 #include <math.h>

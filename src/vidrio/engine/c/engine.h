@@ -1,7 +1,7 @@
-// What a host (Python, a browser) gives: sizes, places, options. The functions it calls are those that are not static.
-// Every pointer is into memory the engine can reach: its own when it runs as WebAssembly (`malloc` is exported), the
-// process's when it is native code. Sizes and offsets are checked once, in model_load and search_add; a host never
-// passes a pointer that came from a file.
+// What the host (Python, a browser) passes: sizes, positions, options. Its functions are those that are not static.
+// Every pointer is into memory that the engine can access: its own as WebAssembly (`malloc` is exported), the process's
+// as machine code. Sizes and offsets are checked once, in model_load and search_add; a host never passes a pointer from
+// a file.
 #pragma once
 #include <stdint.h>
 
@@ -16,15 +16,15 @@ enum {
   POSITIONS,    // 0 sinusoidal, 1 sinusoidal-halves, 2 sinusoidal-marian, 3 learned, 4 none
   TYING,        // 0 all, 1 output, 2 none
   SCALE_EMBEDDINGS, ATTENTION_BIAS, OUTPUT_BIAS,
-  START,        // -1: the decoder begins with a zero vector
+  START,        // -1: the decoder starts with a zero vector
   END,
   DECODER_CELL, // 0 attention, 1 ssru
-  WHOLE_NUMBERS, // 1: matrices multiply as integers (seven bits); 0: as float32
+  WHOLE_NUMBERS, // 1: matrices multiply in int8 (seven bits); 0: in float32
   N_SIZES
 };
 
 // One of the parameters, in the order of model/parameters.py.
-typedef struct { int64_t type, offset, scale; } Tensor; // type: 0 float32, 1 int8 with float32 scales; places in `data`
+typedef struct { int64_t type, offset, scale; } Tensor; // type: 0 float32, 1 int8 with float32 scales; positions in `data`
 
 typedef struct {
   int32_t beam, n_best, min_length, max_length, no_repeat_ngram, top_k, sampling;

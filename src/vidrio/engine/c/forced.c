@@ -1,8 +1,8 @@
-// One sentence with a given translation: thanks to the causal mask one pass over all its rows computes what the decoder
-// computes step by step, to the last bit. A Record gets every quantity of it.
+// One sentence with a given translation. Because of the causal mask, one pass over all its rows computes what the
+// decoder computes step by step, to the last bit. A Record receives every quantity.
 
-// How often the sentence goes through the model: `variants` holds for each time how many words its interventions have, and
-// those. 0: refused.
+// The sentence goes through the model several times: for each, `variants` has the number of words of its interventions,
+// and those words. 0: refused.
 static int32_t count_variants(const Model *m, const int32_t *variants, int32_t count, int32_t n_source) {
   int32_t n = 0, at = 0;
   for (; at < count; at += 1 + variants[at], n++)
@@ -10,8 +10,8 @@ static int32_t count_variants(const Model *m, const int32_t *variants, int32_t c
   return n;
 }
 
-// For each variant and row (the start token's and those of the n_target tokens) log p of the two tokens that `asked` has for
-// the row; 0 for a token of -1. NULL: refused, or no memory is left.
+// For each variant and row (the start token's and those of the n_target tokens), log p of the two tokens in `asked` for
+// that row; 0 for token -1. NULL: refused, or out of memory.
 float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target, const int32_t *asked,
               const int32_t *variants, int32_t n_words) {
   *problem = 0;
@@ -55,13 +55,13 @@ float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_s
     }
   }
   tap(record, "prob", "", -1, some, rows, m->out.out, width);
-  unlink_block(block_of(log_probs)); // the host's, which releases it
+  unlink_block(block_of(log_probs)); // released by the host
   release_all(ids);
   return log_probs;
 }
 
-// Encoder only: the mean row of the memory, and a linear layer on top -> probabilities of the classes. NULL: refused, or no memory
-// is left.
+// Encoder only: the mean row of the memory, and a linear layer -> probabilities of the classes. NULL: refused, or out
+// of memory.
 float *classify(const Model *m, Record *record, const int32_t *source, int32_t n_source) {
   const int32_t *c = m->size, d = c[D_MODEL], width = logits_width(m);
   *problem = 0;

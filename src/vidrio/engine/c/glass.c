@@ -1,10 +1,10 @@
-// The glass's sums where NumPy has no BLAS, in a browser: what glass/engine.py computes, to the last bit.
+// The sums of glass/engine.py for a browser, where NumPy has no BLAS, to the last bit.
 #include <stdint.h>
 #include <wasm_simd128.h>
 
-enum { TALL = 4, WIDE = 8 }; // rows and columns at once; both matrices are filled up to multiples of them
+enum { TALL = 4, WIDE = 8 }; // rows and columns per tile; both matrices are padded to multiples of them
 
-// Whole numbers: x[rows][depth] w, exact. w lies in pairs of k: [depth / 2][columns][2].
+// Integers: x[rows][depth] w, exact. w is stored in pairs of k: [depth / 2][columns][2].
 void whole_product(const int16_t *x, const int8_t *w, int32_t rows, int32_t depth, int32_t columns, float *out) {
   for (int32_t r = 0; r < rows; r += TALL)
     for (int32_t c = 0; c < columns; c += WIDE) {

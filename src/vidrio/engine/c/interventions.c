@@ -1,6 +1,6 @@
-// What-ifs: in the pass of one sentence a source position is hidden from all attention, a head outputs zeros, or a row is
-// replaced. The host gives them as int32 words, one after the other: kind, place, number; and of a row its values. No
-// position is given twice.
+// Interventions in the pass of one sentence: a source position is hidden from all attention, a head outputs zeros, or a
+// row is replaced. The host passes them as int32 words, one after the other: kind, place, number, and for a row its
+// values. No position is given twice.
 
 enum { HIDE, HEAD_OFF, SET_ROW, N_KINDS };
 
@@ -24,7 +24,8 @@ static const int32_t *next_intervention(const Model *m, Interventions of, const 
   return one < of.words + of.count ? one : NULL;
 }
 
-// Whether a pass can be changed so: everything named is there, values are finite, and some source position stays visible.
+// Whether these interventions are possible: all that they name exists, values are finite, and some source position
+// stays visible.
 static int are_interventions(const Model *m, Interventions of, int32_t n_source) {
   const int32_t *c = m->size, *end = of.words + of.count;
   int32_t first = decoder_place(m), places = has_decoder(m) ? first + 1 + 3 * c[N_DECODER_LAYERS] : first, visible = n_source;

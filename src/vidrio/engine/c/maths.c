@@ -1,5 +1,5 @@
-// The small functions that everything is made of, as in model/exact.py. A float32 sum has one order, whatever the width
-// of the processor's vectors: 16 lanes side by side, then folded by halves. Nothing is fused, nothing reordered.
+// Basic functions, as in model/exact.py. A float32 sum has one order, whatever the width of the processor's vectors: 16
+// lanes side by side, then added pairwise. Nothing is fused or reordered.
 
 enum { LANES = 16 };
 typedef float Lanes __attribute__((vector_size(64)));
@@ -14,7 +14,7 @@ static inline Lanes absolute(Lanes x) { return (Lanes)((Bits)x & 0x7FFFFFFFu); }
 static inline Lanes larger(Lanes x, Lanes y) { return choose((Bits)(x > y), x, y); }
 static inline int32_t in_lanes(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-// The first n numbers, at most 16, and zeros after them.
+// The first n numbers, at most 16, padded with zeros.
 static inline Lanes load_some(const float *x, int32_t n) {
   Lanes v = {0};
   if (n >= LANES) return load(x);
@@ -57,7 +57,7 @@ static float largest(const float *x, int32_t n) {
   return largest_of(most);
 }
 
-// |x| < 2^22, rounded to the nearest whole number, halves to even: adding 1.5 * 2^23 leaves no bits for a fraction.
+// |x| < 2^22, rounded to the nearest integer, ties to even: adding 1.5 * 2^23 leaves no bits for a fraction.
 #define ROUNDS 12582912.0f
 #define ROUNDS_BITS 0x4B400000u
 
@@ -76,7 +76,7 @@ static inline Lanes exp_(Lanes x) {
   return choose(vanishes, (Lanes){0}, y * (Lanes)power);
 }
 
-// log x of a positive number that is not subnormal (Cephes).
+// log x of a normal positive number (Cephes).
 static float log_(float x) {
   static const float c[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,  -1.2420140846e-1f, 1.4249322787e-1f,
                             -1.6668057665e-1f, 2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
@@ -95,7 +95,7 @@ static float log_(float x) {
   return y + e * 0.693359375f;
 }
 
-// The sum of exp(x - most), n a multiple of 16; each of them goes to `to`, if that is not NULL. What is -infinity becomes 0.
+// The sum of exp(x - most), n a multiple of 16; the terms are written to `to`, unless it is NULL. -infinity becomes 0.
 static inline float exp_sum(const float *x, int32_t n, float most, float *to) {
   Lanes total = {0};
   for (int32_t i = 0; i < n; i += LANES) {
@@ -115,7 +115,7 @@ static void softmax(float *x, int32_t n) {
 // max(0, x). Eq. 2.
 static inline Lanes relu(Lanes x) { return larger(x, (Lanes){0}); }
 
-// 1 / (1 + e^-x), written so that neither end overflows.
+// 1 / (1 + e^-x), in a form that never overflows.
 static inline Lanes sigmoid(Lanes x) {
   Lanes e = exp_(-absolute(x));
   return choose((Bits)(x >= 0.0f), all(1.0f), e) / (1.0f + e);
@@ -123,7 +123,7 @@ static inline Lanes sigmoid(Lanes x) {
 
 static inline Lanes swish(Lanes x) { return x * sigmoid(x); }
 
-// x times the normal distribution function, with erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7).
+// x times the normal distribution function, with erf by Abramowitz and Stegun 7.1.26 (error up to 1.5e-7).
 static inline Lanes gelu(Lanes x) {
   static const float c[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
   Lanes z = absolute(x) * 0.70710678f, t = 1.0f / (1.0f + 0.3275911f * z), p = all(c[0]);

@@ -7,8 +7,8 @@
 enum { COLUMNS = LANES, GROUP = 4, MOST_WEIGHT = 63, MOST_INPUT = 127 };
 
 typedef struct {
-  int32_t in, out;   // as the paper has them
-  int32_t depth;     // in, filled up to a multiple of 4
+  int32_t in, out;   // as in the paper
+  int32_t depth;     // in, padded to a multiple of 4
   int32_t blocks;    // out, in blocks of 16
   int8_t *whole;     // packed, each plus SHIFT; or
   float *values;     // packed, of a float32 matrix
@@ -16,7 +16,8 @@ typedef struct {
   const float *bias; // or NULL
 } Matrix;
 
-// Rows made ready to be multiplied: whole numbers, `depth` a row, with a scale and their sum for each row; or just float32.
+// Rows ready to be multiplied: integers, `depth` per row, with a scale and their sum for each row; or unchanged
+// float32.
 typedef struct { const float *x; int8_t *whole; float *scale; int32_t *sum; } Rows;
 
 // --- four products added to each column: `dot`, once for each instruction that does it ---------------------------------
@@ -48,7 +49,7 @@ static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
 #elif defined(__wasm_relaxed_simd__)
 enum { TALL = 2, WIDE = 1, ALONE = 2, SHIFT = 64, NEXT_K = 1, NEXT_COLUMN = GROUP };
 typedef v128_t Part;
-static inline Part dot(Part a, const int8_t *x, const int8_t *w) { // w + 64 has seven bits, so what the instruction leaves open does not show
+static inline Part dot(Part a, const int8_t *x, const int8_t *w) { // w + 64 has seven bits, so the instruction's undefined cases cannot occur
   return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(wasm_v128_load32_splat(x), wasm_v128_load(w), a);
 }
 #else
@@ -69,7 +70,8 @@ static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
 
 enum { PARTS = sizeof(Whole) / sizeof(Part) };
 
-// Where a number lies among the packed ones. float32 matrices lie as the last version's: [in / 4][4][16] is [in][16].
+// The index of a number among the packed ones. float32 matrices have the last version's layout: [in / 4][4][16] is
+// [in][16].
 static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
   int32_t k = i % GROUP, column = o % COLUMNS, within = W->values ? k * COLUMNS + column : k * NEXT_K + column * NEXT_COLUMN;
   return ((size_t)(o / COLUMNS) * (size_t)W->depth + (size_t)(i - k)) * COLUMNS + (size_t)within;
@@ -80,8 +82,8 @@ static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
 
-// y = product * (scale of the row * scale of the column) + b; `product` gets the whole numbers if somebody looks. Whole
-// blocks are written, also where the last one is only partly the row's own.
+// y = product * (scale of the row * scale of the column) + b; `product` receives the integers when tracing. Whole
+// blocks are written, even if the row ends within the last one.
 ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y, size_t stride,
                         float *product) {
   Part sums[16][PARTS];
@@ -105,8 +107,9 @@ ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t
     }
 }
 
-// Some rows times all blocks, `wide` of them at a time and the last few one by one. The last block comes first and rows in
-// order, so that what it writes beyond its row is overwritten by the next row, or lies behind the last one (`allocate`).
+// Some rows times all blocks, `wide` of them at a time and the last few one by one. The last block comes first and rows
+// in order, so that what it writes beyond its row is overwritten by the next row, or is after the last one
+// (`allocate`).
 ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const Rows *x, int32_t row, int32_t end, float *y, size_t stride,
                         float *product) {
   int32_t together = W->blocks - W->blocks % wide;
@@ -130,9 +133,9 @@ ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size
     for (int c = 0; c < wide; c++) store_some(y + (size_t)r * y_stride + c * LANES, sums[r * wide + c], columns - c * LANES);
 }
 
-// y += a b in float32, each sum term by term: `rows` rows of n numbers by n rows of `columns`, after which b can be read on
-// for a tile. The b of a row lies b_step after that of the row before it. Sums side by side do not wait for each other;
-// where S is 0, four rows read b once.
+// y += a b in float32, each sum term by term: `rows` rows of n numbers by n rows of `columns`, after which b must be
+// readable for a tile. The b of a row is b_step after that of the previous row. Independent sums do not wait for each
+// other; if S is 0, four rows read b once.
 static void add_product(const float *a, int32_t a_stride, int32_t rows, const float *b, int32_t b_step, int32_t b_stride, int32_t n, float *y,
                         int32_t y_stride, int32_t columns) {
   size_t r = 0, A = (size_t)a_stride, B = (size_t)b_stride, S = (size_t)b_step, Y = (size_t)y_stride;
@@ -148,7 +151,7 @@ static void add_product(const float *a, int32_t a_stride, int32_t rows, const fl
       else add_tile(1, 1, a + r * A, A, b + r * S + c, 0, B, n, y + r * Y + c, Y, columns - c);
 }
 
-// x W + b for `rows` rows; a row of y is `stride` long. `product` is NULL unless somebody looks.
+// x W + b for `rows` rows; a row of y is `stride` long. `product` is NULL when not tracing.
 static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, float *product) {
   if (W->values) {
     for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride, 0, (size_t)W->out * sizeof *y);
@@ -165,7 +168,7 @@ static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int
 
 // --- rows become whole numbers ----------------------------------------------------------------------------------------
 
-// scale = max |x| / 127, whole = x / scale, rounded. `depth` bytes a row; those after its d numbers are zeros.
+// scale = max |x| / 127, whole = x / scale, rounded. `depth` bytes per row, zeros after its d numbers.
 static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, Rows *to) {
   typedef int8_t Bytes __attribute__((vector_size(LANES)));
   for (int32_t r = 0; r < rows; r++, x += d) {
@@ -186,7 +189,7 @@ static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, R
   }
 }
 
-// A row of an embedding: a column of the matrix that multiplies with it.
+// A row of an embedding, which is a column of the matrix.
 static void look_up(const Matrix *W, int32_t id, float *x) {
   for (int32_t i = 0; i < W->in; i++) x[i] = W->values ? W->values[place(W, i, id)] : (float)(W->whole[place(W, i, id)] - SHIFT) * W->scale[id];
 }

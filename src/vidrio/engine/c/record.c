@@ -6,26 +6,26 @@ typedef struct { char address[64]; int32_t rows, columns; float values[]; } Quan
 enum { HEADER = sizeof(Quantity) / sizeof(float) };
 
 typedef struct Record {
-  char place[48];      // where the pass is: enc.0.self
-  float *quantities;   // one after the other, each a Quantity with its values
+  char place[48];      // the current part of the pass: enc.0.self
+  float *quantities;   // a list of Quantities, each followed by its values
   int32_t count, room; // in numbers
 } Record;
 
-// What is recorded from now on belongs to side.n.part; n < 0: to the side alone.
+// Set the current part to side.n.part; n < 0: to the side alone.
 static void enter(Record *record, const char *side, int32_t n, const char *part) {
   if (!record) return;
   snprintf(record->place, sizeof record->place, n < 0 ? "%s" : "%s.%d.%s", side, n, part);
 }
 
-// place.name.hH, or place.name where head < 0. Rows lie `stride` apart. `aspect` is a part of the
-// name: of x its .scale, or "".
+// Record place.name.hH, or place.name if head < 0. Rows are `stride` apart. `aspect` is a suffix: of x its .scale, or
+// "".
 static void tap(Record *record, const char *name, const char *aspect, int32_t head, const float *values, int32_t rows, int32_t columns,
                 int32_t stride) {
   if (!record) return;
   int32_t width = columns ? columns : 1, before = record->count;
   int64_t numbers = before + HEADER + (int64_t)rows * width;
   void *of_call = owner;
-  owner = record; // it outlives the call, also one that runs out of memory
+  owner = record; // it outlives the call, even if memory runs out
   record->quantities = grow(record->quantities, numbers, &record->room, sizeof(float));
   record->count = (int32_t)numbers;
   owner = of_call;

@@ -1,29 +1,29 @@
-// From logits to a translation: greedy, beam and sampling, as in search.py. Many sentences share the decoder's products;
-// each goes on as if it were alone, and the next one begins when there is room.
+// From logits to a translation: greedy, beam and sampling, as in search.py. Many sentences share the decoder's
+// products; each has the same result as alone, and the next one starts when there is room.
 
 enum { ADMITTED = 512 }; // source tokens that are encoded together, but at least one sentence
 
-typedef struct { int32_t id, row; float log_prob; } Token; // `row`: in the sentence's attention
+typedef struct { int32_t id, row; float log_prob; } Token; // `row`: of the sentence's attention
 
-enum { CUT, ENDED, NOT_A_NUMBER = -1 }; // how a hypothesis ends; the last: where the model computes NaN
+enum { CUT, ENDED, NOT_A_NUMBER = -1 }; // how a hypothesis ends; the last: the model computes NaN
 
 typedef struct {
   int32_t length, ended;
-  double total, score; // log p; the score is of one that goes no further
-  Token *tokens;       // as many as max_length has room for, the forced prefix included
-  uint64_t random;     // the state of its generator
-  KVCache *self;       // the decoder's keys and values, of each layer; NULL where it goes no further
+  double total, score; // log p; the score is set when it ends
+  Token *tokens;       // capacity for max_length, forced prefix included
+  uint64_t random;     // the state of its random generator
+  KVCache *self;       // the decoder's keys and values, of each layer; NULL once it has ended
 } Hypothesis;
 
 typedef struct {
   Options options;
   int32_t *source, n_source, *prefix, n_prefix, *suppressed, n_suppressed;
-  int32_t *shortlist;  // the tokens that may be chosen, ascending; NULL: all
+  int32_t *shortlist;  // the allowed tokens, ascending; NULL: all
   const Matrix *out;   // a column for each of them
   Interventions interventions;
   enum { WAITS, BEGUN, DONE } state;
   KVCache *cross; // of each layer
-  Hypothesis *alive, *finished; // finished: best first, equals in the order in which they were found
+  Hypothesis *alive, *finished; // finished, best first; ties in the order in which they were found
   int32_t n_alive, n_finished, best_ended;
   float *attention; // a row of n_source for each token that a hypothesis had to choose
   int32_t attention_rows, attention_room;
@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
   Pass pass;
   int32_t rows;
-  Sentence **sentences; // in the order in which they came
+  Sentence **sentences; // in the order of arrival
   int32_t n_sentences, room;
   float *logits;
   int32_t logits_room;
@@ -44,7 +44,7 @@ typedef struct { int32_t hypothesis, token; float log_prob; double total; } Cand
 
 // --- a hypothesis -----------------------------------------------------------------------------------------------------
 
-// The same, and a token more (or NULL); `layers` > 0: it goes on from the same keys and values.
+// A copy with one more token (or NULL); `layers` > 0: it continues from the same keys and values.
 static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last, int32_t layers) {
   Hypothesis h = *from;
   h.tokens = copy_of(from->tokens, (uint64_t)s->options.max_length, sizeof(Token));
@@ -83,7 +83,7 @@ static void forbid(const Sentence *s, float *row, int32_t token) {
 
 static void restrict_row(const Model *m, const Sentence *s, const Hypothesis *h, float *row) {
   int32_t n = s->options.no_repeat_ngram;
-  for (int32_t i = 0; n > 0 && i + n <= h->length; i++) { // what would complete n tokens that stand there already
+  for (int32_t i = 0; n > 0 && i + n <= h->length; i++) { // tokens that would repeat an n-gram
     int32_t same = 0;
     while (same < n - 1 && h->tokens[i + same].id == h->tokens[h->length - n + 1 + same].id) same++;
     if (same == n - 1) forbid(s, row, h->tokens[i + n - 1].id);
@@ -92,7 +92,7 @@ static void restrict_row(const Model *m, const Sentence *s, const Hypothesis *h,
   if (h->length < s->options.min_length && m->size[END] >= 0) forbid(s, row, m->size[END]);
 }
 
-// The places of the n largest numbers, largest first, equals by place; those of -infinity are never among them.
+// The indices of the n largest numbers, largest first, ties by index, without those of -infinity.
 static int32_t best_places(const float *row, int32_t width, int32_t n, int32_t *places) {
   int32_t found = 0;
   float least = -INFINITY;
@@ -112,7 +112,7 @@ static int32_t best_places(const float *row, int32_t width, int32_t n, int32_t *
   return found;
 }
 
-// SplitMix64: the same draws everywhere.
+// SplitMix64: the same samples everywhere.
 static float random_number(uint64_t *state) {
   uint64_t z = *state += 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -127,7 +127,7 @@ static int likelier(const void *a, const void *b) {
   return x->logit != y->logit ? (x->logit < y->logit ? 1 : -1) : x->token - y->token;
 }
 
-// One token at random, after temperature, top-k and top-p, in this order. Without the two the order is that of the ids.
+// Sample a token after temperature, top-k and top-p, in this order. Without the last two, tokens are ordered by id.
 static int32_t draw(const Options *o, const float *row, int32_t width, float most, uint64_t *state) {
   Chance *chances = allocate_zeroed((uint64_t)width, sizeof *chances);
   float total = 0, likeliest = 0, sum = 0;
@@ -155,7 +155,7 @@ static double score_of(double total, int32_t length, float penalty) {
   return total / (double)power;
 }
 
-// A hypothesis that goes no further: a last token ends or fills it, or nothing may be chosen (NULL) and it is cut.
+// End a hypothesis: a last token ends or fills it, or no token is allowed (NULL) and it is cut.
 static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candidate *last) {
   Hypothesis f = extended(s, h, last, 0);
   f.ended = last && last->token == m->size[END];
@@ -165,7 +165,7 @@ static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candi
   s->finished[at] = f;
 }
 
-// The chosen ones are the sentence's hypotheses from now on.
+// Replace the sentence's hypotheses by the chosen ones.
 static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n) {
   Hypothesis *next = allocate_zeroed((uint64_t)n, sizeof *next);
   for (int32_t i = 0; i < n; i++) next[i] = extended(s, &s->alive[chosen[i].hypothesis], &chosen[i], p->m->size[N_DECODER_LAYERS]);
@@ -174,7 +174,7 @@ static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n
   s->alive = next, s->n_alive = n;
 }
 
-// Where the model computes NaN nothing can be chosen: the hypothesis at which it does is all that the sentence finds.
+// If the model computes NaN, nothing can be chosen: that hypothesis is the sentence's only result.
 static int32_t give_up(const Pass *p, Sentence *s, const Hypothesis *h) {
   while (s->n_finished) hypothesis_drop(p, &s->finished[--s->n_finished]);
   finish(p->m, s, h, NULL);
@@ -189,7 +189,7 @@ static int has_nan(const float *row, int32_t width) {
   return v < width;
 }
 
-// The 2 * beam best continuations of all hypotheses, or a draw of each; best first, equals by hypothesis, then by rank
+// The 2 * beam best continuations of all hypotheses, or a sample of each; best first, ties by hypothesis, then by rank
 // within it.
 static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate *found) {
   const Model *m = p->m;
@@ -217,15 +217,16 @@ static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate
   return n;
 }
 
-// The `beam` best go on, or all that were drawn; what ended or was cut is finished, and the next best step in, so that the
-// beam stays full.
+// The `beam` best continue, or all samples. What ended or was cut is finished, and the next best replace it, so that
+// the beam stays full.
 static void choose_tokens(Pass *p, Sentence *s, float *rows) {
   const Options *o = &s->options;
   Candidate found[2 * LARGEST_BEAM], chosen[LARGEST_BEAM];
   int32_t depth = s->alive[0].length, n = find_candidates(p, s, rows, found), end = p->m->size[END], over = 0, n_chosen = 0;
   int32_t inside = o->sampling || n < o->beam ? n : o->beam, is_last = depth + 1 == o->max_length;
   for (int32_t i = 0; i < inside; i++) {
-    // Right after a forced prefix, ending is for the likeliest only: short results would crowd out the others.
+    // Directly after a forced prefix, only the most probable hypothesis may end; otherwise short results would crowd
+    // out the rest.
     if (!o->sampling && i && depth && depth == s->n_prefix && found[i].token == end) continue;
     if (!is_last && found[i].token != end) {
       chosen[n_chosen++] = found[i];
@@ -237,14 +238,14 @@ static void choose_tokens(Pass *p, Sentence *s, float *rows) {
   }
   for (int32_t i = inside; i < n && over && !is_last; i++)
     if (found[i].token != end) chosen[n_chosen++] = found[i], over--;
-  // Without a length penalty no longer hypothesis can beat a leader that has ended.
+  // Without a length penalty, no longer hypothesis can beat a finished one that leads.
   int32_t enough = o->sampling || (o->length_penalty == 0 && s->best_ended) ? o->n_best : o->beam;
   go_on(p, s, chosen, s->n_finished < enough ? n_chosen : 0);
 }
 
 // --- many sentences ---------------------------------------------------------------------------------------------------
 
-// What only its steps have needed.
+// Free what only its steps needed.
 static void release_steps(const Pass *p, Sentence *s) {
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
   drop_caches(p, s->cross);
@@ -268,11 +269,11 @@ static void begin(const Model *m, Sentence *s) {
   }
 }
 
-// Let sentences begin while there is room for their hypotheses; their sources are encoded together.
+// Start sentences while there is room for their hypotheses; their sources are encoded together.
 static void admit(Search *search) {
   int32_t rows = 0, tokens = 0, n = 0;
   for (int32_t i = 0; i < search->n_sentences; i++) rows += search->sentences[i]->state == BEGUN ? hypotheses_of(search->sentences[i]) : 0;
-  // A few at a time make small products: wait until a fourth of the rows is free.
+  // A few rows make small products, so wait until a fourth of the rows is free.
   if (rows && search->rows - rows < search->rows / 4) return;
   Group *groups = allocate_zeroed((uint64_t)search->n_sentences, sizeof *groups);
   for (int32_t i = 0; i < search->n_sentences; i++) {
@@ -288,8 +289,8 @@ static void admit(Search *search) {
   release(groups);
 }
 
-// What a sentence's hypotheses decode now: their latest token, or at first the start and the forced prefix. `tokens` is
-// where their ids are written; each gets a row of attention, which shows how the token after it was chosen.
+// The tokens that a sentence's hypotheses decode next: their latest token, or at first the start and the forced prefix.
+// Their ids are written to `tokens`. Each gets a row of attention, which shows how the token after it was chosen.
 static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group *groups) {
   int32_t is_first = !s->alive[0].self[0].length, count = is_first ? 1 + s->n_prefix : 1, first = s->attention_rows;
   s->attention_rows += count * s->n_alive;
@@ -305,8 +306,8 @@ static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group 
   return count * s->n_alive;
 }
 
-// The logits of all hypotheses, a row each, of as many columns as its sentence may choose from. Sentences that may choose
-// all tokens are multiplied together.
+// The logits of all hypotheses, one row each, with a column for each token that its sentence may choose. Sentences
+// without such limits are multiplied together.
 static void logits_of_all(Search *search) {
   Pass *p = &search->pass;
   const float *x = p->x;
@@ -320,7 +321,7 @@ static void logits_of_all(Search *search) {
   }
 }
 
-// One step of all hypotheses that are alive.
+// One step of all live hypotheses.
 static void step(Search *search) {
   Pass *p = &search->pass;
   int64_t numbers = 0; // logits
@@ -342,7 +343,7 @@ static void step(Search *search) {
     g += s->n_alive;
   }
   decode(p, groups, n);
-  for (int32_t i = 0; i < n; i++) // the last row of each hypothesis tells its next word
+  for (int32_t i = 0; i < n; i++) // the last row of each hypothesis predicts its next token
     memmove(p->x + (size_t)i * d, p->x + (size_t)(groups[i].first + groups[i].count - 1) * d, d * sizeof *p->x);
   search->logits = grow(search->logits, numbers / LANES, &search->logits_room, LANES * sizeof *search->logits);
   logits_of_all(search);
@@ -362,8 +363,8 @@ static void step(Search *search) {
 
 // --- for the host -----------------------------------------------------------------------------------------------------
 
-// A search translates any number of sentences side by side; `rows` hypotheses go through the decoder together, and the
-// next sentence begins as soon as there is room. No result depends on the others.
+// A search translates any number of sentences; the decoder processes `rows` hypotheses together, and the next sentence
+// starts as soon as there is room. No result depends on the other sentences.
 Search *search_new(const Model *m, int32_t rows) {
   Search *search = new_owner(sizeof *search);
   if (!search) return NULL;
@@ -378,14 +379,14 @@ static int are_tokens(const int32_t *ids, int32_t n, int32_t vocabulary) {
   return n >= 0;
 }
 
-// Whether the decoder can be asked for this: there is something to read if it reads at all, and all of it is tokens.
+// Whether the decoder can be asked for this: there is a source if it reads one, and all ids are tokens.
 static int can_translate(const Model *m, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target) {
   const int32_t *c = m->size;
   return has_decoder(m) && (has_encoder(m) ? n_source > 0 : !n_source) && n_source <= c[MAX_POSITIONS] &&
          are_tokens(source, n_source, c[SOURCE_VOCABULARY]) && n_target < c[MAX_POSITIONS] && are_tokens(target, n_target, c[TARGET_VOCABULARY]);
 }
 
-// One more sentence. NULL: refused, or no memory is left.
+// Add a sentence. NULL: refused, or out of memory.
 Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, const Options *o, const int32_t *prefix, int32_t n_prefix,
                      const int32_t *suppressed, int32_t n_suppressed, const int32_t *interventions, int32_t n_interventions) {
   const int32_t *c = search->pass.m->size;
@@ -407,8 +408,8 @@ Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, co
   return s;
 }
 
-// Only these tokens, in ascending order, may follow the prefix of a sentence that has not begun. 0: refused, or no memory
-// is left.
+// Only these tokens, in ascending order, may follow the prefix of a sentence that has not started. 0: refused, or out
+// of memory.
 int32_t sentence_shortlist(Search *search, Sentence *s, const int32_t *tokens, int32_t n) {
   const Model *m = search->pass.m;
   *problem = 0, owner = search;
@@ -422,7 +423,7 @@ int32_t sentence_shortlist(Search *search, Sentence *s, const int32_t *tokens, i
   return 1;
 }
 
-// At most `steps` steps; returns how many sentences are unfinished. -1: no memory is left, and the search is empty again.
+// At most `steps` steps; returns the number of unfinished sentences. -1: out of memory, and the search is empty again.
 int32_t search_run(Search *search, int32_t steps) {
   *problem = 0, owner = search;
   if (RAN_OUT) {
@@ -437,22 +438,22 @@ int32_t search_run(Search *search, int32_t steps) {
   }
 }
 
-// One that is done and not dropped yet, or NULL.
+// A finished sentence that was not dropped yet, or NULL.
 Sentence *search_next(const Search *search) {
   for (int32_t i = 0; i < search->n_sentences; i++)
     if (search->sentences[i]->state == DONE) return search->sentences[i];
   return NULL;
 }
 
-// The best hypotheses of one that is done, best first, and NULL after the last. The host reads how long it is (the end token
-// included), how it ended, log p and score; its tokens; and the rows of attention that those name.
+// The hypotheses of a finished sentence, best first, and NULL after the last. The host reads its length (with the end
+// token), how it ended, log p and score; its tokens; and the rows of attention that those name.
 const Hypothesis *sentence_found(const Sentence *s, int32_t nth) {
   return nth < s->n_finished && nth < s->options.n_best ? &s->finished[nth] : NULL;
 }
 const Token *hypothesis_tokens(const Hypothesis *h) { return h->tokens; }
 const float *sentence_attention(const Sentence *s) { return s->attention; }
 
-// Out of the search, done or not.
+// Drop a sentence, finished or not.
 void search_drop(Search *search, Sentence *s) {
   int32_t i = 0;
   while (search->sentences[i] != s) i++;

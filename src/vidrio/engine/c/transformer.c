@@ -1,8 +1,8 @@
-// The forward pass, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as in
-// glass/walk.py. The rows of many sentences lie below each other, without padding; only attention knows
-// where one ends, so no row depends on its neighbours.
+// The forward pass, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as
+// in glass/walk.py. The rows of many sentences are stacked without padding; only attention knows where one ends, so no
+// row depends on the other sentences.
 
-// Groups of tokens go through the model together. What a pass works in grows to the most rows and keys it has seen.
+// Groups of tokens go through the model together. The buffers of a pass grow to the most rows and keys it has seen.
 typedef struct {
   const Model *m;
   Record *record; // NULL: no tracing
@@ -17,7 +17,7 @@ static Pass pass_new(const Model *m, Record *record) {
   return (Pass){.m = m, .record = record, .width = m->size[N_HEADS] * m->size[D_HEAD]};
 }
 
-// One number for each word of the vocabulary, in rows that are filled up to whole lanes.
+// Logits, in rows that are padded to whole lanes.
 static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
 
 // Allocates buffers for `rows` rows whose attention reads at most `keys` keys.
@@ -37,7 +37,7 @@ static void reserve(Pass *p, uint64_t rows, uint64_t keys) {
   }
 }
 
-// Rows that an intervention replaces here.
+// Replace rows by those of the interventions here.
 static void set_rows(Pass *p) {
   size_t d = (size_t)p->m->size[D_MODEL];
   for (const Group *g = p->groups; g < p->groups + p->n_groups; g++)
@@ -48,7 +48,7 @@ static void set_rows(Pass *p) {
     }
 }
 
-// Some groups go through the model: a row of the table for each id, times √D (§3.4), plus the row of its position (§3.5).
+// The input of some groups: a row of the embedding for each id, times √D (§3.4), plus the row of its position (§3.5).
 static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const char *ids, const char *side) {
   int32_t d = p->m->size[D_MODEL], keys = p->most_keys;
   int64_t all = 0;
@@ -91,7 +91,7 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
 
 // --- parts ------------------------------------------------------------------------------------------------------------
 
-// Rows as whole numbers, if matrices are; else as they are.
+// Rows rounded to integers, if matrices are integers; otherwise unchanged.
 static Rows make_rows(Pass *p, const float *x, int32_t rows, int32_t d, const char *name) {
   Rows made = {x, (int8_t *)p->whole, p->scale, (int32_t *)p->sum};
   if (!p->m->size[WHOLE_NUMBERS]) return made;
@@ -104,7 +104,7 @@ static Rows make_rows(Pass *p, const float *x, int32_t rows, int32_t d, const ch
   return made;
 }
 
-// y = x W + b, a row of y each `stride`; heads > 0: a head's columns are recorded by themselves.
+// y = x W + b, rows of y `stride` apart; heads > 0: each head's columns are recorded separately.
 static void project(Pass *p, const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, const char *name, int32_t heads) {
   float *product = p->m->size[WHOLE_NUMBERS] ? p->product : NULL;
   linear(W, x, rows, y, stride, p->record ? product : NULL);
@@ -129,17 +129,17 @@ static const float *layer_norm(Pass *p, const Norm *norm, const float *x, float 
   tap(p->record, "norm", ".normed", -1, y, rows, d, d);
   for (int32_t r = 0; r < rows; r++)
     for (int32_t i = 0; i < d; i++) y[(size_t)r * (size_t)d + i] = y[(size_t)r * (size_t)d + i] * norm->gain[i] + norm->bias[i];
-  if (!p->m->size[NORM]) set_rows(p); // y is p->x: only a sub-layer's end has a norm
+  if (!p->m->size[NORM]) set_rows(p); // y is p->x: only the end of a sub-layer has a norm
   tap(p->record, "norm", ".out", -1, y, rows, d, d);
   return y;
 }
 
-// What a sub-layer reads: LayerNorm(x) of a pre-norm model, else x itself.
+// The input of a sub-layer: LayerNorm(x) in a pre-norm model, otherwise x.
 static const float *sub_layer_input(Pass *p, const Norm *norm) {
   return p->m->size[NORM] ? layer_norm(p, norm, p->x, p->normed) : p->x;
 }
 
-// x + what the sub-layer made of it, and LayerNorm of that in the paper's post-norm model. §3.1.
+// x + the sub-layer's output, and LayerNorm of that in the paper's post-norm model. §3.1.
 static void add_residual(Pass *p, const Norm *norm) {
   int32_t d = p->m->size[D_MODEL];
   for (size_t i = 0; i < (size_t)p->rows * (size_t)d; i++) p->x[i] = p->x[i] + p->y[i];
@@ -150,14 +150,15 @@ static void add_residual(Pass *p, const Norm *norm) {
 
 // --- sub-layers -------------------------------------------------------------------------------------------------------
 
-// Which rows are asked: all of the sentence; those so far, whose keys and values the hypothesis keeps; those of the memory.
+// The rows that are read: all of the sentence; those so far, whose keys and values the hypothesis keeps; those of the
+// memory.
 enum { SELF, CAUSAL, CROSS };
 
 static KVCache *cache_of(const Group *g, int kind, int32_t layer) {
   return kind == SELF ? g->self : kind == CAUSAL ? &g->self[layer] : &g->cross[layer];
 }
 
-// Keys and values of rows, which go where each group keeps its own.
+// Store the keys and values of rows with their groups.
 static void keys_and_values(Pass *p, const Attention *a, const Rows *y, int kind, int32_t layer) {
   int32_t e = p->width, heads = p->m->size[N_HEADS];
   project(p, &a->K, y, p->rows, p->K, e, "K", heads);
@@ -167,8 +168,8 @@ static void keys_and_values(Pass *p, const Attention *a, const Rows *y, int kind
       cache_add(cache_of(g, kind, layer), e, p->K + at, p->V + at);
 }
 
-// Concat(head_1, ..., head_H) W^O. §3.2.2. What a decoder knows of the tokens so far is in the keys and values of its
-// groups, and nowhere else.
+// Concat(head_1, ..., head_H) W^O. §3.2.2. A decoder's only state of earlier tokens is the keys and values of its
+// groups.
 static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   int32_t d = p->m->size[D_MODEL], e = p->width, width = p->m->size[D_HEAD], is_last = layer == p->m->size[N_DECODER_LAYERS] - 1;
   Rows x = make_rows(p, sub_layer_input(p, &a->norm), p->rows, d, "x");
@@ -176,7 +177,7 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   if (kind != CROSS) keys_and_values(p, a, &x, kind, layer);
   for (const Group *g = p->groups, *end = g + p->n_groups; g < end;) {
     Group asking = *g++;
-    for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // hypotheses that read one memory
+    for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // hypotheses that read the same memory
     attend(p->m, &asking, cache_of(&asking, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? asking.attention : NULL, p->Q, p->s, p->concat, p->record);
     float *heads = p->concat + (size_t)asking.first * (size_t)e;
     for (const int32_t *one = NULL; (one = next_intervention(p->m, asking.interventions, one));)
@@ -190,8 +191,8 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   add_residual(p, &a->norm);
 }
 
-// max(0, c), where c = f c' + (1 - f) (x W), f = sigmoid(x Wf + bf), and c' is the row before: Marian's SSRU, in the place
-// of self-attention. The state of each group goes from row to row.
+// max(0, c), where c = f c' + (1 - f) (x W), f = sigmoid(x Wf + bf), and c' is the previous row's: Marian's SSRU, which
+// replaces self-attention. Each group carries its state from row to row.
 static void recurrent_cell(Pass *p, const Recurrence *a, int32_t layer) {
   int32_t d = p->m->size[D_MODEL];
   size_t width = (size_t)d;
@@ -215,7 +216,7 @@ static void recurrent_cell(Pass *p, const Recurrence *a, int32_t layer) {
   add_residual(p, &a->norm);
 }
 
-// max(0, x W1 + b1) W2 + b2, each row by itself. Eq. 2.
+// max(0, x W1 + b1) W2 + b2, for each row separately. Eq. 2.
 static void feed_forward(Pass *p, const FeedForward *ffn) {
   int32_t d = p->m->size[D_MODEL], f = p->m->size[D_FF];
   Rows x = make_rows(p, sub_layer_input(p, &ffn->norm), p->rows, d, "x");
@@ -256,7 +257,7 @@ static void encode(Pass *p, Group *groups, int32_t n) {
   release(caches);
 }
 
-// Cross-attention's keys and values of the memories that `encode` has just made, once a sentence and layer.
+// Cross-attention's keys and values of the memories that `encode` has just computed, once per sentence and layer.
 static void remember(Pass *p) {
   for (int32_t l = 0; l < p->m->size[N_DECODER_LAYERS]; l++) {
     enter(p->record, "dec", l, "cross");
@@ -286,7 +287,7 @@ static void decode(Pass *p, Group *groups, int32_t n) {
   tap(p->record, "out", "", -1, p->x, p->rows, d, d);
 }
 
-// x W_out + b, where W_out may be the embedding, transposed, or some of its columns. §3.4. Rows of `to` are filled up with
+// x W_out + b, where W_out may be the transposed embedding, or some of its columns. §3.4. Rows of `to` are padded with
 // -infinity.
 static void logits(Pass *p, const Matrix *out, const float *x, int32_t rows, float *to) {
   int32_t width = in_lanes(out->out);
