@@ -2,14 +2,14 @@
 
 There are two kinds, which differ only in how parameters multiply:
 
-WHOLE_NUMBERS   matrices of seven bits (model/quantised.py) times rows of eight; the product is exact
+WHOLE_NUMBERS   matrices in int8 of seven bits (model/quantised.py) times rows in int8; the product is exact
 IN_ORDER        float32, term by term
 
 A row x is rounded to integers with one scale, and so is each column of W:
 
     scale   = max |x| / 127
     whole   = rint(x · (1 / scale))        −127 … 127
-    product = whole_x whole_W              whole numbers, no rounding
+    product = whole_x whole_W              exact
     x W + b ≈ product · (scale_x · scale_W) + b
 
 Everything else is float32, rounded after each operation. Sums have a fixed order, whatever the width of a processor's
@@ -115,9 +115,6 @@ def gelu(x: Array) -> Array:
         p = p * t + c
     erf = float32(1) - (p * t) * exp(-(z * z))
     return x * (float32(0.5) * (float32(1) + np.where(x < 0, -erf, erf)))
-
-
-# --- products with parameters: whole numbers --------------------------------------------------------------------------
 
 
 def scale_of_rows(x: Array) -> Array:

@@ -62,14 +62,9 @@ class Machine:
         return self.arithmetic is WHOLE_NUMBERS
 
     @property
-    def causal(self) -> bool:
-        """Whether the decoder's rows see no later ones."""
-        return "mask" not in self.changes
-
-    @property
     def can_cache(self) -> bool:
-        """Whether decoding may keep earlier rows: no row sees later ones, and none is edited by its number."""
-        return self.causal and not self.edits_rows
+        """Whether decoding may cache earlier rows: no row reads later ones, and none is edited by its number."""
+        return "mask" not in self.changes and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":
         return replace(self, tap=tap)

@@ -11,42 +11,19 @@ alone (generation). Paper: §3.1 and Figure 1. The letters of the axes: see conf
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vidrio.errors import InputError
-from vidrio.glass.engine import FLOAT, Arithmetic
+from vidrio.glass.engine import FLOAT
 from vidrio.glass.machine import KeyValueCache, Machine
 from vidrio.glass.maths import Array
 from vidrio.glass.words import part
-from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
 Quantity = Any  # an array, or the address of one
-
-
-class Glass(Protocol):
-    """A Machine or a Declaration."""
-
-    @property
-    def config(self) -> ModelConfig: ...
-    @property
-    def arithmetic(self) -> Arithmetic: ...
-    @property
-    def without(self) -> frozenset[str]: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def whole(self) -> bool: ...
-    @property
-    def seen(self) -> int: ...
-    def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Quantity: ...
-    def row_by_row(self, address: str, operation: str, *inputs: Any) -> Quantity: ...
-    def given(self, address: str, operation: str, ids: Sequence[int], *inputs: Any, axes: str = "") -> Quantity: ...
-    def count(self, ids: Quantity) -> Any: ...
-    def parameter(self, address: str) -> Quantity: ...
-    def all_rows(self, address: str, make: Callable[[], Quantity], *, grow: bool) -> Quantity: ...
+Glass = Any  # a Machine or a Declaration
 
 
 # --- embeddings, encoder, decoder -------------------------------------------------------------------------------------
