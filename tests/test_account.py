@@ -102,6 +102,8 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Philip II and Henry James", "Felipe II y Henry James"),
         ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
         ("a second century", "un segundo siglo"),
+        ("The dollar fell; he won in 2010 won.", "El dólar cayó; ganó en 2010."),
+        ("He need not paint.", "No necesita pintar."),
         ("My teacher, Ayo\u0323\u0300de", "Mi maestro, Ayọde"),  # a combining mark is no sign
         ("the 80s and the 9am train", "los años 80 y el tren de las 9"),
     ],
@@ -128,6 +130,7 @@ def test_what_is_faithful(source: str, translation: str) -> None:
         ("nothing", "nada 7", ["+7"]),
         ("two dogs", "perros", ["-2"]),
         ("€2 and €3", "2 € y 3", ["-€"]),
+        ("It exceeds 31 trillion dollars.", "Supera los 31 billones.", ["-$"]),
         ("Philip II built it.", "Filip II lo construyó.", ["-philip"]),
         ("the 3rd century", "el siglo 3r", ["-3", "+3r"]),
     ],

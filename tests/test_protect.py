@@ -70,6 +70,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("-15 °C, 2.5 kg, 100 km/h, 20 m, 5 Mbit", ["-15 °C", "2.5 kg", "100 km/h", "20", "5"]),
         ("&lt;b&gt;5&lt;/b&gt; &lt; 6", ["&lt;b&gt;", "5", "&lt;/b&gt;", "&lt;", "6"]),
         ("H2O, mp3, B2B and iPhone are words.", []),
+        ("IB3166 and A380, COVID-19", ["IB3166", "A380", "19"]),
         ("No numbers. No addresses: nothing, e.g. this.", []),
         ("I am 100% sure, 50% de descuento", ["100%", "50%"]),
     ],

@@ -9,7 +9,7 @@ requires nothing.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -116,15 +116,19 @@ def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
 
 def _words(tokens: Sequence[_Token], lexicon: Lexicon) -> Iterator[Fact]:
     """Months and days, words for units, and rulers: names before a Roman numeral."""
-    for (text, word, start, end, _, kind), following in zip_longest(tokens, tokens[1:]):
+    for n, (text, word, start, end, _, kind) in enumerate(tokens):
         if word in lexicon.calendar:
             capital = start > 0 and text[0].isupper()
             sure = word not in (lexicon.names if capital else lexicon.unsure)
             yield Fact("calendar", lexicon.calendar[word], start, end, sure)
         elif kind == "percent" or word in lexicon.measures:
-            yield Fact("measure", lexicon.measures.get(word, "%"), start, end, kind == "percent")
-        elif word in lexicon.rulers and text.istitle() and following and re.fullmatch(ROMAN, following.text):
-            yield Fact("name", lexicon.rulers[word], start, end)
+            key = lexicon.measures.get(word, "%")
+            counted = any(one.kind == "number" or one.word in lexicon.numeric for one in tokens[max(0, n - 2) : n])
+            is_money = key in MONEY and counted and word not in lexicon.unsure
+            yield Fact("measure", key, start, end, kind == "percent" or is_money)
+        elif word in lexicon.rulers and text.istitle() and tokens[n + 1 :]:
+            is_ruler = re.fullmatch(ROMAN, tokens[n + 1].text)
+            yield from [Fact("name", lexicon.rulers[word], start, end)] if is_ruler else []
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

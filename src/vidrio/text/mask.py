@@ -22,7 +22,8 @@ HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domai
 _ADDRESS = r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\b\.? "
 # Words that begin with a capital and end with a lower-case letter, and their neighbours: Mary-Ann J. O'Neill.
 _CAPITAL = "".join(letter for letter in map(chr, range(0x41, 0x250)) if letter.isupper())
-_NAME = rf"[{_CAPITAL}](?:\w|[-'’](?=[{_CAPITAL}]))*[^\W\d_{_CAPITAL}]\b"
+_MARK = r"\u0300-\u036f"  # accents of their own
+_NAME = rf"[{_CAPITAL}](?:[\w{_MARK}]|[-'’](?=[{_CAPITAL}]))*[^\W\d_{_CAPITAL}][{_MARK}]*(?![\w{_MARK}])"
 _NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?:[{_CAPITAL}]\.? )?(?!{_ADDRESS}){_NAME})*)"
 # Names of this many tokens are hidden, because a model misspells them. The first word of a sentence is capitalised
 # anyway.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.account import ROMAN, Fact, Faults, compare, facts
-from vidrio.text.lexicon import Lexicon
+from vidrio.text.lexicon import Lexicon, folded
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.protect import MONEY
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -73,7 +73,7 @@ class Judge(NamedTuple):
             account = compare(said, facts(written, self.lexicons[1]))
             if wrong := [name for name in dict.fromkeys((*names, *strange)) if name.key not in written]:
                 misspelled = self._misspelled(wrong, masked.given, written, hypothesis)
-                never = (*misspelled, *strange)
+                never = (*misspelled, *strange, *vanished(wrong, masked.given, written))
                 lost = [name for name in wrong if name in never or self.masker.is_rare(name.key)]
                 account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
             text = masked.restore(written) if masked.symbols or masked.capitals else written
@@ -95,9 +95,21 @@ class Judge(NamedTuple):
         return found
 
 
+def vanished(names: Sequence[Fact], given: str, written: str) -> list[Fact]:
+    """Names that a translation lacks, if it has two words in one (RafaelÍñez); and names with accents, if it has no
+    similar word: Córcega may be Corsica."""
+    words = re.findall(r"[^\W\d_]+", written)
+    glued = any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words)
+    return [
+        name
+        for name in names
+        if glued or (not name.key.isascii() and all(similarity(name.key, word) <= ALIKE for word in words))
+    ]
+
+
 def similarity(a: str, b: str) -> float:
-    """Similarity from 0 to 1, ignoring case."""
-    return SequenceMatcher(None, a.lower(), b.lower()).ratio()
+    """Similarity from 0 to 1, ignoring case and accents."""
+    return SequenceMatcher(None, folded(a), folded(b)).ratio()
 
 
 def chosen(asked: Asked, found: Sequence[Judged]) -> Tried:

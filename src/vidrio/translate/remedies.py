@@ -21,6 +21,7 @@ from vidrio.translate.translation import Sentence, fitted
 NO_REPEAT = 3  # tokens that may not recur, if a translation repeated itself
 HIDEABLE = ("number", "calendar", "sign", "name")
 ALIKE = {("calendar", False), ("number", True)}  # kinds, and whether they are of a century
+WITH_POWER = r"\S*\d\s[^\W\d]+"
 LARGE = r"\d{7,}"  # other numbers in words are translated with what they count
 
 
@@ -114,11 +115,16 @@ def corrected(written: str, right: Sequence[tuple[Fact, str]]) -> str:
 
 def hideable(tried: Tried, judge: Judge) -> dict[Span, str]:
     """The positions of lost facts that can be hidden or copied, each with its form in the target language. Centuries,
-    months and days go together: a model that confuses one of them confuses its neighbours, too."""
+    months and days go together: a model that confuses one of them confuses its neighbours, too. "31 trillion" is never
+    parted."""
     masked, account = tried.asked.masked, tried.best.account
     kinds = {(fact.kind, fact.of_century) for faults in account for fact in faults} & ALIKE
     every = (fact for fact in facts(masked.given, judge.lexicons[0]) if fact.sure)
-    others = (fact for fact in every if (fact.kind, fact.of_century) in kinds)
+    others = (
+        fact
+        for fact in every
+        if (fact.kind, fact.of_century) in kinds or re.fullmatch(WITH_POWER, said(fact, masked.given))
+    )
     places = dict[Span, str]()
     for fact in dict.fromkeys((*account.lost, *others)):
         text = said(fact, masked.given)
