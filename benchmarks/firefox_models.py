@@ -6,7 +6,8 @@ FOLDER has Marian's own files (.bin with int8, .spm); LINES is a file in the sou
 compiled module of PyPI's `bergamot` 0.4.5, run by a Python 3.10 that has NumPy and sentencepiece.
 
 1. A twin of the model in float32 is written by a reader of its own, and Marian translates with it. The engine, in
-   float32, must give the same texts, and each word of Marian's the same log-probability.
+   float32, must give the same texts, and each word of Marian's the same log-probability. Where they differ, the NumPy
+   reference in float64 tells whose rounding it is.
 2. Of Marian in int8 and of the engine in int8: how many texts equal those in float32, and chrF against them.
 3. The model is exported with `vidrio export --to marian` and run by Marian in int8: the same.
 """
@@ -17,6 +18,7 @@ import math
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +27,11 @@ from shared import TESTS, processor
 
 sys.path.insert(0, str(TESTS))
 import marian_golden
+from vidrio.glass.machine import build
+from vidrio.glass.walk import translate_forced
+from vidrio.hypothesis import Ids
 from vidrio.interop.convert import export_model, import_model
+from vidrio.model.folder import read_config, read_parameters
 from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.translator import Translator, search_options
 
@@ -92,9 +98,22 @@ def by_engine(translator: Translator, texts: list[str]) -> list[dict]:
     found = [best.ids for best, *_ in translator.engine.search(sources, options)]
     log_probs = translator.engine.forced(list(zip(sources, found, strict=True)))
     return [
-        {"target": translator.target.decode(ids), "words": words_of(translator, ids, of_each)}
-        for ids, of_each in zip(found, log_probs, strict=True)
+        {"target": translator.target.decode(ids), "words": words_of(translator, ids, of_each), "ids": (source, ids)}
+        for source, ids, of_each in zip(sources, found, log_probs, strict=True)
     ]
+
+
+def in_float64(folder: Path) -> Callable[[tuple[Ids, Ids]], list[float]]:
+    """What gives the log-probability of each token of a pair, by the NumPy reference in float64."""
+    config, _ = read_config(folder)
+    machine = build(config, {name: value.astype(np.float64) for name, value in read_parameters(folder).items()})
+
+    def log_probs(pair: tuple[Ids, Ids]) -> list[float]:
+        source, ids = pair
+        rows = translate_forced(machine, source, [config.special.start, *ids])
+        return list(np.log(rows[np.arange(len(ids)), list(ids)]))
+
+    return log_probs
 
 
 def words_of(translator: Translator, ids: tuple[int, ...], log_probs: list[float]) -> list[float]:
@@ -145,11 +164,20 @@ def main() -> None:
         ours = by_engine(Translator.load(place / "float"), texts)
         pairs = list(zip(ours, theirs, strict=True))[: given.exact]
         same = [(a, b) for a, b in pairs if a["target"] == b["target"].strip()]
-        counted = [(a["words"], b["words"]) for a, b in same if len(a["words"]) == len(b["words"])]
-        worst = max(beyond_print(a, b) for of in counted for a, b in zip(*of, strict=True))
-        words = sum(len(a) for a, _ in counted)
-        print(f"float32: {len(same)} of {len(pairs)} texts equal; {words} words, log p differs by {worst:.1e} at most")
-        print("  beyond what Marian's six printed digits hide")
+        exactly, one = in_float64(place / "float"), Translator.load(place / "float")
+        counted = [
+            (a["words"], b["words"], words_of(one, a["ids"][1], exactly(a["ids"])))
+            for a, b in same
+            if len(a["words"]) == len(b["words"])
+        ]
+        print(
+            f"float32: {len(same)} of {len(pairs)} texts equal; {sum(len(a) for a, *_ in counted)} words; log p differs"
+        )
+        for what, first, second in (("ours from Marian's", 0, 1), ("Marian's from float64", 2, 1)):
+            all_of_it = [beyond_print(*pair) for of in counted for pair in zip(of[first], of[second], strict=True)]
+            print(f"  {what:<22} by {max(all_of_it):.1e} at most, beyond what its six printed digits hide")
+        ours_off = [abs(a - b) for of in counted for a, b in zip(of[0], of[2], strict=True)]
+        print(f"  {'ours from float64':<22} by {max(ours_off):.1e} at most")
         for a, b in pairs:
             if a["target"] != b["target"].strip():
                 print(f"  {a['target']!r}\n  {b['target']!r}")

@@ -1,10 +1,9 @@
-"""Our models in other programs: `transformers`, CTranslate2, Argos Translate: they translate as `glass/` does."""
+"""Our models in `transformers`, and in CTranslate2: they translate as `glass/` does."""
 
 import json
 import operator
 import random
 import warnings
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from ctranslate2_model import write_engine
 from marian_models import SPANISH, searched, sentences, write_marian
 from small_models import rewrite_config, write_model
 from vidrio.cli import main
@@ -21,7 +21,6 @@ from vidrio.glass.changes import with_row
 from vidrio.glass.machine import build
 from vidrio.glass.walk import decode, encode, logits, translate_forced
 from vidrio.hypothesis import default_options
-from vidrio.interop import to_ctranslate2
 from vidrio.interop.convert import import_model
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
@@ -160,14 +159,12 @@ def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
     config, _ = read_config(folder)
     options = default_options(config)
     exported = tmp_path / "float32"
-    to_ctranslate2.write_engine(folder, exported, "float32")
+    write_engine(folder, exported, "float32")
     for least in (25, 8):
         if least < 25:
             write_parameters(folder, quantise(read_parameters(folder), config))
             rewrite_config(folder)
-            exported = tmp_path / "ct2"
-            assert main(["export", str(folder), "--to", "ctranslate2", str(exported)]) == 0
-            assert "CC BY 4.0" in (exported / "README.md").read_text()
+            write_engine(folder, exported := tmp_path / "int8")
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         search = {"beam_size": 4, "max_decoding_length": 14, "length_penalty": options.length_penalty}
         search["suppress_sequences"] = [[tokenizer.token(i)] for i in options.suppressed]
@@ -196,7 +193,7 @@ def test_ctranslate2_computes_every_choice(row: int, tmp_path: Path) -> None:
     `glass/`. Rounding leaves about 1e-5; a wrong table, norm or transpose 0.1 and more."""
     draw, folder = random.Random(row), tmp_path / "ours"
     write_model(folder, seed=row, **{name: draw.choice(values) for name, values in CHOICES.items()})
-    to_ctranslate2.write_engine(folder, tmp_path / "float32", "float32")
+    write_engine(folder, tmp_path / "float32", "float32")
     translator = ctranslate2.Translator(str(tmp_path / "float32"), inter_threads=1, intra_threads=1)
     config, _ = read_config(folder)
     machine, special = build(config, read_parameters(folder)), config.special
@@ -217,38 +214,14 @@ def test_ctranslate2_computes_every_choice(row: int, tmp_path: Path) -> None:
         assert (log_prob_TV.max(1) - log_probs)[:-1].max(initial=0) < 2e-3
 
 
-def test_a_package_for_argos(tmp_path: Path) -> None:
-    import sentencepiece
-
-    folder = write_ours(tmp_path / "ours", norm="pre")
-    package = tmp_path / "en-es.argosmodel"
-    assert main(["export", str(folder), "--to", "argos", str(package)]) == 0
-    with zipfile.ZipFile(package) as archive:
-        names = {name.partition("/")[2] for name in archive.namelist()}
-        proto = archive.read("translate-en_es/sentencepiece.model")
-        metadata = json.loads(archive.read("translate-en_es/metadata.json"))
-        assert b"CC BY 4.0" in archive.read("translate-en_es/README.md")
-    assert {"metadata.json", "sentencepiece.model", "model/model.bin", "model/config.json", "README.md"} <= names
-    assert (metadata["from_code"], metadata["to_code"]) == ("en", "es")
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    lines = [*TEXTS, *SPANISH]
-    same = sum(processor.encode(line, out_type=str) == tokenizer.tokens(line) for line in lines)
-    assert same == len(lines)
-    assert processor.get_piece_size() == tokenizer.size
-
-
 REFUSED = {
     "an odd head": ("hf", {"d_head": 5}, "2 heads of 5"),
     "learned positions": ("hf", {"positions": "learned"}, "learned"),
     "Marian's waves": ("hf", {"positions": "sinusoidal-marian"}, "sinusoidal-marian"),
     "another epsilon": ("hf", {"norm_epsilon": 1e-3}, "0.001"),
     "pre-norm, untied": ("hf", {"norm": "pre", "tying": "none"}, "tied 'none'"),
-    "no translator": ("ctranslate2", {"shape": "decoder", "source_vocabulary": 0}, "its shape is 'decoder'"),
+    "no translator": ("hf", {"shape": "decoder", "source_vocabulary": 0}, "its shape is 'decoder'"),
     "a recurrent decoder": ("hf", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
-    "a recurrent decoder for CTranslate2": ("ctranslate2", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
-    "a recurrent decoder for Argos": ("argos", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
-    "capitals as tokens": ("argos", {"case_tokens": True}, "capital letters as tokens"),
 }
 
 

@@ -97,7 +97,7 @@ def test_logits_are_those_of_transformers(both: tuple[Path, Path]) -> None:
         assert np.abs(batched_BTV[0].detach().numpy() - theirs_TV).max() < LARGEST_DIFFERENCE
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal-halves", "sinusoidal-marian", "learned"])
+@pytest.mark.parametrize("kind", ["sinusoidal-halves", "learned"])
 def test_tables_of_positions_in_the_file_are_used(usual: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
     """`transformers` no longer writes them, but takes those that a file holds."""
     from safetensors.torch import load_file, save_file
@@ -107,7 +107,7 @@ def test_tables_of_positions_in_the_file_are_used(usual: tuple[Path, Path], tmp_
         tables = list(np.random.default_rng(0).normal(size=(2, 128, 16)))
     else:
         position = np.arange(128, dtype=np.float32)[:, None]  # in float32, unlike ours
-        pair = np.arange(8, dtype=np.float32) / np.float32(8 if kind == "sinusoidal-halves" else 7)
+        pair = np.arange(8, dtype=np.float32) / np.float32(8)
         angle = position * np.exp(-pair * np.log(np.float32(10000)))
         tables = [np.concatenate([np.sin(angle), np.cos(angle)], axis=1)] * 2
     stored = {

@@ -68,12 +68,9 @@ LIBRARIES = {
     "js": ("engine.browser",),  # the browser around Python
     "pyodide": ("engine.browser",),
     "safetensors": ("model", "learn", "interop", "look", "serve"),
-    "ctranslate2": ("interop",),
     "huggingface_hub": ("interop",),
     "sentencex": ("text",),
-    "sentencepiece": ("interop",),
     "wasmtime": ("engine",),
-    "google": ("interop",),
     "torch": ("learn", "interop"),
     "sacrebleu": ("score",),
     "pyarrow": ("wide",),

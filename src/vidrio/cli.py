@@ -44,9 +44,6 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
-    "ctranslate2": "interop",
-    "google": "interop",  # protobuf
-    "sentencepiece": "interop",
     "pyarrow": "ray",
     "ray": "ray",
 }

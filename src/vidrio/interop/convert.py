@@ -12,8 +12,6 @@ from vidrio.data.lock import locked
 from vidrio.errors import ModelError
 from vidrio.interop import huggingface, marian, registry
 from vidrio.interop.foreign import CARD, make_folder, opening_of
-from vidrio.interop.to_argos import export_argos
-from vidrio.interop.to_ctranslate2 import export_ctranslate2
 from vidrio.interop.to_huggingface import export_huggingface
 from vidrio.interop.to_marian import export_marian
 from vidrio.model import find as models
@@ -62,17 +60,10 @@ def import_model(
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
-    """Export to the new folder `to` (for Argos, the package `to`). Marian needs lines of the source language to
-    calibrate its activations."""
+    """Export to the new folder `to`. Marian needs lines of the source language to calibrate its activations."""
     folder = models.find(name)
-    if program == "argos":
-        export_argos(folder, to)
-        return
+    files = export_marian(folder, lines) if program == "marian" else export_huggingface(folder)
     with new_folder(to) as (made, _):
-        if program == "marian":
-            files = export_marian(folder, lines)
-        else:
-            files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
         if (folder / CARD).is_file():
             files[CARD] = (folder / CARD).read_bytes()
         for file, data in files.items():

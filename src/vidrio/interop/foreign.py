@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from vidrio.model.parameters import ParameterSpec, check_parameters, parameter_s
 from vidrio.model.quantised import SCALE, SUMMED, dequantise
 from vidrio.text.tokens.sentence_pieces import SentencePieces
 from vidrio.text.tokens.tokenizer import LARGEST_FILE, Tokenizer
-
-T = TypeVar("T")
 
 UNKNOWN = "<unk>"
 CARD = "README.md"
@@ -74,17 +72,6 @@ def fitting(value: Any, shape: tuple[int, ...], what: str, name: str) -> Any:
     if value is not None and [n for n in value.shape if n != 1] == [n for n in shape if n != 1]:
         return value
     raise damaged(what, f"{name} is missing" if value is None else f"{name} has the shape {value.shape}, not {shape}")
-
-
-def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
-    """A setting, which must have this type."""
-    value = settings.get(name)
-    if value is None and default is not None:
-        return default
-    try:
-        return fitted(kind, value)
-    except TypeError as error:
-        raise damaged(f"{where} cannot be read", f"{name}: {error}") from None
 
 
 def read_pieces(path: Path) -> dict[str, int]:

@@ -5,7 +5,7 @@ pieces' ids (target_vocab.json, if the target has its own) generation_config.jso
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from vidrio.glass.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, damaged, fitting, need, read_pieces, read_tensors, unsupported
-from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
+from vidrio.interop.foreign import Foreign, Side, damaged, fitting, read_pieces, read_tensors, unsupported
+from vidrio.interop.names import from_theirs, hf_name, is_table, their_shape
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_json
+from vidrio.model.json_record import record
 from vidrio.model.parameters import ParameterSpec
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -25,6 +26,33 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"
 NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
 # Possible names of an embedding; a shared one is in the file once.
 EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
+POSITIONS = "sinusoidal-halves"  # what `transformers` computes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The entries of config.json and generation_config.json that matter for a translation."""
+
+    d_model: int
+    encoder_attention_heads: int
+    decoder_attention_heads: int
+    encoder_ffn_dim: int
+    decoder_ffn_dim: int
+    encoder_layers: int
+    decoder_layers: int
+    activation_function: str
+    vocab_size: int
+    decoder_vocab_size: int = 0  # 0: the same
+    max_position_embeddings: int = 512
+    pad_token_id: int
+    eos_token_id: int = 0
+    decoder_start_token_id: int = -1  # -1: the padding row precedes a target
+    share_encoder_decoder_embeddings: bool = True
+    tie_word_embeddings: bool = True
+    scale_embedding: bool = False
+    num_beams: int = DecodingDefaults.beam
+    length_penalty: float = 1.0
+    max_length: int = 512
 
 
 def read_folder(folder: Path) -> Foreign:
@@ -36,7 +64,7 @@ def read_folder(folder: Path) -> Foreign:
         read_json(path, what=path.name) if path.is_file() else {}
         for path in (folder / "generation_config.json", folder / "tokenizer_config.json")
     )
-    config = config_of(settings, {**settings, **search}, folder)
+    config = config_of({**settings, **search}, folder)
     path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if path is None:
         raise damaged(f"{folder} has no parameters", f"neither {' nor '.join(WEIGHTS)}")
@@ -53,71 +81,64 @@ def read_folder(folder: Path) -> Foreign:
     )
 
 
-def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Path) -> ModelConfig:
+def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
     """Sizes and choices as our config. Unsupported settings are refused by name."""
-    where = str(folder / "config.json")
-
-    def size(name: str, default: int | None = None) -> int:
-        return need(settings, name, int, where, default)
-
-    problems = [name for name in NEVER if settings.get(name)]
+    names = {field.name for field in fields(Settings)}
+    try:
+        s = record(Settings, {name: value for name, value in given.items() if name in names and value is not None})
+    except TypeError as error:
+        raise damaged(f"{folder / 'config.json'} cannot be read", error) from None
+    problems = [name for name in NEVER if given.get(name)]
     problems += [
-        f"encoder_{name} {encoder!r:.20}, decoder_{name} {decoder!r:.20}"
+        f"encoder_{name} {encoder}, decoder_{name} {decoder}"
         for name in ("attention_heads", "ffn_dim")
-        if (encoder := settings.get(f"encoder_{name}")) != (decoder := settings.get(f"decoder_{name}"))
+        if (encoder := vars(s)[f"encoder_{name}"]) != (decoder := vars(s)[f"decoder_{name}"])
     ]
-    activation = str(settings.get("activation_function"))
-    if activation not in ACTIVATIONS:
-        problems.append(f"activation_function {activation!r:.40}")
-    heads, width = size("encoder_attention_heads"), size("d_model")
+    if s.activation_function not in ACTIVATIONS:
+        problems.append(f"activation_function {s.activation_function!r:.40}")
+    heads, width = s.encoder_attention_heads, s.d_model
     if heads < 1 or width % heads:
         problems.append(f"{heads} heads in a width of {width}")
     if problems:
         raise unsupported(folder, problems)
-    shared = need(settings, "share_encoder_decoder_embeddings", bool, where, True)
-    tied = need(settings, "tie_word_embeddings", bool, where, True)
-    rows, pad, longest = size("vocab_size"), size("pad_token_id"), size("max_position_embeddings", 512)
-    start = size("decoder_start_token_id", pad)  # the padding row precedes a target
+    shared, tied = s.share_encoder_decoder_embeddings, s.tie_word_embeddings
+    start = s.decoder_start_token_id if s.decoder_start_token_id >= 0 else s.pad_token_id
     return ModelConfig(
-        source_vocabulary=rows,
-        target_vocabulary=rows if shared else size("decoder_vocab_size", rows),
+        source_vocabulary=s.vocab_size,
+        target_vocabulary=(s.decoder_vocab_size if not shared else 0) or s.vocab_size,
         d_model=width,
         n_heads=heads,
         d_head=width // heads,
-        d_ff=size("encoder_ffn_dim"),
-        n_encoder_layers=size("encoder_layers"),
-        n_decoder_layers=size("decoder_layers"),
-        max_positions=longest,
+        d_ff=s.encoder_ffn_dim,
+        n_encoder_layers=s.encoder_layers,
+        n_decoder_layers=s.decoder_layers,
+        max_positions=s.max_position_embeddings,
         norm="post",
         norm_epsilon=1e-5,
-        activation=ACTIVATIONS[activation],
-        positions="sinusoidal-halves",
+        activation=ACTIVATIONS[s.activation_function],
+        positions=POSITIONS,
         tying="none" if not tied else "all" if shared else "output",
-        scale_embeddings=need(settings, "scale_embedding", bool, where, False),
+        scale_embeddings=s.scale_embedding,
         attention_bias=True,
         output_bias=True,
-        special=SpecialIds(pad=pad, unk=-1, start=start, end=size("eos_token_id", 0)),
+        special=SpecialIds(pad=s.pad_token_id, unk=-1, start=start, end=s.eos_token_id),
         decoding=DecodingDefaults(
-            beam=min(max(1, need(search, "num_beams", int, where, DecodingDefaults.beam)), LARGEST_BEAM),
-            length_penalty=float(need(search, "length_penalty", float, where, 1.0)),
-            max_length=min(max(1, need(search, "max_length", int, where, 512)), max(1, longest - 1)),
+            beam=min(max(1, s.num_beams), LARGEST_BEAM),
+            length_penalty=s.length_penalty,
+            max_length=min(max(1, s.max_length), max(1, s.max_position_embeddings - 1)),
         ),
     )
 
 
 def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
-    """The kind of position table, which old files contain; `transformers` computes a missing one.
-
-    Computed in float32, an angle of up to P, and so its sine, has an error of up to P · 2⁻²³."""
+    """The kind of position tables, which old files contain; `transformers` computes missing ones."""
     shape = (config.max_positions, config.d_model)
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
         raise damaged(f"{path} does not fit its config.json", f"positions of the shape {wrong[0]}, not {shape}")
-    for kind in ("sinusoidal-halves", "sinusoidal-marian")[: 1 + (len(tables) == 2)]:
-        expected_PD = TABLES[kind](*shape)
-        if all(np.abs(table_PD - expected_PD).max() <= shape[0] * 2.0**-23 for table_PD in tables):
-            return kind
-    return "learned"
+    # Computed in float32, an angle of up to P, and so its sine, has an error of up to P · 2⁻²³.
+    expected_PD, error = TABLES[POSITIONS](*shape), shape[0] * 2.0**-23
+    return POSITIONS if all(np.abs(table_PD - expected_PD).max() <= error for table_PD in tables) else "learned"
 
 
 def parameter(tensors: Mapping[str, np.ndarray], where: str, name: str, spec: ParameterSpec) -> np.ndarray:
@@ -126,7 +147,6 @@ def parameter(tensors: Mapping[str, np.ndarray], where: str, name: str, spec: Pa
     value = next((tensors[other] for other in names if other in tensors), None)
     if name == "out.b" and value is None:
         return np.zeros(spec.shape, np.float32)
-    turned = is_turned(spec.axes)
-    shape = flat_shape(spec)[::-1] if turned else flat_shape(spec)
-    value = fitting(value, shape, where, names[0]).reshape(shape)
-    return by_heads(value.T if turned else value, spec).astype(np.float32)
+    transposed = not is_table(spec.axes)
+    value = fitting(value, their_shape(spec, transposed=transposed), where, names[0])
+    return from_theirs(value, spec, transposed=transposed).astype(np.float32)

@@ -18,7 +18,7 @@ import numpy as np
 from vidrio.interop import marian_files
 from vidrio.interop.foreign import UNKNOWN, Foreign, Scaled, Side, damaged, fitting, read_spm, unsupported
 from vidrio.interop.marian_files import Item
-from vidrio.interop.names import by_heads, flat_shape, marian_name
+from vidrio.interop.names import from_theirs, is_table, marian_name, their_shape
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_text
 from vidrio.model.parameters import ParameterSpec
@@ -165,11 +165,9 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
 def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterSpec) -> np.ndarray | Scaled:
     """One parameter of the file, in our layout."""
     theirs = marian_name(name)
-    shape = flat_shape(spec)
-    item: Item = fitting(items.get(theirs), shape, f"{path} does not fit its configuration", theirs)
+    item: Item = fitting(items.get(theirs), their_shape(spec), f"{path} does not fit its configuration", theirs)
     # Integer matrices other than embeddings are stored transposed, whatever their shape says.
-    turned = item.quantisation is not None and "Wemb" not in theirs
-    value = by_heads(item.flat.reshape(shape[::-1]).T if turned else item.flat.reshape(shape), spec)
+    value = from_theirs(item.flat, spec, transposed=item.quantisation is not None and not is_table(spec.axes))
     if item.quantisation is None:
         return value.astype(np.float32)
     with np.errstate(all="ignore"):  # infinite values are refused later

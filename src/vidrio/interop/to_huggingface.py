@@ -14,9 +14,8 @@ import numpy as np
 
 from vidrio.hypothesis import default_options
 from vidrio.interop.foreign import not_exported
-from vidrio.interop.names import hf_name, is_turned, side_by_side
+from vidrio.interop.names import hf_name, is_table, to_theirs
 from vidrio.model.config import ModelConfig
-from vidrio.model.files import write_atomically
 from vidrio.model.folder import TENSORS, About, read_config, read_parameters
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import parameter_specs
@@ -27,8 +26,8 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 EPSILON = 1e-5  # of their layer norms
 
 
-def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
-    """Write the parameters into the folder `to`, then the other files, the config last."""
+def export_huggingface(folder: Path) -> dict[str, bytes]:
+    """The files of the exported model, the config last."""
     config, about = read_config(folder)
     problems = list(obstacles(config))
     source, target = read_tokenizers(folder, config)
@@ -39,8 +38,8 @@ def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
     from safetensors.numpy import save
 
     tensors = dict(foreign_parameters(config, read_parameters(folder)))
-    write_atomically(to / TENSORS, save(tensors, metadata={"format": "pt"}))
     return {
+        TENSORS: save(tensors, metadata={"format": "pt"}),
         **(
             marian_tokenizer(config, about, source, target)
             if source.sentence_pieces
@@ -78,9 +77,8 @@ def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]
         value = np.asarray(parameters[name] if name in parameters else np.zeros(spec.shape), dtype=np.float32)
         for axis, letter in enumerate(spec.axes):
             value = value.take(halves, axis) if letter == "D" else value
-        value = side_by_side(value, spec)
-        value = value[None] if name == "out.b" else value.T if is_turned(spec.axes) else value
-        yield hf_name(name), np.ascontiguousarray(value)
+        value = to_theirs(value, spec, transposed=not is_table(spec.axes))
+        yield hf_name(name), value[None] if name == "out.b" else value
 
 
 def config_of(config: ModelConfig) -> dict[str, Any]:

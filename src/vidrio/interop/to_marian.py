@@ -17,7 +17,7 @@ from vidrio.glass.words import without_head
 from vidrio.interop.foreign import NO_LANGUAGES, not_exported
 from vidrio.interop.marian import END
 from vidrio.interop.marian_files import CONFIG
-from vidrio.interop.names import MARIAN_TABLES, marian_name, side_by_side
+from vidrio.interop.names import is_table, marian_name, to_theirs
 from vidrio.model import shortlist
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_parameters
@@ -104,7 +104,7 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
     """All arrays of the file. Biases that ours lack are zeros."""
     for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
         theirs, value = marian_name(name), parameters.get(name, np.zeros(spec.shape))
-        value = side_by_side(np.asarray(value, np.float32), spec)
+        value = to_theirs(np.asarray(value, np.float32), spec)
         if spec.axes not in SUMMED:
             yield theirs, FLOAT32, (1, value.size), value.tobytes()
             continue
@@ -112,15 +112,15 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
         scale = np.float32(127) / (largest if largest > 0 else np.float32(1))
         whole = np.rint(value * scale).astype(np.int8)
         # All matrices except the embeddings are stored transposed; the shape says otherwise.
-        stored = whole if spec.axes == "VD" else np.ascontiguousarray(whole.T)
+        stored = whole if is_table(spec.axes) else np.ascontiguousarray(whole.T)
         yield theirs, INTGEMM8, value.shape, stored.tobytes() + scale.tobytes()
         if name not in alpha:
             continue  # a separate source embedding is only looked up
-        if spec.axes == "VD":  # an alpha whose name contains Wemb is stored as an integer, too
+        if is_table(spec.axes):  # an alpha whose name contains Wemb is stored as an integer, too
             yield f"{theirs}_QuantMultA", INTGEMM8, (1, 1), b"\x7f" + np.float32(127 / alpha[name]).tobytes()
         else:
             yield f"{theirs}_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()
-        if theirs == MARIAN_TABLES["embed"]:
+        if name == "embed":
             yield "none_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()
 
 

@@ -1,0 +1,90 @@
+"""A model taught a company's 300 terms: what it learns, what it forgets, and what mixing in general text prevents.
+
+    python benchmarks/made_your_own.py                                  # the packaged en-es, 10 minutes each
+    python benchmarks/made_your_own.py --model en-pt --language pt --general FILE
+
+It does what docs/own-model.md tells: `vidrio train` with --from on the pairs of recipes/company, once alone and once
+with general sentences that the model itself has translated. Printed are chrF on the company's held-out sentences, how
+many of their terms are right, and chrF on general text: against --reference, or without one against the first model's
+translations, which says how much changed.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from shared import ENGLISH_SPANISH, REPOSITORY, lines_of, processor
+
+sys.path.insert(0, str(REPOSITORY / "recipes/company"))
+import pairs as company
+
+from vidrio.model.find import find
+from vidrio.score.metrics import corpus_scores, usual_metrics
+from vidrio.translate.translator import Translator
+
+WRITTEN = [REPOSITORY / "recipes/en-es/written" / f"{name}.tsv" for name in ("everyday", "news", "encyclopedic")]
+GENERAL, REFERENCE = (ENGLISH_SPANISH / f"dev/newstest2012.{language}" for language in ("en", "es"))
+
+
+def chrf(texts: list[str], references: list[str]) -> float:
+    [score] = corpus_scores(texts, [references], {"chrF": usual_metrics()["chrF"]})[0]
+    return score.value
+
+
+def vidrio(*arguments: object) -> None:
+    """Run a command, which must succeed."""
+    subprocess.run([sys.executable, "-m", "vidrio", *map(str, arguments)], check=True, stderr=subprocess.DEVNULL)
+
+
+def write_mixed_in(model: Path, count: int, to: Path) -> None:
+    """General sentences, spread over the pairs written for this project, with the model's own translations."""
+    sources = [line.split("\t")[1] for path in WRITTEN for line in lines_of(path)]
+    some = sources[:: max(1, len(sources) // count)][:count]
+    found = Translator.load(model).stream(some)
+    to.write_text("".join(f"{s}\t{one.text}\n" for s, one in zip(some, found, strict=True)), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", default="en-es", help="from English to the company's language")
+    parser.add_argument("--language", choices=company.LANGUAGES, default="es")
+    parser.add_argument("--time", default="10m", help="of each training")
+    parser.add_argument("--mixed-in", type=int, default=5000, help="general sentences")
+    parser.add_argument("--general", type=Path, default=GENERAL, help="general text to test with, a sentence a line")
+    parser.add_argument("--reference", type=Path, help="its translation")
+    parser.add_argument("--lines", type=int, default=1000, help="so many lines of it")
+    given = parser.parse_args()
+    reference = given.reference or (REFERENCE if given.general == GENERAL and given.language == "es" else None)
+    general = lines_of(given.general)[: given.lines]
+    base = find(given.model)
+    print(processor(), f"{base.name}, {given.time} each, {len(general)} general lines", sep="\n", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        company.write(place, given.language)
+        write_mixed_in(base, given.mixed_in, place / "general.tsv")
+        files = {"taught": ["train.tsv"], "taught, with general text": ["train.tsv", "general.tsv"]}
+        models = {"before": base}
+        for what, of in files.items():
+            models[what] = place / what.replace(", ", "-").replace(" ", "-")
+            told = ("--from", base, "--to", models[what], "--time", given.time)
+            vidrio("train", *(place / file for file in of), *told)
+        tested = [line.split("\t") for line in lines_of(place / "test.tsv")]
+        sources, targets = ([pair[side] for pair in tested] for side in (0, 1))
+        terms = [[of for said, of in company.terms(given.language) if said in source.lower()] for source in sources]
+        before: list[str] = lines_of(reference)[: given.lines] if reference else []
+        for what, model in models.items():
+            translator = Translator.load(model)
+            own, found = ([one.text for one in translator.translate(texts)] for texts in (sources, general))
+            before = before or found
+            right = sum(term in text.lower() for text, of in zip(own, terms, strict=True) for term in of)
+            print(
+                f"{what:<26} company: chrF {chrf(own, targets):5.1f}, {right} of {sum(map(len, terms))} terms right; "
+                f"general: chrF {chrf(found, before):5.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
