@@ -51,7 +51,7 @@ def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
     assert (told["License-Expression"], told["Requires-Python"]) == ("Apache-2.0", ">=3.11")
     light = {re.split("[<>]", line)[0] for line in told.get_all("Requires-Dist", []) if ";" not in line}
     assert light == {
-        *("click", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "py3langid"),
+        *("click", "fastapi", "filelock", "huggingface-hub", "justhtml", "markdown-it-py", "numpy", "py3langid"),
         *("python-multipart", "safetensors", "sentencex", "tokenizers", "uvicorn", "wasmtime"),
     }
     assert {"train", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
