@@ -1,10 +1,9 @@
-"""make release: a wheel and a source archive in dist/, built reproducibly, verified and listed with their checksums.
+"""make release: build a wheel and a source archive in dist/ reproducibly, test them and write their checksums.
 
-The wheel is built from the source archive alone, unpacked, with engine and page made anew of their sources, and must
-equal one built from this folder byte by byte. Then every Python named in PYTHONS (or found as python3.11 … python3.14)
-installs the wheel into an environment of its own, without a compiler, and translates, looks, checks and serves; the
-first one also trains, if TRAIN is set. Vidrio runs there as a user who may write to a cache only. KEY names an SSH key
-to sign the checksums with; without one they are unsigned.
+The wheel is built from the unpacked source archive, with engine and page rebuilt, and must equal one built from this
+folder byte by byte. Then every Python named in PYTHONS (or found as python3.11 … python3.14) installs the wheel into a
+fresh environment, without a compiler, and translates, looks, checks and serves; the first one also trains, if TRAIN is
+set. Vidrio runs there as a user who may write to a cache only. KEY names an SSH key that signs the checksums.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if hasattr(os, "get
 
 
 def run(*command: str | Path, **more: object) -> str:
-    """What a command prints; it must succeed."""
+    """The output of a command, which must succeed."""
     try:
         done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, check=False, **more)  # type: ignore[call-overload]
     except PermissionError:
@@ -36,7 +35,7 @@ def run(*command: str | Path, **more: object) -> str:
 
 
 def build(source: Path, to: Path, kind: str) -> Path:
-    """A wheel or an sdist of a source folder; the time in it is the one of the last commit."""
+    """A wheel or an sdist of a source folder, with the time of the last commit."""
     when = os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
     environment = {**os.environ, "SOURCE_DATE_EPOCH": when}
     run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", to, cwd=source, env=environment)
@@ -45,7 +44,7 @@ def build(source: Path, to: Path, kind: str) -> Path:
 
 
 def build_all(scratch: Path) -> list[Path]:
-    """The source archive, and the wheel that it builds with the engine and the page made anew of its sources."""
+    """The source archive, and the wheel built from it with engine and page rebuilt."""
     if (ROOT / ".git").exists() and (changed := run("git", "status", "--porcelain", cwd=ROOT)):
         sys.exit(f"a release is made of what is committed; this is not:\n{changed}")
     run(sys.executable, "-m", "vidrio.engine.build", "--all")
@@ -71,7 +70,7 @@ def build_all(scratch: Path) -> list[Path]:
 
 
 def pythons() -> list[str]:
-    """Those asked for, all of which must run; else those that run of the versions that Vidrio is meant for."""
+    """The requested Pythons, all of which must run; by default those of the supported versions that run."""
     asked = os.environ.get("PYTHONS", "").split()
     found, missing = [], []
     for name in asked or ["python3.11", "python3.12", "python3.13", "python3.14"]:
@@ -88,7 +87,7 @@ def pythons() -> list[str]:
 
 
 def verify(python: str, wheel: Path, scratch: Path, *, train: bool) -> None:
-    """Install the wheel alone, and do what a newcomer does."""
+    """Install only the wheel, and do what a newcomer does."""
     home, cache = scratch / "home", scratch / "cache"
     run(python, "-m", "venv", scratch / "env")
     extra = "[train]" if train else ""
@@ -116,7 +115,7 @@ def verify(python: str, wheel: Path, scratch: Path, *, train: bool) -> None:
 
 
 def serve(vidrio: Path, as_user: dict[str, object]) -> None:
-    """The page comes, and translates."""
+    """The page loads, and translates."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

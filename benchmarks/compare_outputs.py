@@ -1,12 +1,12 @@
-"""What the commands print, of one source tree and of another: the same, byte for byte?
+"""Whether the commands of two source trees print the same, byte for byte.
 
     python benchmarks/compare_outputs.py record before.jsonl.gz --source ../old/src
     python benchmarks/compare_outputs.py against before.jsonl.gz                    this tree's src
     python benchmarks/compare_outputs.py against before.jsonl.gz --only look --every 5
 
-The behaviour cases go through `translate`; some of them, and addresses of every kind, through `look`, `why` and `check`
-of the packaged models and the lesson's. All runs of a tree are made in one process on one core. Times and the tree's
-own place are left out of the comparison.
+The behaviour cases are translated; some of them, and addresses of every kind, go through `look`, `why` and `check` of
+the packaged and the lesson's models. All runs of a tree are made in one process on one core. Times and the tree's path
+are ignored.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from shared import REPOSITORY, TESTS
 
-SHOWN, LINES = 3, 24  # differences of a verb that are shown, and lines of each
+SHOWN, LINES = 3, 24  # differences to show per command, and lines of each
 DIRECTIONS = ("en-es", "es-en")
 LOOK = (
     *("", "--json", "--at dec.1.cross", "--at out.prob", "--as-typed", "--heads-off enc.1.self.h0", "--dtype float64"),
@@ -53,7 +53,7 @@ class Run(NamedTuple):
 
 
 def runs() -> Iterator[Run]:
-    """Every command line, verb after verb."""
+    """Every command line, command by command."""
     sys.path.insert(0, str(TESTS))
     from behaviour.cases import read_cases  # type: ignore[import-not-found, unused-ignore]
 
@@ -89,7 +89,7 @@ def record(file: Path, source: Path, only: str, every: int) -> None:
 
 
 def run_all(file: Path, only: str, every: int) -> None:
-    """In that process: every output, a JSON object a line."""
+    """In that process: every output, one JSON object per line."""
     chosen = [run for number, run in enumerate(runs()) if only in ("", run.arguments[0]) and number % every == 0]
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=3) as out:
         for run in chosen:
@@ -124,7 +124,7 @@ def read(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print how many outputs are the same, and the first differences of every verb."""
+    """Print the number of equal outputs, and the first differences of every command."""
     old, new = read(before), read(after)
     same, different = Counter[str](), Counter[str]()
     for key in old.keys() & new.keys():

@@ -1,10 +1,10 @@
-"""Damaged models, imported: a message or a model folder, never a traceback, and nothing left behind.
+"""Import damaged models: each attempt must give a message or a model folder, never a traceback, and leave nothing
+behind.
 
     python benchmarks/damaged_imports.py --each 100 --seed 2
 
-A MarianMT folder with each of its three forms of weights, and Marian's own files: `--each` times one file, weights or
-another, is cut off, gets a bit turned over, a number that is absurd, a piece put in or taken out. It stops at the first
-that fails.
+A MarianMT folder with each of its three formats of weights, and Marian's own files. `--each` times, one file is
+truncated, or gets a flipped bit, an absurd number, or a piece inserted or removed. It stops at the first failure.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from test_import_firefox import try_damage
 
 
 def forms(place: Path) -> Iterator[tuple[str, Path]]:
-    """A folder with each form of weights, one at a time."""
+    """A folder with each format of weights, one at a time."""
     import torch
     from safetensors.torch import load_file
     from transformers.utils.logging import disable_progress_bar

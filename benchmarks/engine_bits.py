@@ -1,11 +1,12 @@
-"""How many bits differ between the builds of the engine, in a batch and alone, and between it and the NumPy glass.
+"""How many bits differ between the builds of the engine, in batches and alone, and between the engine and the NumPy
+reference.
 
     python benchmarks/engine_bits.py [--model en-es] [--data FOLDER] [--sentences 1000] [--glass 1000]
 
-Every build that runs here searches for sentences of the two test sets with beam 1 and 4: all of them in one call, in
-which batches of mixed lengths refill, and then one by one. Compared are tokens, log-probabilities, scores and
-attention. The glass then walks through each best translation of beam 4, and every quantity of the pass is compared.
-The command fails if a bit differs.
+Every build that runs here translates sentences of the two test sets with beam 1 and 4: all of them in one call, in
+batches of mixed lengths, and then one by one. Tokens, log-probabilities, scores and attention are compared. The
+reference then traces each best translation of beam 4, and every quantity of the pass is compared. The command fails if
+a bit differs.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 
 
 def bits(found: Sequence[Hypothesis]) -> list[object]:
-    """All of a search's results, equal only if all bits are: there is no NaN and no −0 among them."""
+    """All of a search's results. They are equal only if all bits are, since they contain no NaN and no −0."""
     return [(h[:5], h.attention and h.attention.tobytes()) for h in found]
 
 
@@ -81,7 +82,7 @@ def main() -> None:
             return value
 
         translate_forced(machine.tapped(compare), source, [config.special.start, *target])
-        others += len(in_engine)  # what the glass never computed
+        others += len(in_engine)  # what the reference never computed
     print(f"  the glass: {others:,} of {numbers:,} numbers differ in {min(given.glass, len(sources)):,} passes")
     sys.exit(1 if differing or others else 0)
 

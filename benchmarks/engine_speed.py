@@ -1,11 +1,11 @@
-"""How fast the engine is, each of its builds beside CTranslate2 called directly on the same model.
+"""The speed of the engine's builds, compared with CTranslate2 called directly on the same model.
 
     python benchmarks/engine_speed.py [--model en-es] [--data FOLDER] [--lines 2000] [--what sentence,bulk]
 
-Both go from text to text: tokenizer, search, tokenizer. Competitors are processes that take turns in every round, so
-that a busy machine slows them alike; each figure is the median of the rounds, and each ratio the median of the ratios
-within a round, with the least and the greatest. CTranslate2 has the fastest of some batch sizes, tried first, and no
-scores in greedy search; it also runs as on a processor with AVX2 alone (CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA).
+Both go from text to text: tokenizer, search, tokenizer. Each competitor is a process, and they alternate in every
+round, so that other load slows all of them alike. Each figure is the median of the rounds, and each ratio the median of
+the ratios of a round, with the smallest and the largest. CTranslate2 gets the fastest of several batch sizes, tried
+first, and no scores in greedy search; it also runs restricted to AVX2 (CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA).
 `sentence` translates sentences of 20 words one by one on one thread; `bulk` whole files on two.
 """
 
@@ -28,7 +28,7 @@ from vidrio.model.find import find
 from vidrio.model.folder import read_config
 
 FILES = ("test/tatoeba-test-v2020-07-28.en", "dev/newstest2012.en")
-TRIED = 400  # lines, to find CTranslate2's best batches
+TRIED = 400  # lines from which CTranslate2's best batch size is found
 BATCHES = [*(("examples", n) for n in (32, 64, 128)), *(("tokens", n) for n in (512, 1024, 2048, 4096))]
 AS_AVX2 = {"CT2_FORCE_CPU_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 RIVALS: dict[str, dict[str, str]] = {"CTranslate2": {}, "CTranslate2 as AVX2": AS_AVX2}
@@ -61,7 +61,7 @@ class Vidrio:
 
 
 class Direct:
-    """Text → text by CTranslate2: what anybody would write first, with its best batches."""
+    """Text → text by CTranslate2, used in the obvious way, with its best batch size."""
 
     def __init__(self, exported: Path, folder: Path, workers: int) -> None:
         import ctranslate2
@@ -155,7 +155,7 @@ class Competitor:
 
 
 def builds() -> list[str]:
-    """The builds of the engine that run here, `auto` apart."""
+    """The builds of the engine that run here, except `auto`."""
     native = [name for name in ("vnni", "avx2", "plain") if native_path(name).is_file()]
     return [*(name for name in native if name == "plain" or supports(name)), "wasm", "wasm-core"]
 
@@ -165,7 +165,7 @@ def measure(competitors: Sequence[Competitor], lines: Sequence[str], beam: int, 
     for nth in range(rounds + 1):
         for each in competitors:
             answer = each.translate(lines, beam, one_by_one=one_by_one, first=nth == 0)
-            if nth:  # the first round is for warming up
+            if nth:  # the first round is a warm-up
                 answers[each.name].append(answer)
     seconds = {name: [answer["seconds"] for answer in some] for name, some in answers.items()}
     unit, per = ("ms", 1e3) if one_by_one else ("lines/s", 0)

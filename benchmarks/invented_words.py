@@ -1,13 +1,13 @@
-"""How many words of a translation are invented: they stand in no text that we have, and not in the source.
+"""How many words of a translation are invented: they occur in none of our texts, and not in the source.
 
     python benchmarks/invented_words.py --model en-es [--data FOLDER] [--test newstest2012] [--counts FILE]
 
-Known words of the target language are those of all training pairs, of the sentences of that language alone, and of the
-dictionaries, regardless of case; test and dev sets are not among them. A real word that none of them has counts as
-invented, too. The share of such words in the references, printed beside, says by how much the figure is too high.
+Known words of the target language are those of all training pairs, of the monolingual sentences, and of the
+dictionaries, ignoring case, but not those of test and dev sets. A real word in none of them counts as invented, too;
+the share of such words in the references, printed beside, shows how large that error is.
 
-Sentences with an invented word are counted by how often their rarest source word occurs. `--counts` keeps the counted
-words between two runs.
+Sentences with an invented word are counted by the frequency of their rarest source word. `--counts` keeps the counts
+between two runs.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from vidrio.translate.translator import Translator
 
 WORD = re.compile(r"[^\W\d_]+")
 SETS = {"tatoeba-test-v2020-07-28": "test", "newstest2012": "dev", "flores200-dev": "dev"}
-SEEN = (0, 1, 5, 50, 500)  # how often the rarest word of a source was seen, at least
+SEEN = (0, 1, 5, 50, 500)  # minimum frequency of the rarest source word
 
 Counts = dict[str, Counter[str]]
 
@@ -34,7 +34,7 @@ def words(text: str) -> list[str]:
 
 
 def count_words(data: Path) -> Counts:
-    """How often each word stands in the texts of either language."""
+    """How often each word occurs in the texts of each language."""
     counts: Counts = {"en": Counter(), "es": Counter()}
     for path in sorted(data.glob("*.tsv.xz")):
         alone = re.fullmatch(r"mono\.(en|es)\.tsv\.xz", path.name)
@@ -62,7 +62,7 @@ def invented(source: str, text: str, known: Counter[str]) -> list[str]:
 
 
 def share(sources: Sequence[str], texts: Sequence[str], known: Counter[str]) -> tuple[int, int, list[list[str]]]:
-    """Invented words, all words, and the invented ones of each text."""
+    """The numbers of invented words and of all words, and the invented words of each text."""
     found = [invented(source, text, known) for source, text in zip(sources, texts, strict=True)]
     return sum(map(len, found)), sum(len(words(text)) for text in texts), found
 

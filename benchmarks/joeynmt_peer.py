@@ -1,4 +1,4 @@
-"""JoeyNMT 2.3.0 beside Vidrio: its environment, the same settings in its words, and what its log tells."""
+"""JoeyNMT 2.3.0 for comparison with Vidrio: its environment, equivalent settings, and its log."""
 
 import json
 import re
@@ -22,7 +22,7 @@ STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - INFO - [\w.]+ - "  # before
 
 
 def python(work: Path) -> Path:
-    """JoeyNMT's own environment, made once."""
+    """JoeyNMT's own environment, created once."""
     there = work / "joeynmt" / "bin" / "python"
     if not (work / "joeynmt" / ".ready").exists():
         print("installing JoeyNMT …", file=sys.stderr)
@@ -34,19 +34,19 @@ def python(work: Path) -> Path:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Of its processes: as many threads, and threads that wait as ours do."""
+    """For its processes: the same number of threads, and the same waiting policy."""
     count = str(threads)
     return {"GOMP_SPINCOUNT": SPINS, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "PATH": "/usr/bin:/bin"}
 
 
 def write_tokens(path: Path, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
-    """A file for it: our tokens as its words."""
+    """A file of our tokens as its words."""
     lines = (" ".join(tokenizer.token(i) for i in ids) + "\n" for ids in tokenizer.encode_batch(list(texts)))
     path.write_text("".join(lines), encoding="utf-8")
 
 
 def read_tokens(path: Path, tokenizer: Tokenizer) -> list[str]:
-    """What it wrote in our tokens, as text."""
+    """Its output in our tokens, as text."""
     unknown = tokenizer.special.unk
     found = ([tokenizer.id(token) for token in line.split(" ")] for line in path.read_text("utf-8").splitlines())
     return [tokenizer.decode(unknown if i is None else i for i in ids) for ids in found]
@@ -55,8 +55,8 @@ def read_tokens(path: Path, tokenizer: Tokenizer) -> list[str]:
 def write_configuration(
     path: Path, folder: Path, config: ModelConfig, recipe: Recipe, data: dict[str, str], **training: Any
 ) -> None:
-    """Our sizes and our recipe in its words; what it does not have (a rate that falls to 0, a running mean of the
-    parameters) is left out. Data lie in `folder`: train.en, train.de and so on, and vocabulary.txt."""
+    """Our sizes and our recipe as its settings, without those that it lacks (a rate that falls to 0, a running mean of
+    the parameters). `folder` contains the data: train.en, train.de and so on, and vocabulary.txt."""
     side = {"level": "word", "lowercase": False, "max_length": 200, "voc_file": str(folder / "vocabulary.txt")}
     layers = {
         "type": "transformer",
@@ -111,6 +111,6 @@ def write_configuration(
 
 
 def moments(log: str, says: str) -> list[tuple[float, str]]:
-    """(seconds, what the first group of `says` has found) of each line of its log that says so."""
+    """(seconds, first group of `says`) of each line of its log that matches."""
     found = re.findall(STAMP + says, log, re.MULTILINE)
     return [(datetime.fromisoformat(when).timestamp() + int(ms) / 1000, value) for when, ms, value in found]

@@ -1,12 +1,11 @@
-"""Multi30k English to German, test_2016_flickr, as the literature scores it: lower case, Moses tokens, -tok none.
+"""Multi30k English to German, test_2016_flickr, scored as in the literature: lower case, Moses tokens, -tok none.
 
     python benchmarks/multi30k_literature.py [--model FOLDER] [--data ../shared/data/multi30k] [--to FOLDER]
 
 Without --model: unpacks the tokenised training files into --to, and prints the commands that train a model on them, one
-after the other, in as much time as it takes (the same command goes on where it was stopped). With --model: translates
-the test set with that model, beam 4 unless told otherwise, and prints its BLEU, signature and interval, beside the best
-figure published for training from scratch on text alone. The words go to the model and to sacreBLEU as they stand in
-the files.
+after the other; the same command continues after an interruption. With --model: translates the test set with that
+model, by default with beam 4, and prints its BLEU, signature and interval, and the best figure published for training
+from scratch on text alone. Words are passed to the model and to sacreBLEU exactly as in the files.
 """
 
 import argparse
@@ -27,7 +26,7 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
 FORM = "lc.norm.tok"
-# One after the other, each from the model before. The published figure's first one also left out BPE merges at random.
+# One after the other, each from the model before. The published figure's first training also used BPE dropout.
 COMMON = "--average 0.9995"
 RECIPES = {
     "first": f"--epochs 40 --preset tiny --vocabulary 8000 {COMMON}",
@@ -47,7 +46,7 @@ def main() -> None:
     if given.model is None:
         print(commands(given.data / "tok", given.to))
         return
-    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it asks for detokenised text
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it expects detokenised text
     files = [given.data / "tok" / f"test_2016_flickr.{FORM}.{side}" for side in ("en", "de")]
     sources, references = read_aligned(files)
     folder = find(given.model)
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def commands(data: Path, to: Path) -> str:
-    """What trains the model; its files are unpacked where they are not yet."""
+    """The training command; its files are unpacked if necessary."""
     to.mkdir(parents=True, exist_ok=True)
     for side in ("en", "de"):
         (to / f"train.{side}").write_bytes(lzma.decompress((data / f"train.{FORM}.{side}.xz").read_bytes()))

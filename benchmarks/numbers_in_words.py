@@ -1,9 +1,9 @@
-"""How many numbers written as words come through: 0 to 9,999 in three frames, judged by num2words.
+"""How many numbers in words are translated correctly: 0 to 9,999 in three frames, judged by num2words.
 
     python benchmarks/numbers_in_words.py --model en-es [--every 37]
 
-A translation is right if what it says of the number is the number: hyphens, commas, "and" and capitals do not matter,
-and digits are as good. The recipe of the packaged models learns from other frames (recipes/en-es/counting.tsv).
+A translation is right if it states the number, in words or digits; hyphens, commas, "and" and capitals are ignored. The
+recipe of the packaged models uses other frames (recipes/en-es/counting.tsv).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from vidrio.translate.translator import Translator
 
 MOST = 9_999
 BANDS = (0, 20, 100, 1_000, 10_000)
-FRAMES = {  # English, Spanish; where the number stands
+FRAMES = {  # English, Spanish; the place of the number
     "alone": ("{n}", "{n}"),
     "horses": ("There are {n} horses.", "Hay {n} caballos."),
     "ticket": ("The ticket costs {n} euros.", "El billete cuesta {n} euros."),
@@ -26,7 +26,7 @@ SINGULAR = {
     "horses": ("There is one horse.", "Hay un caballo."),
     "ticket": ("The ticket costs one euro.", "El billete cuesta un euro."),
 }
-BEFORE = {  # what may stand before the number
+BEFORE = {  # what may precede the number
     "en": r"there (?:are|is|were|s)|costs?|is|worth",
     "es": r"hay|existen|son|cuesta|vale|es|de",
 }
@@ -48,14 +48,14 @@ def sentence(number: int, frame: str, language: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Small letters, without hyphens and marks; "a hundred" as "one hundred", and not its "and"."""
+    """In lower case, without hyphens and marks; "a hundred" as "one hundred", without its "and"."""
     text = re.sub(r"[^\w\s]|_", " ", text.lower())
     text = re.sub(r"\ban? (?=hundred|thousand)", "one ", text)
     return re.sub(r"\b(hundred|thousand) and ", r"\1 ", " ".join(text.split()))
 
 
 def right(number: int, frame: str, language: str, translation: str) -> bool:
-    """Whether it says the number, the whole number, and before the noun if there is one."""
+    """Whether it states exactly the number, before the noun if there is one."""
     found = plain(translation)
     digits = re.sub(r"(?<=\d)[.,\u00a0\u202f](?=\d{3})", "", translation)
     if str(number) in re.findall(r"\d+", digits):

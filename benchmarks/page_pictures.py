@@ -1,4 +1,4 @@
-"""The pictures of the page in docs/images, taken anew in a real Chromium.
+"""Take the pictures of the page in docs/images again, in Chromium.
 
 python benchmarks/page_pictures.py [--to docs/images] [--only layer]
 """
@@ -63,7 +63,7 @@ def waves(page: Page) -> Locator:
     return page.locator("[id='q-src.positions']")
 
 
-# Its view, its size, and what to do there; the answer is what the picture shows.
+# Its view, its size, and what to do there; the result is the element to show.
 PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page | Locator]]] = {
     "": ({**CAR, "step": 4}, (1280, 1500), lambda page: page),
     "-layer": ({**CAR, "step": 4, "open": "dec.1"}, (1360, 900), top_at("[id='q-dec.1.cross.scores.h0']")),

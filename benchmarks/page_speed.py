@@ -1,10 +1,10 @@
-"""How fast the page is, in a real Chromium: first paint, key press to translation and to a redrawn overview, frames.
+"""The speed of the page in Chromium: first paint, key press to translation and to a redrawn overview, frames.
 
     python benchmarks/page_speed.py [--rounds 5] [--keys 16]
 
-First paint and bytes are those of a browser that has never been here. A key press is timed from the browser's own event
-to the changed text, and to the last picture drawn. Frames are read from the browser's tracing while blocks open: how
-many were drawn a second (60 are all), and the longest time between two.
+First paint and bytes are those of a first visit. A key press is timed from the browser's own event to the changed text,
+and to the last frame drawn. Frames are read from the browser's tracing while blocks open: frames per second (60 at
+most), and the longest time between two.
 """
 
 import argparse
@@ -51,7 +51,7 @@ move();
 
 @contextmanager
 def served_page() -> Iterator[tuple[Browser, str]]:
-    """A browser, and where the page is."""
+    """A browser, and the page's address."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with server() as there, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
@@ -93,7 +93,7 @@ def opened(browser: Browser, url: str) -> Page:
 
 
 def first_paint(browser: Browser, url: str) -> tuple[float, int]:
-    """Milliseconds to the first contents, and bytes over the wire for them (not the answers to the first sentence)."""
+    """Milliseconds to first contents, and the bytes transferred until then (not the answers to the first sentence)."""
     context = browser.new_context()
     page = context.new_page()
     session = context.new_cdp_session(page)
@@ -116,7 +116,7 @@ def first_paint(browser: Browser, url: str) -> tuple[float, int]:
 
 
 def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
-    """From each of so many key presses to the new text, where it changes, and to the last picture."""
+    """For several key presses, the time to the new text and to the last frame."""
     page.evaluate(WATCH)
     page.locator("#text").fill("")
     page.wait_for_load_state("networkidle")
@@ -135,16 +135,16 @@ def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
 
 
 def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
-    """From a click until half a second later: frames a second, the longest time between two, the longest task.
+    """From a click until half a second later: frames per second, the longest time between two, the longest task.
 
-    Blocks, another head, a number. A frame counts if it was drawn, and a dot moves in every one: none is left out for
-    want of something new. The task is told as processor time, which other people's work makes longer, but not by much.
+    Blocks, another head, a number. A dot moves in every frame, so that none is skipped because nothing changed. Tasks
+    are given in processor time, which other load changes little.
     """
     session = page.context.new_cdp_session(page)
     rates, longest, tasks = [], [], []
 
     def timed(click: Callable[[], None], again: Callable[[], None]) -> None:
-        click()  # fetched, and closed again: the way is timed, not the first fetch
+        click()  # fetched and closed again, so that drawing is timed, not the first fetch
         page.wait_for_load_state("networkidle")
         again()
         page.wait_for_timeout(300)
@@ -176,7 +176,7 @@ def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
 
 
 def longest_task(events: list[dict[str, Any]]) -> float:
-    """Milliseconds of the processor that the page's main thread took for one task."""
+    """Milliseconds of processor time that the page's main thread took for one task."""
     times: dict[tuple[int, int], list[float]] = {}
     for event in events:
         if event["name"] == "RunTask" and "tdur" in event:
@@ -189,7 +189,7 @@ def longest_task(events: list[dict[str, Any]]) -> float:
 
 
 def traced(session: CDPSession, what: Callable[[], None]) -> list[dict[str, Any]]:
-    """What the browser's tracing tells of frames and tasks meanwhile."""
+    """The browser's tracing of frames and tasks during the block."""
     events: list[dict[str, Any]] = []
     done: list[bool] = []
     session.on("Tracing.dataCollected", lambda some: events.extend(some["value"]))

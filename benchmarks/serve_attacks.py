@@ -1,4 +1,4 @@
-"""Clients that misbehave, each in a process of its own: what benchmarks/serve_hostile.py --minutes sets on a server.
+"""Clients that misbehave, each in a separate process, for benchmarks/serve_hostile.py --minutes.
 
 python benchmarks/serve_attacks.py leaving 127.0.0.1 5000 30
 """
@@ -37,7 +37,7 @@ def text(number: int, sentences: int) -> str:
 
 
 def asked(place: Place, data: bytes, wait: float) -> None:
-    """Send, and leave when so many seconds have passed or the answer has begun."""
+    """Send, and disconnect after this many seconds, or when the answer begins."""
     with closing(socket.create_connection(place, timeout=wait)) as client:
         client.sendall(data)
         client.recv(1000)
@@ -49,7 +49,7 @@ def leaving(place: Place, number: int) -> None:
 
 
 def slow(place: Place, number: int) -> None:
-    """Sends a byte a second: half of them a head, half of them a body."""
+    """Sends a byte per second: half of the clients a head, half of them a body."""
     data = post("/translate", q=text(number, 1), source="en", target="es")
     with closing(socket.create_connection(place, timeout=60)) as client:
         start = 0 if number % 2 else data.index(b"\r\n\r\n") + 4
@@ -68,7 +68,7 @@ def pipelining(place: Place, number: int) -> None:
 
 
 def half_heads(place: Place, number: int) -> None:
-    """Half a head, and silence."""
+    """Half a head, then nothing."""
     with closing(socket.create_connection(place, timeout=60)) as client:
         client.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0")
         client.recv(1)
@@ -86,12 +86,12 @@ def many_texts(place: Place, number: int) -> None:
 
 
 def full(place: Place, number: int) -> None:
-    """As much work as is allowed, and leaves after three seconds."""
+    """As much work as is allowed, and disconnects after three seconds."""
     asked(place, post("/translate", q=text(number, 2000)[:190_000], source="auto", target="es", alternatives=16), 3)
 
 
 def nested(place: Place, number: int) -> None:
-    """Markup that is nested as deep as it fits."""
+    """Markup that is nested as deeply as possible."""
     draw = random.Random(number)
     tag = draw.choice(("<b>", "<p>", "<span>", "<table>", "<ul><li>", "<a href='x'>", "> ", "* ", "[", "<!--"))
     page = tag * draw.choice((1000, 20_000, 60_000))
@@ -100,7 +100,7 @@ def nested(place: Place, number: int) -> None:
 
 
 def dear(place: Place, number: int) -> None:
-    """What-ifs of long sentences, none asked twice."""
+    """What-ifs of long sentences, all different."""
     changes = json.loads(json.dumps(WHAT_IFS[number % len(WHAT_IFS)]).replace("{}", str(number)))
     path = random.Random(number).choice(("/api/run", "/api/run", "/api/search", "/api/learning", "/api/forced"))
     question = {"text": text(number, 3).replace(".", ","), "changes": changes, "answer": "sí"}
@@ -108,7 +108,7 @@ def dear(place: Place, number: int) -> None:
 
 
 def unread(place: Place, number: int) -> None:
-    """Asks for many numbers and does not take them."""
+    """Asks for many numbers and does not read them."""
     addresses = ["out.logits", "out.prob", "out.score", *(f"enc.{layer}.self.weights.h0" for layer in range(6))]
     data = post("/api/tensors", text=text(number, 1), addresses=addresses, if_there=True)
     with closing(socket.create_connection(place, timeout=5)) as client:

@@ -1,4 +1,4 @@
-"""Hostile requests against `vidrio serve`: no answer of 5xx but 503, and the memory comes back.
+"""Hostile requests against `vidrio serve`: no 5xx answer except 503, and memory is released.
 
     python benchmarks/serve_hostile.py --requests 10000 --schemathesis ENVIRONMENT/bin/schemathesis
     python benchmarks/serve_hostile.py --minutes 10
@@ -8,9 +8,9 @@ huge, endless, slow and unfinished bodies, requests that are no HTTP, drawn from
 good requests are asked between them, and must be answered. Schemathesis, if it is given, makes requests of its own from
 the server's description first.
 
-With --minutes, clients of one kind after the other misbehave (serve_attacks.py) for so many minutes all together. One
-beside them asks for a sentence at a time: its median stays within three times its quiet one. The server stays below
-400 MB and returns to 250 MB, or to what it had. With more than 2 GB it is killed.
+With --minutes, clients of one kind after the other misbehave (serve_attacks.py), for this long in all. A well-behaved
+client beside them asks for a sentence at a time: its median must stay within three times its quiet one. The server must
+stay below 400 MB and return to 250 MB, or to its memory before. Above 2 GB it is killed.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         server("--no-page", "--model", "en-es", "--files", folder) as there,
     ):
-        send(there, range(-max(1000, given.requests // 5), 0))  # so that what is loaded and kept is there
+        send(there, range(-max(1000, given.requests // 5), 0))  # so that everything needed is loaded
         before, began = there.memory(), time.perf_counter()
         by_schema = schemathesis(there, given.schemathesis, given.examples) if given.schemathesis else True
         statuses = send(there, range(given.requests))
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def beside(attacks: Sequence[str], seconds: float) -> int:
-    """How many of the attacks take more than they may; a line for each."""
+    """The number of attacks that exceed a limit; prints a line for each."""
     failed = 0
     with tempfile.TemporaryFile() as log, server(stderr=log, files=1024) as there, kept_small(there) as largest:
         waits(there, WARM)
@@ -138,7 +138,7 @@ def beside(attacks: Sequence[str], seconds: float) -> int:
 
 
 def waits(there: Server, number: int) -> list[float]:
-    """How long a well-behaved client waits, which asks for one sentence after the other."""
+    """The latencies of a well-behaved client that asks for one sentence after the other."""
     client, waited = there.client(), []
     for n in range(number):
         began = time.perf_counter()
@@ -150,7 +150,7 @@ def waits(there: Server, number: int) -> list[float]:
 
 @contextmanager
 def kept_small(there: Server) -> Iterator[list[float]]:
-    """The most memory that the server has had; with too much it is killed, before the machine is."""
+    """The server's peak memory; above a limit it is killed, to protect the machine."""
     largest, over = [0.0], threading.Event()
 
     def watch() -> None:
@@ -170,7 +170,7 @@ def kept_small(there: Server) -> Iterator[list[float]]:
 
 
 def settles(there: Server, most: float) -> float:
-    """The memory when it has come down, or does not in a while."""
+    """The server's memory after it has been released, or after a while."""
     end = time.monotonic() + SETTLING
     while there.memory() > most and time.monotonic() < end:
         time.sleep(0.5)
@@ -191,7 +191,7 @@ def send(there: Server, numbers: Iterable[int]) -> Counter[str]:
 
 
 def schemathesis(there: Server, command: str, examples: int) -> bool:
-    """Whether none of what it finds to ask is an error of the server."""
+    """Whether Schemathesis finds no server error."""
     with tempfile.TemporaryDirectory() as folder:  # in which it keeps what it finds
         done = subprocess.run(
             [
@@ -225,7 +225,7 @@ def ask(there: Server, data: bytes, seconds: float = 120) -> str:
 
 
 def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -> bytes:
-    """What comes back, up to so many bytes."""
+    """The answer, up to this many bytes."""
     answer = b""
     with socket.create_connection((there.host, there.port), timeout=seconds) as client:
         try:
@@ -238,21 +238,21 @@ def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -
 
 
 def whole(there: Server, draw: random.Random) -> str:
-    """A bad body on its way to any route, by any method."""
+    """A bad body for any route, by any method."""
     method = "POST" if draw.random() < 0.9 else draw.choice(("GET", "PUT", "DELETE", "OPTIONS", "X" * 50))
     kind, body = bad_body(draw)
     return ask(there, request(draw.choice(PATHS), draw.choice((kind, kind, *KINDS[3:])), body, method=method))
 
 
 def unfinished(there: Server, draw: random.Random) -> str:
-    """A body that is not as long as it says."""
+    """A body of another length than declared."""
     kind, body = bad_body(draw)
     length = draw.choice((0, len(body) * 2 + 9, 10**12, -1))
     return ask(there, request(draw.choice(PATHS), kind, body, length), seconds=0.2)
 
 
 def slow(there: Server, draw: random.Random) -> str:
-    """A body that comes a byte at a time, and then no more."""
+    """A body that arrives byte by byte, and then stops."""
     with socket.create_connection((there.host, there.port), timeout=10) as client:
         try:
             for byte in request(draw.choice(PATHS), KINDS[0], b"{" * 30)[: draw.choice((20, 300))]:
@@ -264,7 +264,7 @@ def slow(there: Server, draw: random.Random) -> str:
 
 
 def endless(there: Server, draw: random.Random) -> str:
-    """Chunks without end, or more bytes than are taken."""
+    """Endless chunks, or more bytes than are accepted."""
     if draw.random() < 0.5:
         return ask(there, request("/translate", KINDS[0], b" " * draw.choice((3 << 20, 5 << 20))))
     head = b"POST /translate_file HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -284,7 +284,7 @@ def packed(name: str, page: str) -> bytes:
 
 
 def bad_body(draw: random.Random) -> tuple[str, bytes]:
-    """A body as bad as they come, and a kind that it might be of."""
+    """A bad body, and a media type for it."""
     noise = draw.randbytes(draw.choice((0, 1, 30, 3000)))
     page = "".join(draw.choices(TAGS, k=draw.choice((3, 300))))
     texts = (page, noise.decode("utf-8", "replace"), "\ud800", 3, None, [[]], {}, "a" * 3000, "\u0301" * 900)

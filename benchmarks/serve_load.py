@@ -1,11 +1,10 @@
-"""Many clients at once against `vidrio serve`: throughput, waiting times, and whether each gets its own answer.
+"""Many clients at once against `vidrio serve`: throughput, latency, and whether each gets its own answer.
 
     python benchmarks/serve_load.py --seconds 120 --clients 64
     python benchmarks/serve_load.py --seconds 120 --clients 64 --sentences 1
 
-One client asks for one text after the other; then all ask at the same time; then one alone again. Texts are of one to
-twelve sentences (or as many as told), thousands of different ones. Every answer is compared with what the translator
-says offline.
+One client asks for one text after the other; then all ask at the same time; then one alone again. The texts are
+thousands of different ones of one to twelve sentences. Every answer is compared with the offline translation.
 """
 
 import argparse
@@ -74,7 +73,7 @@ def figures(
 
 
 def offline(asked: Sequence[str]) -> dict[str, str]:
-    """What the translator says of each text by itself, looking as its source does."""
+    """The translation of each text by itself, with its source's case and final mark."""
     translations = Translator.load().translate(asked)
     return {text: as_source(text, found.text) for text, found in zip(asked, translations, strict=True)}
 
@@ -85,7 +84,7 @@ def shuffled(asked: Sequence[str], clients: int) -> list[list[str]]:
 
 
 def measure(there: Server, each: Sequence[Sequence[str]], wanted: dict[str, str] | None, seconds: float) -> Measured:
-    """A client for each list of texts, all at the same time; every answer must be the one that is wanted."""
+    """A client for each list of texts, all at the same time; every answer must be the expected one."""
     processor, began = there.processor_seconds(), time.perf_counter()
 
     def client(mine: Sequence[str]) -> list[float]:

@@ -1,4 +1,4 @@
-"""What the benchmarks of `vidrio serve` share: a server in a process of its own, clients, and what it takes."""
+"""Shared by the benchmarks of `vidrio serve`: a server in a separate process, clients, and measurements."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from shared import memory
 
-LENGTHS = (1, 1, 1, 2, 3, 5, 12)  # sentences of a text
+LENGTHS = (1, 1, 1, 2, 3, 5, 12)  # sentences per text
 
 
 class Server(NamedTuple):
@@ -39,7 +39,7 @@ class Server(NamedTuple):
 
 
 class Client:
-    """One client, who keeps the connection."""
+    """One client that keeps its connection."""
 
     def __init__(self, host: str, port: int) -> None:
         self._connection = http.client.HTTPConnection(host, port, timeout=300)
@@ -55,7 +55,7 @@ class Client:
 
 @contextmanager
 def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = None) -> Iterator[Server]:
-    """`vidrio serve`, on a free port if none is told, with so many open files; it ends with the block."""
+    """`vidrio serve`, by default on a free port, with a limit on open files; it stops at the end of the block."""
 
     def limit() -> None:
         if files is not None:
@@ -76,7 +76,7 @@ def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = N
 
 @contextmanager
 def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
-    """Another server; its command gets the port as its last word, and it is ready when it tells its languages."""
+    """Another server, whose command gets the port as its last word, and which is ready when it lists its languages."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = (*command, str(port))
@@ -93,7 +93,7 @@ def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[S
 
 
 def texts(file: Path, count: int, seed: int = 1, lengths: Sequence[int] = LENGTHS) -> list[str]:
-    """Texts of so many sentences of a file."""
+    """Texts of several sentences of a file."""
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     draw = random.Random(seed)
     return [" ".join(draw.sample(lines, draw.choice(lengths))) for _ in range(count)]
@@ -109,7 +109,7 @@ def report(**figures: Any) -> None:
 
 
 def until(end: float) -> Iterator[int]:
-    """0, 1, 2 … until then."""
+    """0, 1, 2 … until this time."""
     number = 0
     while time.perf_counter() < end:
         yield number

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the processor's name, what a process costs, where test sets and tests are."""
+"""Shared by the benchmarks: the processor's name, the cost of a process, paths of test sets and tests."""
 
 import os
 import platform
@@ -27,7 +27,7 @@ print(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_max
 
 
 class Cost(NamedTuple):
-    """What a process took."""
+    """The cost of a process."""
 
     seconds: float
     processor: float  # seconds
@@ -35,7 +35,8 @@ class Cost(NamedTuple):
 
 
 def cost_of(command: Sequence[str], environment: dict[str, str] | None = None) -> Cost:
-    """Run a command, which must succeed, from a small process: a child's peak of memory counts its parent's."""
+    """Run a command, which must succeed, from a small process, because a child's peak of memory includes its
+    parent's."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=True, env=environment
     )
@@ -46,18 +47,18 @@ def cost_of(command: Sequence[str], environment: dict[str, str] | None = None) -
 
 
 def memory(what: str, process: int | str = "self") -> int:
-    """Bytes, on Linux: VmRSS, what a process has now; VmHWM, its peak; RssFile, what is mapped from files."""
+    """Bytes, on Linux: VmRSS, current memory; VmHWM, its peak; RssFile, mapped files."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
 
 
 def forget_peak(process: int | str = "self") -> None:
-    """Let VmHWM start again."""
+    """Reset VmHWM."""
     Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
 def processor() -> str:
-    """Its name, and how busy the machine is."""
+    """The processor's name, and the load of the machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

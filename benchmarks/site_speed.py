@@ -1,9 +1,9 @@
-"""How soon the page alone is there, and how fast it answers: `vidrio site`, on Python's plain web server, in Chromium.
+"""The speed of the page alone: `vidrio site` on Python's plain web server, in Chromium.
 
     python benchmarks/site_speed.py                the packaged models
     python benchmarks/site_speed.py --slower 4     with a page four times as slow; Python's worker is not slowed
 
-Medians over some visits and key presses. What a host compresses by itself (the page's own files) is given both ways.
+Medians over several visits and key presses. The page's own files, which hosts may compress, are given in both sizes.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from vidrio.site.writing import write_site
 TWENTY = "The old man and his dog walked slowly along the river every morning and they never spoke to anybody there"
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 NOW = 300_000  # milliseconds
-# A key press, and when the translation and the overview of the new text are there.
+# A key press, and the time until the translation and the overview of the new text are shown.
 TYPE = """text => new Promise(resolve => {
     const area = document.querySelector('#text'), out = document.querySelector('#translation');
     const start = performance.now();
@@ -55,13 +55,13 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def first_view(folder: Path, requested: list[str]) -> list[Path]:
-    """The files of the page that a first visit asks for, without Python and the models."""
+    """The files of the page in a first visit, without Python and the models."""
     paths = {folder / (name or "index.html") for name in requested if not name.startswith("files/")}
     return sorted(path for path in paths if path.is_file())
 
 
 def visit(context: BrowserContext, address: str, slower: float) -> tuple[Page, float, float]:
-    """A visit, with the seconds until the first paint and until the first translation."""
+    """A visit: the seconds until the first paint and until the first translation."""
     page = context.new_page()
     if slower > 1:
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})

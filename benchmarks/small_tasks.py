@@ -1,4 +1,4 @@
-"""What `vidrio train` makes of small tasks by itself: so many of 200 unseen lines come out exactly right.
+"""The results of `vidrio train` on small tasks: how many of 200 unseen lines come out exactly right.
 
     python benchmarks/small_tasks.py [--time 2m | --steps N] [--tasks reversed,templates] [--seeds 1,2] [-- OPTION …]
 
@@ -7,7 +7,7 @@ Each task has 4,000 pairs to learn from and 200 other sources to be asked:
   copied      the same words in their order, but the one after "twice" is said two times
   templates   English sentences from a few templates in Spanish, with gender and number agreeing
 
-What stands after `--` is handed to `vidrio train` (say `--dropout 0.1`), to try what it does not choose by itself.
+Arguments after `--` are passed to `vidrio train` (for example `--dropout 0.1`).
 """
 
 import argparse
@@ -89,7 +89,7 @@ TASKS: dict[str, Callable[[random.Random], tuple[str, str]]] = {
 
 
 def pairs_of(task: str, seed: int) -> list[tuple[str, str]]:
-    """Pairs with different sources: those to learn from, then those to ask."""
+    """Pairs with different sources: those for training, then those for testing."""
     draw, pairs = random.Random(f"{task} {seed}"), dict[str, str]()
     while len(pairs) < PAIRS + UNSEEN:
         source, target = TASKS[task](draw)
@@ -98,7 +98,7 @@ def pairs_of(task: str, seed: int) -> list[tuple[str, str]]:
 
 
 def run(task: str, seed: int, options: list[str]) -> None:
-    """Train, ask, and print a line."""
+    """Train, test, and print a line."""
     vidrio = [sys.executable, "-m", "vidrio"]
     pairs = pairs_of(task, seed)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""How much memory a whole training takes, from reading to judging, at most in each part of it. Needs Linux.
+"""The peak memory of each part of a training run, from reading to evaluation. Needs Linux.
 
     python benchmarks/train_memory.py FILE [FILE] [--columns 2,3] [--steps 400] [--preset small]
         [--batch-tokens 8192] [--threads 1] [--to FOLDER]
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shared import forget_peak, memory
 
-GOAL = 4e9  # bytes at most, at `small` with 8 thousand tokens a batch
+GOAL = 4e9  # limit in bytes, at `small` with 8 thousand tokens per batch
 PARTS = 4  # into which the steps are divided
 BEFORE, AFTER = "reading, cleaning, tokenizer", "judging, writing"
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
-    """Run `vidrio train` and watch it from outside: the peak of each part."""
+    """Run `vidrio train` and observe it: the peak of each part."""
     options = ["--preset", given.preset, "--batch-tokens", str(given.batch_tokens)]
     options += ["--steps", str(given.steps), "--threads", str(given.threads), "--validations", str(PARTS)]
     options += ["--columns", given.columns] if given.columns else []
@@ -66,7 +66,7 @@ def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
 
 
 def part_of(home: Path, steps: int) -> str:
-    """What the run is doing."""
+    """The current part of the run."""
     said = (home / "said").read_text()
     if "starting with" not in said:
         return BEFORE

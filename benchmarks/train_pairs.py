@@ -1,4 +1,4 @@
-"""What so many sentence pairs cost on the way from a file to the first steps of training: memory and time, by stage.
+"""The memory and time per sentence pair from a file to the first steps of training, by stage.
 
     python benchmarks/train_pairs.py [--pairs 200000] [--words 12] [--steps 20] [--to FOLDER] [--threads 2]
 
@@ -35,7 +35,7 @@ from vidrio.learn.task import (  # noqa: E402
 WORDS = 50_000  # of each language
 SOME = 10_000  # pairs that are made at a time
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ol", "um")]
-MAKING, STEPS = "making the file", "more steps"  # what does not belong to the data's way
+MAKING, STEPS = "making the file", "more steps"  # what is not a stage
 # What follows a stage that has a name of its own.
 THEN = {
     "reading pairs": "duplicates, held-out pairs",
@@ -46,12 +46,12 @@ THEN = {
 
 
 class Enough(Exception):
-    """So many steps have been taken."""
+    """After this many steps."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a stage has taken."""
+    """The cost of a stage."""
 
     stage: str
     seconds: float
@@ -61,7 +61,7 @@ class Cost:
 
 
 class Stages(Progress):
-    """What the process is at, and what each part has cost; it is what a run tells its progress to."""
+    """The current stage, and the cost of each; the training reports its progress to it."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
 
 
 def write_pairs(path: Path, pairs: int, words: int) -> None:
-    """A table of so many pairs: sentences of random words, and their word-for-word translations."""
+    """A table of pairs: sentences of random words, and their word-for-word translations."""
     random = np.random.default_rng(1)
     languages = [made_up(random) for _ in range(2)]
     frequency = 1 / np.arange(10, WORDS + 10)
@@ -150,7 +150,7 @@ def write_pairs(path: Path, pairs: int, words: int) -> None:
 
 
 def made_up(random: np.random.Generator) -> list[str]:
-    """Different words, the frequent ones short."""
+    """Different words; frequent ones are short."""
     found: dict[str, None] = {}
     while len(found) < WORDS:
         length = 1 + min(4, int(np.log10(len(found) + 1)))

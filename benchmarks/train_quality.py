@@ -1,4 +1,4 @@
-"""How good a translator is after so many minutes, beside JoeyNMT 2.3.0: Multi30k English to German on two cores.
+"""The quality of a translator after a given time, compared with JoeyNMT 2.3.0: Multi30k English to German on two cores.
 
     python benchmarks/train_quality.py [--minutes 20] [--data ../shared/data/multi30k] [--to FOLDER] [--threads 2]
         [--only vidrio|joeynmt]
@@ -12,9 +12,9 @@ slowly. About once a minute each translates the same 300 validation sentences gr
 sacreBLEU call on the text. At the end the best model of each on the validation set translates test_2016_flickr with
 beam 4: BLEU 13a, cased, detokenised.
 
-What is done is kept in --to (each by itself) and not done again: a stopped Vidrio goes on, a stopped JoeyNMT begins
-again. Written there: vidrio.json and joeynmt.json (the curves and test scores). JoeyNMT is installed into
-an environment of its own, which stays in --work.
+Results are kept in --to, separately, and not computed again: a stopped Vidrio continues, a stopped JoeyNMT starts
+again. It contains vidrio.json and joeynmt.json (the curves and test scores). JoeyNMT is installed into an environment
+of its own in --work, which stays.
 """
 
 import argparse
@@ -45,19 +45,19 @@ from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 TEST = "test_2016_flickr"
-PROBE = 40  # steps from which JoeyNMT's speed is told, before its time begins
+PROBE = 40  # steps from which JoeyNMT's speed is estimated, before its time begins
 NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
 
 
 @dataclass(frozen=True)
 class Found:
-    """How one of the two has learned."""
+    """The training curve of one of the two."""
 
-    minutes: float  # that it was given
+    minutes: float  # its time limit
     curve: list[tuple[float, float]]  # (minutes, BLEU of the validation sentences)
     test: float  # BLEU
     signature: str
-    model: str  # and how it was trained, in words
+    model: str  # and its settings, in words
 
 
 def main() -> None:
@@ -88,12 +88,12 @@ def main() -> None:
 
 
 def is_done(path: Path, minutes: float) -> bool:
-    """Whether it was done already, in the same time."""
+    """Whether it was done already, with the same time."""
     return path.exists() and json.loads(path.read_text(encoding="utf-8"))["minutes"] == minutes
 
 
 def test_score(home: Path, translations: list[str]) -> tuple[float, str]:
-    """BLEU of the test set, and how it is counted."""
+    """BLEU of the test set, and its signature."""
     (bleu, *_), _ = corpus_scores(translations, [read_lines(home / "raw" / f"{TEST}.de")], usual_metrics())
     return bleu.value, bleu.signature
 
@@ -102,7 +102,7 @@ def test_score(home: Path, translations: list[str]) -> tuple[float, str]:
 
 
 def ours(home: Path, given: argparse.Namespace) -> Found:
-    """What a newcomer types, on the raw files."""
+    """The command of a newcomer, on the raw files."""
     raw, folder = home / "raw", home / "vidrio"
     command = [sys.executable, "-m", "vidrio", "train", *(str(raw / f"train.{side}") for side in ("en", "de"))]
     for option, part in (("--dev", "val"), ("--test", TEST)):
@@ -138,7 +138,7 @@ def sizes(plan: Plan) -> str:
 
 
 def theirs(home: Path, given: argparse.Namespace) -> Found:
-    """JoeyNMT for as long, with the same tokens and sizes."""
+    """JoeyNMT for the same time, with the same tokens and sizes."""
     plan, raw, folder = plan_of(home), home / "raw", home / "joeynmt"
     tokenizer = Tokenizer.load(home / "vidrio" / "tokenizer.json")
     given.work.mkdir(parents=True, exist_ok=True)
@@ -176,14 +176,14 @@ def theirs(home: Path, given: argparse.Namespace) -> Found:
 
 
 def steps_a_minute(python: Path, folder: Path, plan: Plan, threads: int) -> float:
-    """How fast JoeyNMT is here, by its log."""
+    """JoeyNMT's speed here, from its log."""
     log = learn(python, folder, plan, {"logging_freq": 10, "validation_freq": 10**6, "updates": PROBE}, threads, 0)
     (first, _), *_, (last, _) = peer.moments(log, r".*?Step:\s+(\d+)")
     return 60 * (PROBE - 10) / (last - first)
 
 
 def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], threads: int, seconds: float) -> str:
-    """`joeynmt train` until it ends, or until so many seconds after its training began (0: as long as it takes)."""
+    """`joeynmt train` until it ends, or until this many seconds after its training began (0: no limit)."""
     data = {"train": "train", "dev": "val"}
     peer.write_configuration(folder / "train.yaml", folder, plan.config, plan.recipe, data, **settings)
     peer.write_configuration(folder / "test.yaml", folder, plan.config, plan.recipe, {"test": "test"}, **settings)
@@ -192,7 +192,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
     command = [str(python), "-m", "joeynmt", "train", str(folder / "train.yaml"), "--skip-test"]
     with path.open("w") as log:
         environment = peer.environment(threads)
-        # A shell starts what works in the background deaf to an interrupt.
+        # A shell starts background processes with interrupts ignored.
         process = subprocess.Popen(
             command,
             env=environment,
@@ -204,7 +204,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
             while process.poll() is None:
                 time.sleep(0.2)
                 if seconds and trained(path.read_text(), time.time()) > seconds:
-                    os.kill(process.pid, signal.SIGINT)  # it saves what it has
+                    os.kill(process.pid, signal.SIGINT)  # it saves its state
                     process.wait(120)
         finally:
             process.kill()
@@ -216,7 +216,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
 
 
 def trained(log: str, now: float) -> float:
-    """Seconds that JoeyNMT has trained until now, by its log: since its first epoch began, without validating."""
+    """JoeyNMT's training time so far, from its log: since its first epoch began, without validation."""
     began = peer.moments(log, r"(EPOCH 1)$")
     stops = [at for at, _ in peer.moments(log, r"(Predicting) \d+ example") if at <= now]
     goes_on = [at for at, _ in peer.moments(log, r"(Generation took)") if at <= now]
@@ -226,7 +226,7 @@ def trained(log: str, now: float) -> float:
 
 
 def validated(log: str) -> list[float]:
-    """How long it had trained at each validation."""
+    """The training time at each validation."""
     return [trained(log, at) for at, _ in peer.moments(log, r"(Predicting) \d+ example")]
 
 
@@ -234,7 +234,7 @@ def validated(log: str) -> list[float]:
 
 
 def table(found: dict[str, Found]) -> list[str]:
-    """The curve minute by minute, and the score at the end, of each."""
+    """The curve minute by minute, and the final score, of each."""
     lines = [f"Multi30k English to German, {processor()}"]
     for name, one in found.items():
         lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.model}"]

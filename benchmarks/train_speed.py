@@ -1,4 +1,4 @@
-"""How fast training is, beside JoeyNMT 2.3.0, in one run on the same machine.
+"""The speed of training, compared with JoeyNMT 2.3.0, in one run on the same machine.
 
     python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2]
 
@@ -9,7 +9,7 @@ layers), label smoothing 0.1, Adam. JoeyNMT computes
 in float32, which is all it offers on a CPU; Vidrio in what it chooses for the machine. Told are tokens of source and
 target, padding left out, in a second of training; validation is left out on both sides. The two take turns.
 
-JoeyNMT is installed into an environment of its own, which stays in --work for the next time.
+JoeyNMT is installed into an environment of its own in --work, which stays.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def sentences(data: Path, side: str) -> list[str]:
 
 
 def recipe(seconds: float = 1.0) -> Recipe:
-    """What both train by."""
+    """The settings of both."""
     return Recipe(
         stop=Stop(seconds=seconds),
         rate=5e-4,
@@ -66,7 +66,7 @@ def recipe(seconds: float = 1.0) -> Recipe:
 
 
 def ours(examples: Examples, config: ModelConfig, seconds: float) -> float:
-    """Tokens a second of the real training loop, after it has warmed up."""
+    """Tokens per second of the real training loop, after a warm-up."""
     parameters = Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, Any]] = []
     how = recipe(seconds + WARM)
@@ -77,7 +77,8 @@ def ours(examples: Examples, config: ModelConfig, seconds: float) -> float:
 
 
 def mean_speed(told: list[tuple[float, float]]) -> float:
-    """The mean over time of speeds told at these moments, each for the time since the one before, once warm."""
+    """The mean over time of speeds reported at these moments, each for the time since the previous one, after the
+    warm-up."""
     warm = [pair for pair in told if pair[0] >= told[0][0] + WARM]
     if len(warm) < 2:
         raise SystemExit("too few measurements: give more --seconds")
@@ -86,7 +87,7 @@ def mean_speed(told: list[tuple[float, float]]) -> float:
 
 
 def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float, config: ModelConfig) -> float:
-    """Tokens a second of `joeynmt train`, as it logs them itself (of the target), times source and target by target."""
+    """Tokens per second of `joeynmt train`, from its log (of the target), times source and target by target."""
     path = folder / "config.yaml"
     data = {"train": "train", "dev": "dev"}
     peer.write_configuration(path, folder, config, recipe(), data, logging_freq=2, validation_freq=1_000_000)

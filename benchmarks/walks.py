@@ -1,9 +1,9 @@
-"""How far a text walks through the code to its translation, and a batch of pairs to a model: files, calls, hops.
+"""The functions that a text calls on its way to a translation, and pairs on their way to a model: files, calls, hops.
 
     python benchmarks/walks.py [--json] [--what translate,train]
 
-Counted by `sys.setprofile`, in Vidrio's own functions (expressions like lambdas belong to the function they stand in).
-What a file does while it is imported is no step of a walk.
+Counted by `sys.setprofile`, in Vidrio's own functions (lambdas and comprehensions belong to the function that contains
+them), without what runs on import.
 
 `translate`: one text through `Translator.translate`, once the translator is loaded and has translated something, the
 engine's host included. `changes` are calls that go into another file than the call before them.
@@ -69,7 +69,7 @@ def walk_of(calls: list[Call]) -> Walk:
 
 @contextmanager
 def traced() -> Iterator[list[Call]]:
-    """Every call of a function of the package, in order. A generator is called once, however often it goes on."""
+    """Every call of a function of the package, in order. A generator counts once, however often it resumes."""
     calls: list[Call] = []
     places: dict[str, str] = {}  # of each file of code its path in the package; nothing for others
     generators: dict[int, FrameType] = {}  # those that were called
@@ -121,7 +121,7 @@ def translating() -> dict[str, Walk]:
 
 
 def training() -> dict[str, int]:
-    """The walk of some pairs through `vidrio train`, of file to file."""
+    """The walk of some pairs through `vidrio train`, from file to file."""
     from vidrio.cli import main
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
-"""Translating on a Ray cluster beside the plain command, on the same cores, taking turns.
+"""Compare bulk translation on a Ray cluster with the plain command, on the same cores, alternating.
 
     python benchmarks/wide.py --source FILE [--lines 10000] [--rounds 2]
 
-The lines are those of the file, and then these again with a number in each, so that all are different. Printed are
-lines in a second, processor time (which work beside it changes little) and memory, of the plain command and of `--ray`
-with all of its processes: it begins a cluster of this machine's cores, and ends it. The outputs must be the same.
+The lines are those of the file, then the same lines with a number in each, so that all differ. Printed are lines per
+second, processor time (which other load changes little) and memory, of the plain command and of `--ray` with all of its
+processes, including the start and end of a cluster on this machine. The outputs must be equal.
 """
 
 import argparse
@@ -25,16 +25,16 @@ GLANCE = 0.2  # seconds
 
 
 class Spent(NamedTuple):
-    """What a command took, with all that it began."""
+    """The cost of a command and of all processes that it started."""
 
     seconds: float
     processor: float  # seconds
-    memory: float  # MB, the most of the largest process
-    whole: float  # the same of all of them together
+    memory: float  # MB, peak of the largest process
+    whole: float  # the same, of all processes together
 
 
 def spent(command: Sequence[str]) -> Spent:
-    """Processes are known by a mark in their environment: some of Ray's leave their parents."""
+    """Processes are recognised by a mark in their environment, because some of Ray's leave their parents."""
     name, mark = "VIDRIO_BENCHMARK", str(time.time_ns())
     began = time.perf_counter()
     process = subprocess.Popen(command, env={**os.environ, name: mark})
@@ -57,7 +57,7 @@ def spent(command: Sequence[str]) -> Spent:
 
 
 def distinct(lines: Sequence[str]) -> Iterator[str]:
-    """These lines, and then the same with a number at their ends, for ever."""
+    """These lines, then the same with a number at their ends, endlessly."""
     yield from lines
     for number in count(2):
         for line in lines:

@@ -1,12 +1,11 @@
-"""`vidrio translate --ray` from and to a store that speaks S3: a stand-in on this machine, which other people wrote.
+"""`vidrio translate --ray` from and to an object store: a stand-in for S3 on this machine.
 
     python -m venv ENVIRONMENT && ENVIRONMENT/bin/pip install 'moto[server]'
     python benchmarks/wide_store.py --moto ENVIRONMENT --source FILE [--lines 2000]
 
-Lines of the file, as files of 50 lines of text and one of JSON lines, are put into a bucket and translated into another
-folder of it by a cluster of this machine. In the middle a worker is killed, then the command itself; the same command
-with --resume goes on. What comes out must be what the plain command writes. In the end all that lies in the store is
-counted.
+Lines of the file are put into a bucket, as files of 50 lines and one of JSON lines, and translated into another folder
+of it by a cluster of this machine. A worker is killed, then the command itself; the same command with --resume
+continues. The result must equal that of the plain command. At the end, the objects in the store are counted.
 """
 
 import argparse
@@ -27,12 +26,12 @@ from pathlib import Path
 BUCKET = "texts"
 BASE = f"s3://{BUCKET}"
 PATIENCE = 300  # seconds
-EACH = 50  # lines of a file
+EACH = 50  # lines per file
 
 
 @contextmanager
 def store(environment: Path) -> Iterator[None]:
-    """While there is a store with one bucket, and this process and its children know where."""
+    """A store with one bucket, whose address this process and its children know."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -127,7 +126,7 @@ def main() -> None:
 
 
 def worker_of(command: int) -> int:
-    """A process that holds a model, begun by the Ray of this command."""
+    """A process with a loaded model, started by this command's Ray."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -2,11 +2,11 @@
 
     python benchmarks/words_known.py --data ../shared/data/en-es [--words 10000] [--model FOLDER]
 
-The words are counted in sentences of one language alone (mono-2.LANGUAGE.xz); each is tried in the first sentence of 4
-to 14 words of a fixed shuffle that holds it. It counts as known if the translation has a word that begins like one of
-the dictionary's translations (all but its last two letters, four at least, accents ignored), so that inflected forms
-count, too. Irregular forms and good translations that no dictionary has are counted as wrong: the figure is for
-comparing models, not for itself. BLEU hardly sees such words; people do.
+The words are counted in monolingual sentences (mono-2.LANGUAGE.xz); each is tried in the first sentence of 4 to 14
+words, in a fixed random order, that contains it. It counts as known if the translation has a word that begins like one
+of the dictionary's translations (all but its last two letters, at least four, ignoring accents), so that inflected
+forms count, too. Irregular forms and good translations that no dictionary has count as wrong, so the figure only serves
+to compare models.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from vidrio.translate.translator import Translator
 WORD = re.compile(r"[^\W\d_]+")
 DICTIONARIES = ("dictionary.tsv.xz", "dictionary-2.tsv.xz")
 NOISY = {"omw-mcr30"}  # WordNet's senses
-SHORTEST, LONGEST = 4, 14  # words of a sentence
-COMMON = 40  # the most common words are grammar, for which a dictionary is no judge
+SHORTEST, LONGEST = 4, 14  # words per sentence
+COMMON = 40  # the most common words are grammatical, which a dictionary cannot judge
 
 
 def plain(text: str) -> str:
@@ -37,7 +37,7 @@ def stem(word: str) -> str:
 
 
 def dictionary(data: Path, side: int) -> dict[str, set[str]]:
-    """For each word of one language the beginnings that its translations may have."""
+    """For each word of one language, the beginnings of its translations."""
     stems: dict[str, set[str]] = defaultdict(set)
     for name in DICTIONARIES:
         with lzma.open(data / name, "rt", encoding="utf-8") as lines:
@@ -53,7 +53,7 @@ def dictionary(data: Path, side: int) -> dict[str, set[str]]:
 
 
 def sentences(data: Path, language: str, known: dict[str, set[str]], most: int) -> list[tuple[str, str]]:
-    """The most common words that the dictionary has, each with a sentence."""
+    """The most common words in the dictionary, each with a sentence."""
     with lzma.open(data / f"mono-2.{language}.xz", "rt", encoding="utf-8") as lines:
         texts = [line.rstrip("\n") for line in lines]
     random.Random(1).shuffle(texts)

@@ -1,12 +1,12 @@
-"""The corpora of the English–Spanish models: what goes in, how often, and what is changed on the way.
+"""The corpora of the English–Spanish models: their pairs, weights and preparation.
 
     python corpora.py sources DATA TO    # one file a corpus, of the sources that may be shipped
     python corpora.py vary CLEAN TO      # the same, some pairs written otherwise, and pairs that stay as they are
     python corpora.py alone DATA TO      # sentences of one language alone, to be translated by a model
     python corpora.py apart FOLDER TEST  # refuses a folder of pairs that share a sentence with a test set
 
-Between the first two, `vidrio data clean` takes out what is bad and what repeats a sentence of a test or dev set, so
-that what is written otherwise repeats none either. Everything is drawn from a fixed seed. See model-log.md.
+Between the first two commands, `vidrio data clean` removes bad pairs and those that repeat a sentence of a test or dev
+set, so that rewritten pairs repeat none either. Everything is random with a fixed seed. See model-log.md.
 """
 
 import lzma
@@ -47,7 +47,7 @@ CORPORA = {
 }
 WORDS = {"dictionary", "terms", "senses"}  # words and short phrases, not sentences
 FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz", "train-3.tsv.xz", "dictionary-2.tsv.xz")
-MOST = {  # of a corpus, or of a source that says the same again and again
+MOST = {  # of a corpus, or of a repetitive source
     "tech": 40_000,
     "openstax-precalculus": 6_000,
     "docs-libreoffice": 8_000,
@@ -57,7 +57,7 @@ MOST = {  # of a corpus, or of a source that says the same again and again
 }
 
 ALL = sys.maxsize
-ALONE = {  # of each so many at most
+ALONE = {  # at most this many of each
     "en": {
         **{"wikipedia": ALL, "factbook": ALL, "globalvoices": ALL, "openstax": 21_000, "topical-chat": 12_000},
         **{"taskmaster": 6_000, "sgd": 2_500, "commonvoice": 10_000, "ud": 5_500, "qmsum": 2_000, "pratham": 4_000},
@@ -69,11 +69,11 @@ ALONE = {  # of each so many at most
         **{"lit-eltec": 5_000, "drama": 3_000, "nubes": 1_000, "law": 1_000},
     },
 }
-SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # characters; the models translate longer ones worse
+SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # characters; longer ones are translated worse
 
-SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/mask.py puts them in when it translates
+SYMBOLS = "①②③④⑤⑥"  # replace what must be copied; text/mask.py inserts them in translation
 TRANSLATED = (
-    "⟲"  # stands before a source that a model translated (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
+    "⟲"  # precedes a source that a model translated (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
 )
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
@@ -93,7 +93,7 @@ def sources(data: Path, to: Path) -> None:
 
 
 def sourced(data: Path) -> Iterable[tuple[str, str]]:
-    """Every pair, a line, with the source that it comes from."""
+    """Every pair, one per line, with its source."""
     for file in FILES:
         with lzma.open(data / file, "rt", encoding="utf-8") as lines:
             for line in lines:
@@ -130,7 +130,7 @@ def alone(data: Path, to: Path) -> None:
 
 
 def monolingual(data: Path, language: str) -> Iterable[tuple[str, str]]:
-    """Every sentence of one language alone, with the source that it comes from."""
+    """Every monolingual sentence, with its source."""
     with lzma.open(data / f"mono.{language}.tsv.xz", "rt", encoding="utf-8") as lines:
         for line in lines:
             source, _, sentence = line.rstrip("\n").partition("\t")
@@ -179,7 +179,7 @@ def title(text: str) -> str:
 
 
 def masked(chance: random.Random, pair: Pair) -> Pair:
-    """With symbols for what stands on both sides once: most addresses and placeholders, one name in eight."""
+    """Replace what occurs once on both sides by symbols: most addresses and placeholders, one name in eight."""
     source, target = pair
     if any(symbol in source + target for symbol in SYMBOLS):
         return pair
@@ -200,7 +200,7 @@ def occurs(text: str, where: str) -> int:
 
 
 def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pair]:
-    """Some pairs that are two or three sentences."""
+    """Some pairs of two or three sentences."""
     for _ in range(round(share * len(pairs))):
         some = chance.sample(pairs, chance.choice((2, 2, 3)))
         if all(source[-1:] in ".?!" and target[-1:] in ".?!" for source, target in some):
@@ -208,7 +208,7 @@ def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pai
 
 
 def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
-    """Words and greetings alone, as somebody types them: small, capital, all capitals, with a full stop, loud."""
+    """Single words and greetings as people type them: lower case, capitalised, all capitals, with a full stop, loud."""
     for source, target in pairs:
         yield source, target
         yield both((source, target), lambda text: text[0].upper() + text[1:])
@@ -219,7 +219,7 @@ def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
 
 
 def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
-    """Words of no language, which stay as they are: sentences with their letters exchanged, and keys hit at random."""
+    """Non-words, which stay the same: sentences with permuted letters, and random keys."""
     found = []
     for source, target in chance.choices(pairs, k=3_000):
         text = chance.choice((source, target))
@@ -237,7 +237,7 @@ def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
 
 
 def apart(folder: Path, test: Path) -> None:
-    """No side of the test set, up to case and punctuation, may be a side of any pair."""
+    """No side of the test set may be a side of any pair, ignoring case and punctuation."""
     tested = [set(map(fold, side)) for side in zip(*read(test), strict=True)]
     shared = [
         f"{path.name}:{number}: {text}"
@@ -251,7 +251,7 @@ def apart(folder: Path, test: Path) -> None:
 
 
 def unseen(pairs: Iterable[Pair], *apart: Path) -> list[Pair]:
-    """Those of which no side, up to case and punctuation, is a side of a pair in these files."""
+    """The pairs of which no side is a side of a pair in these files, ignoring case and punctuation."""
     held_out = [set(map(fold, side)) for side in zip(*(pair for path in apart for pair in read(path)), strict=True)]
     return [pair for pair in pairs if not any(map(set.__contains__, held_out, map(fold, pair)))]
 

@@ -1,6 +1,6 @@
 """Pairs that teach what a translation must not invent: centuries, rulers, ordinals, dates, magnitudes, lists, names,
-signs and negations (facts.tsv). The corpora have few of each, and a model writes a common form in the place of a rare
-one: the 19th century for the 12th.
+signs and negations (facts.tsv). The corpora have few of each, and a model writes a common form instead of a rare one:
+the 19th century for the 12th.
 
 The places of a frame are named in the language of their side: {century} and {siglo}; {nth.f} is a feminine ordinal.
 """
@@ -60,7 +60,7 @@ LAST = """
     Okonkwo Achebe
 """
 SIGNS = (">", "<", "≥", "≤", "=", "≠", "±", "×", "÷", "≈", "→", "+", "∞", "~")
-EACH = 200  # pairs of a frame
+EACH = 200  # pairs per frame
 
 
 def numeral(number: int) -> str:
@@ -73,7 +73,7 @@ def pairs_of(words: str) -> list[Pair]:
 
 
 def listed(items: list[Pair], chance: random.Random) -> Pair:
-    """Some of the items; in order now and then, as months often are."""
+    """Some of the items, sometimes in order, as months often are."""
     some = chance.sample(items, min(chance.randint(3, 12), len(items)))
     if chance.random() < 0.4:
         some.sort(key=items.index)
@@ -110,7 +110,7 @@ def magnitude(chance: random.Random) -> Pair:
 
 
 def drawn(chance: random.Random) -> dict[str, str]:
-    """Something for every place."""
+    """A value for every place."""
     century, century2 = sorted(chance.sample(range(1, 22), 2), reverse=True)
     form = chance.choice(("ordinal", "ordinal_num"))
     year, year2 = sorted(chance.sample(range(1150, 2030), 2))
@@ -159,7 +159,7 @@ def drawn(chance: random.Random) -> dict[str, str]:
 
 
 def made(chance: random.Random, frames: Iterable[Pair], each: int = EACH) -> Iterator[Pair]:
-    """Each frame with much that is drawn for it."""
+    """Each frame with many random values."""
     for frame in frames:
         for _ in range(each):
             words = drawn(chance)

@@ -1,9 +1,9 @@
-"""The best of what a model wrote, to learn from again: greedy search then finds by itself what took a beam.
+"""The best of a model's own translations, for training: greedy search then finds what took a beam before.
 
     python forward.py SENTENCES TRANSLATIONS MODEL TO    # MODEL: the other direction's, en-es or es-en
 
-The other direction's model judges: a translation is as good as the sentence is likely, given that translation.
-Omissions, loops and invented words make it unlikely.
+The other direction's model judges: a translation is as good as the sentence is probable, given that translation.
+Omissions, loops and invented words make it improbable.
 """
 
 import sys
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vidrio.translate.translator import Translator
 
-MOST, BEST = 75_000, 0.6  # sentences that are judged; the share that is learned from
+MOST, BEST = 75_000, 0.6  # sentences to judge; the share to keep
 AT_ONCE = 4_000
 
 

@@ -1,11 +1,11 @@
-"""Sentences with places to fill: numbers in words, days, months and the clock, and things of everyday life.
+"""Sentences with places to fill: numbers in words, days, months and the clock, and everyday things.
 
     python frames.py CLEAN TO APART…    # counted, framed, named, priced, facts… (.tsv), apart from the tests
 
-Sentence pairs hold "eighteen" and "hedgehog" too seldom to learn them from. A frame is a pair with places such as
-{the animal}, {n things} or {a look thing2}; each side says by its own grammar what is drawn for a place. `things.tsv`
-has the words: kind, English, its plural, Spanish, its plural and gender; of an adjective, masculine and feminine.
-Everything is drawn from a fixed seed.
+The pairs contain "eighteen" and "hedgehog" too rarely to learn them. A frame is a pair with places such as {the
+animal}, {n things} or {a look thing2}, which each side fills by its own grammar. `things.tsv` has the words: kind,
+English, its plural, Spanish, its plural and gender; for an adjective, masculine and feminine. Everything is random with
+a fixed seed.
 """
 
 import random
@@ -40,7 +40,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a place is filled with, on both sides."""
+    """The values of a place, on both sides."""
 
     thing: Thing
     look: Thing
@@ -90,7 +90,7 @@ def agreeing(look: Thing, gender: str, plural: bool) -> str:
 
 
 def filled(chance: random.Random, frame: Pair, words: dict[str, list[Thing]]) -> Pair:
-    """A frame with what was drawn for its places: the same on both sides, nothing twice."""
+    """A frame with its values: the same on both sides, without repetitions."""
     drawn: dict[str, Drawn] = {}
     for kind, digit in dict.fromkeys((place[2], place[4]) for place in PLACE.finditer(frame[0])):
         taken = [other.thing for other in drawn.values()]
@@ -117,7 +117,7 @@ def capital(text: str) -> str:
 
 
 def word(kind: str, pair: Pair) -> Thing:
-    """What has no plural and no gender of its own."""
+    """Words without a plural and gender."""
     return Thing(kind, pair[0], pair[0], pair[1], pair[1], "m")
 
 
@@ -132,7 +132,7 @@ def read_words() -> dict[str, list[Thing]]:
 
 
 def framed(chance: random.Random, frames: list[Pair], words: dict[str, list[Thing]], each: int) -> Iterator[Pair]:
-    """Each frame with many words; a few in capitals, small letters, or without their full stop."""
+    """Each frame with many words; a few in capitals, in lower case, or without their full stop."""
     for frame in frames:
         for pair in dict.fromkeys(filled(chance, frame, words) for _ in range(each)):
             draw = chance.random()
@@ -153,12 +153,12 @@ def counted(chance: random.Random, each: int) -> Iterator[Pair]:
 
 
 def named(words: dict[str, list[Thing]]) -> Iterator[Pair]:
-    """Things by themselves, one and many, with and without an article, as people type them."""
+    """Things by themselves, singular and plural, with and without an article, as people type them."""
     trades = {trade.english for trade in words["trade"]}
     for kind, things in words.items():
         for thing in things:
             if kind == "lady" and thing.english in trades:
-                continue  # by itself it is one word for both
+                continue  # alone, it is one word for both
             drawn = Drawn(thing, thing, {}, 1)
             if kind in ("day", "month", "look"):
                 yield from as_typed([(thing.english, thing.spanish)])

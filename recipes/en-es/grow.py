@@ -1,9 +1,9 @@
-"""A model with another tokenizer, which begins with what the model knows.
+"""Give a model another tokenizer, keeping what it has learned.
 
     python grow.py MODEL TOKENIZER TO
 
-A new token begins as the old one that is written the same, or with a capital letter, or as the mean of those that it
-was split into. Everything else stays as it is.
+A new token starts as the old one with the same spelling, or with a capital letter, or as the mean of those that it was
+split into. Everything else stays the same.
 """
 
 import sys
@@ -35,7 +35,7 @@ def grow(model: Path, tokenizer: Path, to: Path) -> None:
 
 
 def origin(old: Tokenizer, token: str) -> list[int]:
-    """The old tokens that a new one is the mean of; all of them, if it is like none."""
+    """The old tokens whose mean a new one is; all of them, if none is like it."""
     word = token.removeprefix(SPACE)
     begins = token[: len(token) - len(word)]
     for form in (word, (capital_of(word[:1]) or word[:1]) + word[1:], word.upper()):

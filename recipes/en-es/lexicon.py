@@ -1,12 +1,12 @@
-"""More of the words that are rare in the corpora: which word stands for which, and pairs made with them.
+"""More of the words that are rare in the corpora: word translations, and pairs made with them.
 
     python lexicon.py CLEAN TO APART…    # words, lists, swapped, renamed and said (.tsv), apart from the tests
 
-"fridge" stands in nine of Tatoeba's hundred thousand pairs, "churches" in two, and most names are "Tom". Two words are
-taken to mean the same if each is the other's best companion in the sentence pairs (by Dice's coefficient, the simplest
-form of Melamed 2000's competitive linking); rare ones are then put into sentences in the place of others, as is known
-to help small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine translation").
-Everything is drawn from a fixed seed. What it was worth: model-log.md.
+"fridge" occurs in nine of Tatoeba's hundred thousand pairs, "churches" in two, and most names are "Tom". Two words are
+taken as translations if each is the other's best match in the sentence pairs (by Dice's coefficient, the simplest form
+of Melamed 2000's competitive linking). Rare ones then replace others in sentences, which helps small corpora (Fadaee,
+Bisazza and Monz 2017, "Data augmentation for low-resource neural machine translation"). Everything is random with a
+fixed seed. model-log.md has the results.
 """
 
 import random
@@ -22,9 +22,9 @@ from corpora import CORPORA, WORDS, Pair, both, read, unseen, write
 
 HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # what words are looked for in
-ENOUGH, ALIKE = 3, 0.25  # sentence pairs with a word; Dice's coefficient of two that mean the same
-FREQUENT = 0.02  # of the sentences; "the" and "de" are everybody's companions
+PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # to match words in
+ENOUGH, ALIKE = 3, 0.25  # minimum sentence pairs with a word; minimum Dice's coefficient of a match
+FREQUENT = 0.02  # of the sentences; "the" and "de" match everything
 SPANISH_ARTICLES = {
     "el": "m", "un": "m", "del": "m", "al": "m", "la": "f", "una": "f",
     "los": "ms", "unos": "ms", "las": "fs", "unas": "fs",
@@ -34,7 +34,7 @@ STRANGE = (ONSETS, VOWELS, ONSETS, VOWELS, ENDS)  # a word of no language
 BEFORE_EN = r"(?:the|an?|my|his|her|your|our|their)"
 BEFORE_ES = r"(?:el|un|del|al|la|una|los|unos|las|unas|mi|tu|su|mis|tus|sus)"
 OFTEN = {"Tom": "man", "Mary": "woman", "Boston": "place", "Jackson": "family"}
-MARY = "María"  # what many of Tatoeba's translators make of Mary
+MARY = "María"  # how many of Tatoeba's translators render Mary
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Link:
     source: str
     target: str
     count: int
-    gender: str  # m, f, ms, fs by the articles before the Spanish word, or nothing
+    gender: str  # m, f, ms, fs by the articles before the Spanish word, or empty
 
 
 def links(pairs: Iterable[Pair]) -> list[Link]:
-    """The words that are each other's best companion, the most frequent first."""
+    """The words that are each other's best match, the most frequent first."""
     sides = [(set(WORD.findall(source)), WORD.findall(target)) for source, target in pairs]
     count_en = Counter(word for source, _ in sides for word in source)
     count_es = Counter(word for _, target in sides for word in set(target))
@@ -93,7 +93,7 @@ def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
 
 
 def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[Pair]:
-    """Nouns one after the other, and nouns of nouns, as in a heading."""
+    """Nouns in a row, and nouns of nouns, as in a heading."""
     for _ in range(how_many if len(nouns) > 1 else 0):
         some = chance.sample(nouns, min(len(nouns), chance.choice((2, 2, 3, 3, 4, 5, 6))))
         if chance.random() < 0.2:
@@ -117,10 +117,10 @@ def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[P
 
 
 def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: int) -> Iterator[Pair]:
-    """Sentences with another noun of the same gender and number in the place of theirs, the rarer the more often.
+    """Sentences with their noun replaced by another of the same gender and number, rare ones more often.
 
-    Only where the noun stands once on each side with an article or a possessive before it, which then fits the other.
-    A few get a word of no language, which stays as it is.
+    Only if the noun occurs once on each side with an article or a possessive before it, which then fits the other. A
+    few get a non-word, which stays the same.
     """
     places: dict[str, list[tuple[Pair, Pair]]] = {}
     by_source = {link.source: link for link in nouns}
@@ -141,7 +141,7 @@ def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: i
 
 
 def stands_once(link: Link, pair: Pair) -> bool:
-    """Whether it does on each side, with a word before it that fits another noun, too."""
+    """Whether it does on each side, with a word before it that also fits another noun."""
     return all(
         len(re.findall(rf"\b{re.escape(word)}\b", text)) == 1 and re.search(rf"\b{before} {re.escape(word)}\b", text)
         for word, text, before in ((link.source, pair[0], BEFORE_EN), (link.target, pair[1], BEFORE_ES))
@@ -155,7 +155,7 @@ def exchanged(pair: Pair, old: Pair, new: Pair) -> Pair:
 
 
 def renamed(chance: random.Random, pairs: list[Pair], fillers: dict[str, list[Pair]]) -> Iterator[Pair]:
-    """The sentences about Tom, Mary, Boston and Jackson, about somebody and somewhere else."""
+    """The sentences about Tom, Mary, Boston and Jackson, about other people and places."""
     for source, target in pairs:
         pair = source, re.sub(rf"\b{MARY}\b", "Mary", target) if re.search(r"\bMary\b", source) else target
         for name, kind in OFTEN.items():
@@ -181,7 +181,7 @@ def said(chance: random.Random, frames: list[Pair], fillers: dict[str, list[Pair
 
 
 def read_fillers() -> dict[str, list[Pair]]:
-    """What the places of the sayings are filled with, by kind."""
+    """The values for the places of the sayings, by kind."""
     fillers: dict[str, list[Pair]] = {}
     for line in (HERE / "fillers.tsv").read_text(encoding="utf-8").splitlines():
         kind, source, target = line.split("\t")

@@ -1,6 +1,6 @@
 """Prices: €18.10 and 18,10 €, $3 billion and 3.000 millones de dólares.
 
-The corpora write "18 euros" and hardly ever the sign, and a sign that was seen too seldom comes out as another.
+The corpora write "18 euros" and hardly ever the sign, and a model writes another sign in the place of a rare one.
 """
 
 import random
@@ -40,7 +40,7 @@ def millions(chance: random.Random) -> Pair:
 
 
 def signed(chance: random.Random, pairs: Iterable[Pair], each: int) -> Iterator[Pair]:
-    """Pairs that name the currency in words, with other sums and a sign."""
+    """Pairs that name the currency in words, rewritten with other sums and a sign."""
     for source, target in pairs:
         if len(ENGLISH.findall(source)) == len(SPANISH.findall(target)) == 1:
             for _ in range(each):

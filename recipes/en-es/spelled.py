@@ -1,7 +1,7 @@
-"""Numbers in words: the English and the Spanish of a number, as it is written alone, before a noun, or for a year.
+"""Numbers in words: the English and the Spanish of a number, alone, before a noun, or as a year.
 
-A kept library (num2words) says them; what it does not know is here: a Spanish number agrees with what it counts
-(veintiún días, doscientas mesas, treinta y un mil).
+num2words spells them. It does not make Spanish numbers agree with their nouns (veintiún días, doscientas mesas, treinta
+y un mil), which is done here.
 """
 
 import random
@@ -13,12 +13,12 @@ GENDERS = {"m": "o", "f": "a"}
 
 
 def english(number: int) -> str:
-    """Without the commas between its parts, which in the middle of a sentence look like the parts of a list."""
+    """Without the commas between its parts, which look like a list within a sentence."""
     return num2words(number).replace(",", "")
 
 
 def spanish(number: int, gender: str = "") -> str:
-    """As it is counted (uno, veintiuno), or before a noun of this gender (un, una, veintiún, doscientas)."""
+    """In counting (uno, veintiuno), or before a noun of this gender (un, una, veintiún, doscientas)."""
     words = re.sub(r"uno(?= mil)", "un", num2words(number, lang="es")).replace("veintiun ", "veintiún ")
     if gender == "m":
         words = re.sub(r"veintiuno$", "veintiún", words)
@@ -40,7 +40,7 @@ def ordinal(number: int, gender: str) -> tuple[str, str]:
 
 
 def some_number(chance: random.Random) -> int:
-    """Below a million; of one digit to four most often, and ends up to twenty, which are words of their own, too."""
+    """Below a million; most often of one to four digits, with more endings up to twenty, which are separate words."""
     digits = chance.choice((1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 6))
     number = chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
     return number - number % 100 + chance.randint(0, 20) if chance.random() < 0.25 else number

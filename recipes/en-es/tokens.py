@@ -2,8 +2,8 @@
 
     python tokens.py TRAIN ALONE TO    # pairs and sentences of one language alone; a tokenizer.json
 
-What people write most (Tatoeba, the written pairs) counts twice. SYMBOLS and the tag of pairs that a model translated
-are written into the texts often enough to be tokens of their own.
+The most typical texts (Tatoeba, the written pairs) count twice. SYMBOLS and the tag of back-translations are added to
+the texts often enough to become tokens.
 """
 
 import random
@@ -17,7 +17,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 SIZE = 8_000
 TWICE = ("tatoeba", "written")
 ONCE = ("general", "books", "stories", "more", "talk", "voices", "dictionary", "terms", "light")
-ALONE = 120_000  # sentences of each language
+ALONE = 120_000  # sentences per language
 
 
 def texts(train: Path, alone: Path) -> Iterator[str]:

@@ -1,7 +1,6 @@
-"""Sentences as they are typed in haste, with the right translation: dont, whats, twenty one, monday, como estas?
+"""Sentences with careless typing, with the right translation: dont, whats, twenty one, monday, como estas?
 
-One side alone is written so, that of the language to translate from. What is read as something else before the model
-sees it (small letters, capitals: text/capitals.py) need not be learned.
+Only the source side is written so. Lower case and capitals are left out, since the tokenizer handles them.
 """
 
 import random
@@ -13,14 +12,14 @@ from corpora import Pair
 
 LONGEST = 60  # characters
 APOSTROPHE = re.compile(r"(?<=[A-Za-z])['’](?=(?:t|s|m|re|ve|d)\b)")
-POSSESSIVE = re.compile(r"\b(?:[A-Z]\w+|the \w+)['’]s\b")  # Tom's: without its mark it would be another name
+POSSESSIVE = re.compile(r"\b(?:[A-Z]\w+|the \w+)['’]s\b")  # Tom's without its mark would be another name
 CALENDAR = re.compile(r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|April|June|July|August"
                       r"|(?:Septem|Octo|Novem|Decem)ber)\b")  # fmt: skip
 ACUTE, TILDE, DIAERESIS = "\u0301", "\u0303", "\u0308"
 
 
 def english(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Dont, cant, whats; of many, some."""
+    """Dont, cant, whats; some of many."""
     for source, target in pairs:
         plain = APOSTROPHE.sub("", source)
         if len(source) <= LONGEST and plain != source and not POSSESSIVE.search(source) and chance.random() < 0.6:
@@ -50,7 +49,7 @@ def days(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def spanish(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Without accents, or without the marks that open a question; n for ñ only now and then."""
+    """Without accents, or without the marks that open a question; n for ñ only sometimes."""
     for source, target in pairs:
         plain = target.lstrip("¿¡") if chance.random() < 0.8 else target
         if chance.random() < 0.8:

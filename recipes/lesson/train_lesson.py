@@ -1,10 +1,10 @@
-"""How the lessons' trained model was made: the first document's sizes, trained until "hello world" is "hola mundo EOS".
+"""How the lessons' trained model was made: the worked example's sizes, trained until "hello world" is "hola mundo EOS".
 
     python recipes/lesson/train_lesson.py [FOLDER]        (needs vidrio[train]; about a minute)
 
-The model in `src/vidrio/lessons/trained/` was written by this file. It has the document's ten words under the
-document's ids, d_model 4, 2 heads of 3, a feed-forward layer of 8 and 6 + 6 layers: 3,088 numbers, each rounded to four
-decimals, so that what a lesson prints is what the machine computes with.
+This file wrote the model in `src/vidrio/lessons/trained/`. It has the worked example's ten words with the same ids,
+d_model 4, 2 heads of 3, a feed-forward layer of 8 and 6 + 6 layers: 3,088 numbers, each rounded to four decimals, so
+that lessons print exactly what the machine computes with.
 """
 
 import random
@@ -31,17 +31,17 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
 FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons/trained"
-# The document's ten, in its order, then what a few sentences need besides.
+# The worked example's ten words, in order, then others for a few more sentences.
 WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c", "good", "buen", "como", "un"]
 SPANISH = {"hello": "hola", "world": "mundo", "how": "como", "?": "?", "good": "buen", "a": "un", "c": "c"}
-WHOLE, SEEN = 2, 110  # all sentences of up to 2 words, and so many of the 125 of 3 words
+WHOLE, SEEN = 2, 110  # all sentences of up to 2 words, and this many of the 125 of 3 words
 STEPS, WARMUP, RATE, SEED, SMOOTHING, DECAY = 6000, 200, 0.01, 2, 0.03, 0.02
 DECIMALS = 4
-LEAST = 0.9  # the probability that each right word of "hola mundo EOS" must have, or nothing is written
+LEAST = 0.9  # the minimum probability of each word of "hola mundo EOS" for the model to be written
 
 
 def sentences() -> tuple[list[str], list[str]]:
-    """The English sentences to learn from, and those kept back to see what it makes of the unseen."""
+    """The training sentences, and those held out."""
     words = ["hello", "world", "how", "?", "good"]
     short = [" ".join(choice) for length in range(1, WHOLE + 1) for choice in product(words, repeat=length)]
     long = [" ".join(choice) for choice in product(words, repeat=3)]
@@ -51,12 +51,13 @@ def sentences() -> tuple[list[str], list[str]]:
 
 
 def spanish(english: str) -> str:
-    """Word for word: all the grammar that this language has."""
+    """Word for word, which is this language's whole grammar."""
     return " ".join(SPANISH[word] for word in english.split())
 
 
 def trained_config(tokenizer: Tokenizer) -> ModelConfig:
-    """The document's sizes, and the paper's choices except two: three tables instead of one, and an output bias."""
+    """The worked example's sizes, and the paper's choices except two: three embeddings instead of one, and an output
+    bias."""
     return ModelConfig(
         source_vocabulary=tokenizer.size,
         target_vocabulary=tokenizer.size,
@@ -76,7 +77,7 @@ def trained_config(tokenizer: Tokenizer) -> ModelConfig:
 
 
 def rightness(machine: Machine, tokenizer: Tokenizer, english: str) -> list[float]:
-    """The probability of each right word, the end token included."""
+    """The probability of each correct word, the end token included."""
     special = machine.config.special
     target = tokenizer.encode(spanish(english))
     prob_TV = translate_forced(machine, tokenizer.encode(english), [special.start, *target])
@@ -84,18 +85,18 @@ def rightness(machine: Machine, tokenizer: Tokenizer, english: str) -> list[floa
 
 
 def how_many(machine: Machine, tokenizer: Tokenizer, texts: list[str]) -> str:
-    """How many sentences are translated rightly: every right word is likelier than all others together."""
+    """How many sentences are translated correctly: every correct word is more probable than all others together."""
     right = sum(min(rightness(machine, tokenizer, text)) > 0.5 for text in texts)
     return f"{right} of {len(texts)}"
 
 
 def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """So that what is printed is what is computed with."""
+    """So that lessons print what is computed with."""
     return {name: np.round(value, DECIMALS) for name, value in parameters.items()}
 
 
 def fit(config: ModelConfig, pairs: list[tuple[list[int], list[int]]], steps: int, run: Path) -> dict[str, np.ndarray]:
-    """Learn these pairs in float64, all of them in every step. `learn/loop.py` is this loop for large data."""
+    """Train on these pairs in float64, all of them in every step. `learn/loop.py` is this loop for large data."""
     random_arrays = random_parameters(config, np.random.default_rng(SEED))
     parameters = Parameters.from_arrays(config, random_arrays, torch.float64)
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
