@@ -17,60 +17,53 @@ CHARSET = re.compile(r"(?<=charset=)[\w-]+")
 
 @dataclass
 class Message:
-    """A message. Its translations are the lines from `first` to before `last`."""
+    """A message, and the numbers of its lines that may change."""
 
-    texts: dict[str, str] = field(default_factory=dict)  # by keyword
-    fuzzy: list[int] = field(default_factory=list)  # lines with this flag
-    previous: list[int] = field(default_factory=list)  # lines with the previous source of a fuzzy translation
-    first: int = 0
-    last: int = 0
-
-    @property
-    def sources(self) -> list[str]:
-        return [text for name in ("msgid", "msgid_plural") if (text := self.texts.get(name))]
+    sources: dict[str, str] = field(default_factory=dict)  # by keyword
+    forms: dict[str, str] = field(default_factory=dict)  # its translations: one, or one for each plural form
+    lines: list[int] = field(default_factory=list)  # with the translations
+    fuzzy: list[int] = field(default_factory=list)  # with this flag
+    previous: list[int] = field(default_factory=list)  # with the previous source of a fuzzy translation
 
     @property
-    def forms(self) -> dict[str, str]:
-        """The translations: one, or one for each plural form."""
-        return {keyword: text for keyword, text in self.texts.items() if keyword.startswith("msgstr")}
-
-    @property
-    def is_wanted(self) -> bool:
-        return bool(self.texts.get("msgid") and self.last and (self.fuzzy or not all(self.forms.values())))
+    def texts(self) -> list[str]:
+        """What is to be translated."""
+        is_wanted = self.sources.get("msgid") and self.forms and (self.fuzzy or "" in self.forms.values())
+        texts = (self.sources.get(name) for name in ("msgid", "msgid_plural"))
+        return list(filter(None, texts)) if is_wanted else []
 
 
 def plan_po(source: str, target: str) -> Plan:
     """The plan of a catalogue: its untranslated and fuzzy messages."""
     lines = source.split("\n")
     messages = list(_messages(lines))
-    wanted = [message for message in messages if message.is_wanted]
 
     def render(found: Sequence[Aligned]) -> str:
         translations = iter(found)
         new: dict[int, list[str]] = {}
         for message in messages:
-            if message.texts.get("msgid") == "" and target:
-                new |= {at: [_in_language(lines[at], target)] for at in range(message.first, message.last)}
-        for message in wanted:
-            texts = [next(translations).text for _ in message.sources]
-            new |= {at: [] for at in (*message.previous, *range(message.first, message.last))}
-            new |= {at: _without_fuzzy(lines[at]) for at in message.fuzzy}
-            new[message.first] = list(_translated(message, texts))
+            if message.sources.get("msgid") == "" and target:
+                new |= {at: [_in_language(lines[at], target)] for at in message.lines}
+            elif texts := [next(translations).text for _ in message.texts]:
+                new |= {at: [] for at in (*message.previous, *message.lines)}
+                new |= {at: _without_fuzzy(lines[at]) for at in message.fuzzy}
+                new[message.lines[0]] = list(_translated(message, texts))
         return "\n".join(line for at, old in enumerate(lines) for line in new.get(at, (old,)))
 
-    return Plan([text for message in wanted for text in message.sources], render)
+    return Plan([text for message in messages for text in message.texts], render)
 
 
 def _messages(lines: Sequence[str]) -> Iterator[Message]:
     message, keyword = Message(), ""
     for at, line in enumerate(map(str.strip, lines)):
         found = STATEMENT.fullmatch(line)
-        may_begin = not found or found[1] in ("msgctxt", "msgid")
-        if (may_begin and keyword.startswith("msgstr")) or not (line or keyword):
+        begins = (not found or found[1] in ("msgctxt", "msgid")) and bool(message.forms)
+        if begins or not (line or keyword):
             yield message
             message, keyword = Message(), ""
         if found:
-            keyword = _read(message, found, keyword, at)
+            _read(message, found, at, keyword)
+            keyword = found[1] or keyword
         elif line.startswith("#,") and "fuzzy" in _flags(line):
             message.fuzzy.append(at)
         elif line.startswith("#|"):
@@ -80,20 +73,18 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
     yield message
 
 
-def _read(message: Message, found: re.Match[str], keyword: str, at: int) -> str:
-    """Add a string to its message. Without a keyword it continues the last one. Returns the keyword."""
-    if found[1]:
-        keyword = found[1]
-        is_form = keyword.startswith("msgstr")
-        if keyword in message.texts or (is_form and keyword.endswith("]") != ("msgid_plural" in message.texts)):
-            raise _unreadable(at, found[0])
-        message.texts[keyword] = ""
-    if not keyword:
+def _read(message: Message, found: re.Match[str], at: int, before: str) -> None:
+    """Add a string to its message. Without a keyword, it continues that of the one before."""
+    keyword = found[1] or before
+    texts = message.forms if keyword.startswith("msgstr") else message.sources
+    is_plural = "msgid_plural" in message.sources
+    wrong_form = texts is message.forms and keyword.endswith("]") != is_plural
+    if not keyword or (found[1] and (keyword in texts or wrong_form)):
         raise _unreadable(at, found[0])
-    message.texts[keyword] += re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), found[2])
-    if keyword.startswith("msgstr"):
-        message.first, message.last = message.first or at, at + 1
-    return keyword
+    text = re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), found[2])
+    texts[keyword] = texts.get(keyword, "") + text
+    if texts is message.forms:
+        message.lines.append(at)
 
 
 def _unreadable(at: int, line: str) -> DataError:
@@ -111,7 +102,7 @@ def _without_fuzzy(comment: str) -> list[str]:
 
 def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
     forms = message.forms
-    if "msgid_plural" in message.texts and len(forms) == 1:
+    if "msgid_plural" in message.sources and len(forms) == 1:
         forms = {"msgstr[0]": "", "msgstr[1]": ""}
     for keyword, old in forms.items():
         new = texts[0] if keyword in ("msgstr", "msgstr[0]") else texts[-1]
@@ -119,7 +110,7 @@ def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
 
 
 def _statement(keyword: str, text: str) -> list[str]:
-    """A string of several lines is written line by line, as gettext does."""
+    """A keyword and its string. Like gettext, write a string of several lines as a line for each."""
     lines = [f'"{line.translate(ESCAPED)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
     return [f"{keyword} {lines[0]}"] if len(lines) == 1 else [f'{keyword} ""', *lines]
 
