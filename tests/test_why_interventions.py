@@ -1,6 +1,9 @@
 """What happens without a word or a head, or with a row of another run: the same as the what-ifs say."""
 
 import json
+from concurrent.futures import CancelledError
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +93,16 @@ def test_every_row_of_the_last_layer_together_would_be_the_other_run(why: Why) -
     found = rows_patched(why.seen, why.decision, HIS)
     assert found.layers[-1].differences[:-1] == (found.before,) * why.decision.row
     assert found.layers[-1].differences[-1] == found.of_other
+
+
+def test_what_nobody_waits_for_ends(why: Why) -> None:
+    for work in (
+        lambda stopped: each_word_hidden(why.seen, stopped),
+        lambda stopped: each_head_off(why.seen, stopped),
+        lambda stopped: rows_patched(why.seen, why.decision, HIS, stopped),
+    ):
+        with pytest.raises(CancelledError):
+            work(partial(next, chain([False], repeat(True))))
 
 
 # --- the command and the page -----------------------------------------------------------------------------------------

@@ -90,13 +90,17 @@ class Engine:
         return [[log_prob for log_prob, _ in rows] for [rows] in found]
 
     def forced_changed(
-        self, pair: Pair, asked: Sequence[tuple[int, int]], variants: Sequence[Interventions]
+        self,
+        pair: Pair,
+        asked: Sequence[tuple[int, int]],
+        variants: Sequence[Interventions],
+        stopped: Stopped = None,
     ) -> list[list[tuple[float, float]]]:
         """For each variant and each row of the target (the start token's first), log p of two tokens; 0 for token
         −1."""
         together = max(1, TOGETHER // max(len(pair[0]), len(pair[1]) + 1))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
-        found = self.run(partial(each, forced), [(*pair, asked, piece) for piece in pieces])
+        found = self.run(partial(each, forced, stopped=stopped), [(*pair, asked, piece) for piece in pieces])
         return [rows for piece in found for rows in piece]
 
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -176,10 +180,7 @@ def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None
                 begun[sentence] = place, source
             if not begun:
                 return
-            if stopped and stopped():
-                from concurrent.futures import CancelledError
-
-                raise CancelledError
+            end_if(stopped)
             if functions.search_run(address, STEPS) < 0:
                 raise MemoryError(model.problem())
             while sentence := functions.search_next(address):
@@ -207,12 +208,21 @@ def hypotheses(library: Library, sentence: int, source: Sequence[int], options: 
     return found
 
 
-def each(ask: Callable[..., Any], call: Call, model: Model) -> None:
+def each(ask: Callable[..., Any], call: Call, model: Model, stopped: Stopped = None) -> None:
     """Process the items one after the other."""
     for place, item in call.waiting:
         if call.over:
             return
+        end_if(stopped)
         call.found[place] = ask(model, *item)
+
+
+def end_if(stopped: Stopped) -> None:
+    """CancelledError if the results are no longer wanted."""
+    if stopped and stopped():
+        from concurrent.futures import CancelledError  # slow to import
+
+        raise CancelledError
 
 
 def forced(

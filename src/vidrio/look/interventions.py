@@ -104,7 +104,7 @@ def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
     return _without(seen, [f"{one.sub_layer}.h{one.head}" for one in heads], [(one,) for one in heads], stopped)
 
 
-def rows_patched(seen: Look, decision: Decision, other: str) -> CausalMap:
+def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = None) -> CausalMap:
     """How far the difference of two logits moves when one row of one layer comes from the run of another text.
 
     Both runs read the same translation up to the row that decides."""
@@ -127,7 +127,7 @@ def rows_patched(seen: Look, decision: Decision, other: str) -> CausalMap:
         rows = np.asarray(values[place if place.endswith(".in") else name.format(place)])
         variants += [(RowSet(place, n, rows[n].tolist()),) for n in range(len(rows))]
     before, *after = [
-        _difference(found) for found in engine.forced_changed((seen.source_ids, written), asked, variants)
+        _difference(found) for found in engine.forced_changed((seen.source_ids, written), asked, variants, stopped)
     ]
     [of_other] = engine.forced_changed((ids, written), asked, [()])
     layers, at = [], 0
@@ -149,7 +149,8 @@ def _without(seen: Look, names: Sequence[str], variants: Sequence[Interventions]
     engine, source, written = engine_of(seen), tuple(seen.source_ids), _written(seen)
     asked = [(token, -1) for token in (*written, seen.model.config.special.end)]
     before, *after = [
-        [log_prob for log_prob, _ in rows] for rows in engine.forced_changed((source, written), asked, [(), *variants])
+        [log_prob for log_prob, _ in rows]
+        for rows in engine.forced_changed((source, written), asked, [(), *variants], stopped)
     ]
     found = engine.search_changed(source, seen.options, variants, stopped)
     return [

@@ -85,7 +85,8 @@ def why_heads(looking: Looking, q: Question) -> Any:
 def why_rows(looking: Looking, q: Question) -> Any:
     """How far each row of another text's run moves the difference of two logits."""
     asked = _why(looking, q)
-    return intervention_views.map_data(asked, interventions.rows_patched(asked.seen, asked.decision, q.other))
+    found = interventions.rows_patched(asked.seen, asked.decision, q.other, looking.stopped)
+    return intervention_views.map_data(asked, found)
 
 
 def _why(looking: Looking, q: Question) -> Why:
