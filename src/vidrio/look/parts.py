@@ -142,19 +142,21 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
     """The `count` hidden units of the decoder's feed-forward networks that contribute most, for or against."""
     if not trace.machine.config.has_decoder:
         return []
-    columns_VD, row = _columns(trace), decision.row
-    d_RD = np.zeros((len(_logits(trace)), columns_VD.shape[1]))
-    d_RD[row] = columns_VD[decision.this] - columns_VD[decision.that]
+    row = decision.row
+    d_RD = np.zeros((len(_logits(trace)), trace.machine.config.d_model))
+    d_RD[row] = (_columns(trace, [decision.this]) - _columns(trace, [decision.that]))[0]
     found = []
     for block in _carried_back(trace, "dec", d_RD):
         if isinstance(block, _Block):
             W2_FD = _parameter(trace, f"{block.name}.W2")
             active_F = trace.values[f"{block.name}.active"][row].astype(float)
-            for unit in np.argsort(-np.abs(active_F * (W2_FD @ block.d_RD[row])))[:count].tolist():
-                added_D = active_F[unit] * W2_FD[unit]
-                pushes_V = columns_VD @ _through_norms(trace, added_D, block.norms, row)
-                found.append(Neuron(block.name, unit, float(added_D @ block.d_RD[row]), pushes_V))
-    return sorted(found, key=lambda neuron: -abs(neuron.value))[:count]
+            value_F = active_F * (W2_FD @ block.d_RD[row])
+            for unit in np.argsort(-np.abs(value_F))[:count].tolist():
+                added_D = _through_norms(trace, active_F[unit] * W2_FD[unit], block.norms, row)
+                found.append((block.name, unit, float(value_F[unit]), added_D))
+    found = sorted(found, key=lambda one: -abs(one[2]))[:count]
+    pushes_NV = np.stack([added_D for *_, added_D in found]) @ _columns(trace).T
+    return [Neuron(*one[:3], pushes_V) for one, pushes_V in zip(found, pushes_NV, strict=True)]
 
 
 # --- the way back -----------------------------------------------------------------------------------------------------
