@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.text.tokens.normalise import ESCAPE, normalise
+from vidrio.text.tokens.sentence_pieces import SentencePieces
 from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import SpecialNames, Tokenizer
 from vidrio.text.tokens.vocabulary import thin
@@ -156,6 +157,18 @@ def test_half_a_surrogate_pair_is_an_error(learned: dict[str, Tokenizer]) -> Non
             tokenizer.encode_batch(["fine", "a\ud83d"])
     with pytest.raises(TokenizerError, match="lone surrogate"):
         Tokenizer.learn(["\udc00"], 400)
+
+
+def test_the_special_tokens_of_a_sentence_piece_model_are_its_own_or_those_given(tmp_path: Path) -> None:
+    learned = Tokenizer.learn_unigram(TEXTS, 400)
+    learned.save(tmp_path / "usual.json")
+    assert Tokenizer.load(tmp_path / "usual.json").special == SpecialIds(pad=1, unk=1, start=-1, end=0)
+    proto = learned.sentence_pieces.proto if learned.sentence_pieces else b""
+    own = SpecialIds(pad=0, unk=0, start=-1, end=1)
+    Tokenizer(SentencePieces(proto, ["<unk>", "<end>"], 0), own).save(tmp_path / "other.json")
+    assert Tokenizer.load(tmp_path / "other.json", own).special == own
+    with pytest.raises(TokenizerError, match="damaged"):
+        Tokenizer.load(tmp_path / "other.json")
 
 
 def test_impossible_wishes_are_refused() -> None:

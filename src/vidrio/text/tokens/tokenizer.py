@@ -106,7 +106,8 @@ class Tokenizer:
         try:
             text = read_text(Path(path), LARGEST_FILE)
             engine = SentencePieces.from_json(text) if text.startswith(BEGINNING) else _read(text)
-            usual = engine.special if isinstance(engine, SentencePieces) else SpecialIds()
+            if special is None:
+                special = engine.special if isinstance(engine, SentencePieces) else SpecialIds()
         except FileNotFoundError:
             raise TokenizerError(f"there is no tokenizer {path}", do="give the path of a tokenizer.json") from None
         except (TokenizerError, ModuleNotFoundError):
@@ -114,7 +115,7 @@ class Tokenizer:
         except Exception as error:  # the library raises nothing more specific
             what = f"{path} is damaged, or no tokenizer"
             raise TokenizerError(what, found=f"{error!s:.200}", do="copy it again") from None
-        return Tokenizer(engine, special or usual)
+        return Tokenizer(engine, special)
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, completely or not at all."""
