@@ -40,6 +40,7 @@ def told(source: str, translation: str) -> list[str]:
         ("the 1980s and 1980", ["80", "(1980)", "1980", "(80)"]),
         ("one, a second, the first, twice", ["(1)", "(2)", "(1)", "(2)"]),
         ("CIVIL CD and I, Vitamin C, Charles I", ["(400)", "(100)", "(1)"]),
+        ("Charles V, Malcolm X, Haber X", ["5", "(10)", "(10)"]),
         ("hundreds of thousands", []),
         ("H2O, mp3 and B2B", []),
         ("between the nineteenth and the twenty-first century", ["19", "21"]),
@@ -102,6 +103,7 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Philip II and Henry James", "Felipe II y Henry James"),
         ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
         ("a second century", "un segundo siglo"),
+        ("Saturday's paper and October's", "El periódico del sábado y el de octubre"),
         ("The dollar fell; he won in 2010 won.", "El dólar cayó; ganó en 2010."),
         ("He need not paint.", "No necesita pintar."),
         ("My teacher, Ayo\u0323\u0300de", "Mi maestro, Ayọde"),  # a combining mark is no sign
@@ -227,6 +229,8 @@ def test_what_a_translation_has_too_much_of(source: str, translation: str, wante
         ("twenty-three thousand", "23.000"),
         ("1,234.5", "1.234,5"),
         ("in March", "marzo"),
+        ("on Wednesday", "miércoles"),
+        ("by Saturday", "sábado"),
     ],
 )
 def test_a_lost_fact_is_written_as_the_other_language_does(source: str, wanted: str) -> None:

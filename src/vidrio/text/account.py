@@ -106,7 +106,7 @@ def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
     for start, stop, kind in (*places, Span(len(text), len(text), "")):
         for match in re.compile(_WORD).finditer(text, at, start):
             joined = text[end : match.start()] in ("", " ", "-", "\xa0")
-            yield _Token(match[0], folded(match[0]), *match.span(), joined, str(match.lastgroup))
+            yield _Token(match[0], folded(match[0]).removesuffix("'s"), *match.span(), joined, str(match.lastgroup))
             end = match.end()
         if kind in _BY_DIGITS:
             yield _Token(text[start:stop], "", start, stop, text[end:start] in ("", " ", "-", "\xa0"), kind)
@@ -183,12 +183,15 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 
 
 def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
-    """The key of a Roman numeral, and whether it is certainly one: XII is; X is after a name or a century."""
-    is_named, is_century = bool(before and before.text[0].isupper()), bool(before and before.word in lexicon.centuries)
-    if not re.fullmatch(ROMAN, token.text) or (len(token.text) == 1 and not is_named and not is_century):
+    """The key of a Roman numeral, and whether it is certainly one: XII is; X is after a ruler or a century."""
+    if not re.fullmatch(ROMAN, token.text):
+        return "", False
+    is_century, is_ruler = (bool(before and before.word in words) for words in (lexicon.centuries, lexicon.rulers))
+    is_letter = len(token.text) == 1
+    if is_letter and not is_century and not (before and before.text[0].isupper()):
         return "", False
     values = [_ROMAN_VALUES[letter] for letter in token.text]
-    usual = not set(token.text) & set("LCDM") and (len(token.text) > 1 or (token.text != "I" and token.start > 9))
+    usual = not set(token.text) & set("LCDM") and (not is_letter or (token.text != "I" and is_ruler))
     return str(sum(-a if a < b else a for a, b in pairwise([*values, 0]))), is_century or usual
 
 
