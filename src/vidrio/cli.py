@@ -44,8 +44,6 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
-    "pyarrow": "ray",
-    "ray": "ray",
 }
 
 

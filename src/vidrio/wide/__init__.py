@@ -1,1 +1,0 @@
-"""Bulk translation on a Ray cluster."""
