@@ -23,7 +23,7 @@ from vidrio.errors import VidrioError
 VERBS = {
     "translate": ("vidrio.commands.translate", "Translate text, files or standard input."),
     "look": ("vidrio.commands.look", "Show every step of a translation with its numbers."),
-    "why": ("vidrio.commands.why", "Print one number's receipt: formula, values, recomputation."),
+    "why": ("vidrio.commands.why", "Explain a word of a translation, or one number."),
     "check": ("vidrio.commands.check", "Recompute every number independently, and report disagreements."),
     "lesson": ("vidrio.commands.lesson", "Read lessons: the worked example, the NaN laboratory, exercises."),
     "train": ("vidrio.commands.train", "Train a translator on sentence pairs."),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # for the first, and triple the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-Asked = list[tuple[str, str]]  # what-ifs: ("without", "layer-norm")
+WhatIfOptions = list[tuple[str, str]]  # ("without", "layer-norm")
 
 # `glass/whatif` defines the valid values, but help must not import it. Changes are applied in this order.
 _WHATIF = {
@@ -74,7 +74,7 @@ class RunRequest:
     target: str | None
     typed: bool
     search: Mapping[str, Any]
-    whatif: Asked
+    whatif: WhatIfOptions
     values: str | None = None
 
     @staticmethod
@@ -144,10 +144,10 @@ class RunRequest:
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *whatif))
 
 
-def values_of(path: str | None) -> Asked:
+def values_of(path: str | None) -> WhatIfOptions:
     """A TOML file of values, as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
 
-    def under(name: str, value: Any) -> Asked:
+    def under(name: str, value: Any) -> WhatIfOptions:
         if not isinstance(value, dict):
             return [("set", f"{name}={json_text(value)}")]
         return [pair for key, inner in value.items() for pair in under(f"{name}.{key}" if name else key, inner)]

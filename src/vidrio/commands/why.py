@@ -89,7 +89,8 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
 
     For a WORD of the translation: the difference between its logit and that of the runner-up (or of another word),
     as an exact sum of parts: each token that was read, the feed-forward networks, biases and rounding. Then the five
-    likeliest tokens after each sub-layer of the decoder.
+    likeliest tokens after each sub-layer of the decoder. --delete-words, --hide-words, --ablate-heads and --patch-from
+    measure what happens without a word or a head, or with a row of another run.
 
     For an ADDRESS (with a dot or a bracket, and not a word of the translation): the formula of that number, filled
     in and worked out step by step, an independent recomputation in float64, and the largest error that rounding
@@ -97,6 +98,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
 
     \b
     vidrio why coche "I bought a new car yesterday." --not auto
+    vidrio why su "The doctor lost her phone." --patch-from "The doctor lost his phone."
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
     vidrio why "out.prob[0,hola]" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive

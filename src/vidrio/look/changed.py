@@ -23,7 +23,7 @@ from vidrio.look.run import InEngine, LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, note, number, table
 from vidrio.search import Tree
 
-Asked = tuple[str, str]
+WhatIfOption = tuple[str, str]  # ("without", "layer-norm")
 _DRAWS = {"temperature": float, "top-k": int, "top-p": float, "seed": int}
 
 
@@ -48,7 +48,7 @@ class BeforeAfter:
 def look_changed(
     model: LoadedModel,
     text: str,
-    asked: Sequence[Asked],
+    asked: Sequence[WhatIfOption],
     *,
     options: Options | None = None,
     target: Sequence[int] | Printed | None = None,
@@ -66,7 +66,7 @@ def look_changed(
 def with_changes(
     before: Look,
     model: LoadedModel,
-    asked: Sequence[Asked],
+    asked: Sequence[WhatIfOption],
     target: Sequence[int] | None = None,
     tree: Tree | None = None,
     stopped: Stopped = None,
@@ -87,7 +87,7 @@ def with_changes(
 
 
 def _searching(
-    asked: Sequence[Asked], model: LoadedModel, options: Options
+    asked: Sequence[WhatIfOption], model: LoadedModel, options: Options
 ) -> tuple[Options, tuple[int, ...] | None, list[Change]]:
     """The search options, the whole translation if given, and a description of what was requested."""
     target, changes = None, []
