@@ -1,6 +1,6 @@
 """Which method names the source words that matter? Rank correlation with what happens when each word is taken away.
 
-    python benchmarks/why_faithfulness.py --model en-es --texts FILE [--count 200] [--inseq]
+    python benchmarks/why_faithfulness.py --model en-es --texts FILE [--count 200] [--inseq METHOD …]
 
 For every token of a translation, each method scores the words of the source. What really happens is how much
 log-probability the token loses when the word is hidden from all attention, or deleted. Spearman's correlation over the
@@ -11,8 +11,8 @@ words of a sentence is printed: the mean over its tokens, then over sentences.
 - sizes: the sum of the sizes of the word's parts, without their signs;
 - mean attention: the mean over all heads of cross-attention; last attention: over those of the last layer.
 
-`--inseq` adds saliency, integrated gradients and value zeroing of inseq, on the same model exported for Transformers
-(float32). It needs `pip install inseq`.
+`--inseq saliency integrated_gradients value_zeroing` adds these methods of inseq, on the same model exported for
+Transformers (float32). It needs `pip install inseq "transformers<5"`: value zeroing of inseq 0.7.1 fails with 5.
 """
 
 import argparse
@@ -35,7 +35,6 @@ from vidrio.look.run import Look, open_model
 from vidrio.look.translated import look_at, translator_of
 from vidrio.search import largest
 
-INSEQ = ("saliency", "integrated_gradients", "value_zeroing")
 RIVALS = 5
 Scores = np.ndarray  # T × S: of each token of the translation, each row of the source
 
@@ -84,14 +83,14 @@ def own_methods(layers: int) -> dict[str, Callable[[Look], Scores]]:
     }
 
 
-def inseq_methods(model: str, folder: Path) -> Iterator[tuple[str, Callable[[Look], Scores]]]:
+def inseq_methods(names: Sequence[str], model: str, folder: Path) -> Iterator[tuple[str, Callable[[Look], Scores]]]:
     """inseq's methods on the exported model."""
     import inseq
 
     folder.mkdir()
-    for file, content in export_huggingface(open_model(model).path, folder).items():
+    for file, content in export_huggingface(open_model(model).path).items():
         (folder / file).write_bytes(content)
-    for name in INSEQ:
+    for name in names:
         loaded = inseq.load_model(str(folder), name)
         yield name.replace("_", " "), lambda seen, loaded=loaded: attributed(loaded, seen)
 
@@ -117,7 +116,7 @@ def main() -> None:
     parser.add_argument("--model", default="en-es")
     parser.add_argument("--texts", type=Path, required=True, help="a file with a sentence on each line")
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--inseq", action="store_true", help="also inseq's methods")
+    parser.add_argument("--inseq", nargs="+", default=[], metavar="METHOD", help="also these methods of inseq")
     given = parser.parse_args()
     model = open_model(given.model)
     translator = translator_of(model)
@@ -125,7 +124,7 @@ def main() -> None:
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     count = 0
     with tempfile.TemporaryDirectory() as temporary:
-        methods |= dict(inseq_methods(given.model, Path(temporary) / "model")) if given.inseq else {}
+        methods |= dict(inseq_methods(given.inseq, given.model, Path(temporary) / "model")) if given.inseq else {}
         for line in filter(str.strip, given.texts.read_text("utf-8").splitlines()):
             translation = translator.translate(line.strip())
             if count == given.count:
