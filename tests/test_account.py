@@ -70,7 +70,9 @@ def test_english_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("un treinta por ciento", ["(1)", "30"]),
         ("veinte segundos", ["20", "(2)"]),
         ("el siglo 3r, el siglo SEGUNDA, el siglo Segunda, siglo segundo", ["3r", "(2)"]),
-        ("98 billones de billones, miles de millones", ["98000000000000", "1000000000000", "(1000000)"]),
+        ("98 billones de billones, miles de ellos", ["98000000000000", "1000000000000", "(1000)"]),
+        ("10,7 miles de millones y 18 miles de millones", ["10700000000", "18000000000"]),
+        ("tres de cuatro, mil de cinco", ["3", "4", "(1000)", "5"]),
     ],
 )
 def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
@@ -103,6 +105,11 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Philip II and Henry James", "Felipe II y Henry James"),
         ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
         ("a second century", "un segundo siglo"),
+        (
+            "I hope we agree, but, sadly, it is hard.",
+            "Espero que lleguemos a un acuerdo, pero por desgracia es difícil.",
+        ),
+        ('He said, "Yes", twice, "no", and left.', "Dijo «sí» dos veces, «no» y se fue."),
         ("Saturday's paper and October's", "El periódico del sábado y el de octubre"),
         ("The dollar fell; he won in 2010 won.", "El dólar cayó; ganó en 2010."),
         ("He need not paint.", "No necesita pintar."),

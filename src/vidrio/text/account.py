@@ -233,7 +233,7 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
         elif power:
             small = total % (power * unit)
             total, group, room = total - small + (small + group or unit * (room > 0)) * power, 0, power
-        elif word in lexicon.joints and at > begin:
+        elif at > begin and lexicon.joints & {word, f"{tokens[at - 1].word}_{word}"}:
             at += 1
             continue
         else:
@@ -278,7 +278,9 @@ def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
 def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
     """The number of items, if the sentence is a list. Anything else may be translated by a list."""
     items = re.split(lexicon.between, text) if "," in text else []
-    is_list = len(items) >= _LONG_LIST and all(len(item.split()) <= _LONG_ITEM for item in items[1:-1])
+    short = [item.split() for item in items[1:-1] if not re.search('[“”«»"]', item)]
+    are_items = [item and len(item) <= _LONG_ITEM and item[0] not in lexicon.sentences["starters"] for item in short]
+    is_list = len(items) >= _LONG_LIST and len(short) == len(items) - 2 and all(are_items)
     if items:
         yield Fact("list", f"{len(items)} items", 0, len(text), is_list)
 

@@ -30,7 +30,7 @@ class Lexicon:
     numeric: frozenset[str]  # all words that a number may begin with
     about: Mapping[str, str]  # words that another language may express by a number: dozen, both
     unsure: frozenset[str]  # numbers, months and days that are often something else: second, one, may
-    joints: frozenset[str]  # between the parts of a number
+    joints: frozenset[str]  # between the parts of a number, or after one of them: miles_de
     articles: frozenset[str]  # before a power or after a half: a million, half a million
     halves: frozenset[str]
     decades: frozenset[str]  # before a year that stands for ten years: años 1980

@@ -19,6 +19,7 @@ UNREADABLE = 1_000  # a translation without a symbol, which stands for something
 MARGIN = 0.25  # how much worse the score of a hypothesis may be if it keeps a bracket or a negation
 # A word is a misspelled name below this log p of a token, and above this similarity, with and without a capital letter.
 UNSURE, ALIKE, ALMOST = -1.5, 0.4, 0.85
+UNSURE_OF_ALL = -0.5  # score of a hypothesis
 # Capitalised words; the first one of a sentence, if a numeral or another such word follows.
 _NAME = rf"(?:(?<=[\w,;] )|(?=\b\w+ (?:{ROMAN}\b|[A-ZÀ-Ý][^\W\d_])))[^\W\d_a-zß-öø-ÿ][^\W\d_]{{3,}}"
 NEVER_INVENTED = f"{MONEY}\ufffd"
@@ -73,7 +74,8 @@ class Judge(NamedTuple):
             account = compare(said, facts(written, self.lexicons[1]))
             if wrong := [name for name in dict.fromkeys((*names, *strange)) if name.key not in written]:
                 misspelled = self._misspelled(wrong, masked.given, written, hypothesis)
-                never = (*misspelled, *strange, *vanished(wrong, masked.given, written))
+                unsure = hypothesis.score < UNSURE_OF_ALL
+                never = (*misspelled, *strange, *vanished(wrong, masked.given, written, unsure=unsure))
                 lost = [name for name in wrong if name in never or self.masker.is_rare(name.key)]
                 account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
             text = masked.restore(written) if masked.symbols or masked.capitals else written
@@ -81,8 +83,8 @@ class Judge(NamedTuple):
             yield Judged(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
-        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. A confident
-        model's Londres for London is not a misspelling."""
+        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. It ends like the
+        name, as Lisboa for Lisbon does not. A confident model's Londres for London is not a misspelling."""
         tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
         found = dict[Fact, Fact]()
         for other in re.finditer(r"[^\W\d_]{3,}", written):
@@ -90,21 +92,21 @@ class Judge(NamedTuple):
             if other[0] in given or min(inside, default=0) >= UNSURE:
                 continue
             least = ALIKE if other[0][0].isupper() else ALMOST
-            alike = (name for name in names if similarity(name.key, other[0]) > least and name not in found)
-            found |= {name: Fact("name", other[0], *other.span()) for name in alike}
+            free = [name for name in names if name not in found and folded(name.key)[-2:] == folded(other[0])[-2:]]
+            alike = max(free, key=lambda name: similarity(name.key, other[0]), default=None)
+            if alike and similarity(alike.key, other[0]) > least:
+                found[alike] = Fact("name", other[0], *other.span())
         return found
 
 
-def vanished(names: Sequence[Fact], given: str, written: str) -> list[Fact]:
-    """Names that a translation lacks, if it has two words in one (RafaelÍñez); and names with accents, if it has no
-    similar word: Córcega may be Corsica."""
+def vanished(names: Sequence[Fact], given: str, written: str, *, unsure: bool) -> list[Fact]:
+    """Names that a translation lacks, if it has two words in one (RafaelÍñez); and names with accents, if an unsure
+    model wrote no similar word: Córcega may be Corsica."""
     words = re.findall(r"[^\W\d_]+", written)
-    glued = any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words)
-    return [
-        name
-        for name in names
-        if glued or (not name.key.isascii() and all(similarity(name.key, word) <= ALIKE for word in words))
-    ]
+    if any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words):
+        return [*names]
+    accented = [name for name in names if unsure and not name.key.isascii()]
+    return [name for name in accented if all(similarity(name.key, word) <= ALIKE for word in words)]
 
 
 def similarity(a: str, b: str) -> float:

@@ -43,13 +43,15 @@ def searched_again(tried: Tried, judge: Judge) -> Plan | None:
         return Plan([(0, Asked(masked, options))]) if masked != tried.asked.masked else None
     if tried.best.repeats:
         options = replace(options, no_repeat_ngram=NO_REPEAT)
-    if pairs := [pair for pair in paired(account) if pair[0].kind not in LIGHT]:
+    hides_names = bool(judge.masker.symbols)
+    never_forced = (*LIGHT, "name") if hides_names else LIGHT
+    if pairs := [pair for pair in paired(account) if pair[0].kind not in never_forced]:
         right = [(wrong, _right(fact, wrong, tried, judge)) for fact, wrong in pairs]
         options = replace(options, prefix=tuple(judge.target.encode(corrected(written, right))))
         return Plan([(0, Asked(masked, options))]) if len(options.prefix) < options.max_length else None
     if hidden := hideable(tried, judge):
         masked = judge.masker.mask(masked.source, also=hidden)
-    wrong = {said(fact, written) for fact in account.invented}
+    wrong = {said(fact, written) for fact in account.invented if fact.kind != "name"}
     tokens = {i for text in wrong for i in judge.target.encode(text) if judge.target.token(i).strip("▁⇧⇪")}
     options = replace(options, suppressed=(*options.suppressed, *sorted(tokens)))
     return Plan([(0, Asked(masked, options))]) if (masked, options) != tried.asked else None
