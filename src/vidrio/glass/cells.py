@@ -186,12 +186,6 @@ class Cell(NamedTuple):
     indices: str = ""  # the indices of its inputs, as letters
     make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # read, not computed
     causal: bool = False  # right of the diagonal there are no inputs
-    chooses: bool = False  # a number that depends on its second input's choice has a part of its own
-
-    @property
-    def picks(self) -> bool:
-        """Whether its second input selects numbers of the first one: ids, choices."""
-        return "p" in self.indices or self.chooses
 
 
 COPY = Cell("ij->ij", lambda m, x: x)
@@ -236,7 +230,7 @@ CELLS = {
     "project_tied": Cell("ik,jk,j->ij", project),
     "column_mean": Cell("ij->j", mean),
     "log_of_choice": Cell("ip,i->i", lambda m, prob, token: apply("log", prob)),
-    "log_softmax_of_choice": Cell("ik,i->i", log_softmax_of_choice, chooses=True),
+    "log_softmax_of_choice": Cell("ik,i->i", log_softmax_of_choice),
     # products of integers
     "lookup_whole": Cell("pj,i,p->ij", lambda m, x, token, scale: x * scale),
     "lookup_whole_or_zero": Cell("pj,i,p->ij", lambda m, x, token, scale: where(token.value >= 0, x * scale, ZERO)),

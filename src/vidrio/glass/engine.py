@@ -24,7 +24,7 @@ import numpy as np
 
 from vidrio.glass.maths import Array
 from vidrio.glass.operations import Operation, named
-from vidrio.model.exact import exp, in_lanes, log, rint
+from vidrio.model.exact import exp, in_lanes, log, polynomial, rint
 from vidrio.model.quantised import LARGEST, to_int8
 
 float32 = np.float32
@@ -98,11 +98,6 @@ def sigmoid(x: Array) -> Array:
     return np.where(x >= 0, float32(1), e) / (float32(1) + e)
 
 
-def swish(x: Array) -> Array:
-    """x σ(x)."""
-    return x * sigmoid(x)
-
-
 _ERF = [float32(c) for c in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)]
 
 
@@ -110,10 +105,7 @@ def gelu(x: Array) -> Array:
     """x Φ(x), Φ(x) = ½ (1 + erf(x / √2)), erf by Abramowitz & Stegun 7.1.26: within 1.5e-7."""
     z = np.abs(x) * float32(0.70710678)
     t = float32(1) / (float32(1) + float32(0.3275911) * z)
-    p = np.full_like(t, _ERF[0])
-    for c in _ERF[1:]:
-        p = p * t + c
-    erf = float32(1) - (p * t) * exp(-(z * z))
+    erf = float32(1) - (polynomial(t, _ERF) * t) * exp(-(z * z))
     return x * (float32(0.5) * (float32(1) + np.where(x < 0, -erf, erf)))
 
 
@@ -136,7 +128,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     "normalise": normalise,
     "column_mean": lambda x: in_order(np.ones((1, len(x)), float32), x)[0] / float32(len(x)),
     "gelu": gelu,
-    "swish": swish,
+    "swish": lambda x: x * sigmoid(x),
     "sigmoid": sigmoid,
     "log_softmax_of_choice": log_softmax_of_choice,
     # products of integers

@@ -48,8 +48,3 @@ def sigmoid(x: Array) -> Array:
     """σ(x) = 1 / (1 + exp(−x)), in a form that never overflows."""
     e = np.exp(-np.abs(x))
     return (np.where(x >= 0, 1.0, e) / (1.0 + e)).astype(x.dtype)
-
-
-def swish(x: Array) -> Array:
-    """x σ(x)."""
-    return x * sigmoid(x)

@@ -65,7 +65,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     # feed-forward and layer norm
     "relu": lambda x: np.maximum(x, 0),
     "gelu": maths.gelu,
-    "swish": maths.swish,
+    "swish": lambda x: x * maths.sigmoid(x),
     "mean": lambda x: x.mean(axis=-1),
     "variance": lambda x, mean: ((x - mean[:, None]) ** 2).mean(axis=-1),
     "normalise": lambda x, mean, var, epsilon: (x - mean[:, None]) / np.sqrt(var[:, None] + epsilon),

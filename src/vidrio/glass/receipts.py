@@ -72,11 +72,16 @@ class Compared:
         return self.difference <= self.tolerance
 
 
-def expression(trace: Trace, at: At) -> Expression:
-    """How one number is computed."""
+def made_from(trace: Trace, at: At) -> tuple[Expression, dict[tuple[str, Place], None]]:
+    """The expression of a number, and the addresses of the numbers in it, with the ids that selected them."""
     stage = trace.stages[at.name]
     cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
-    return cell.make(m, *inputs_of(m, cell.indices))
+    inputs = inputs_of(m, cell.indices)
+    node = cell.make(m, *inputs)
+    ids = [one for one in inputs if isinstance(one, Number) and isinstance(one.value, int)]
+    found = dict.fromkeys(number.cell for number in (*leaves(expanded(node)), *ids) if number.cell is not None)
+    found.pop((at.name, at.place), None)  # parameters, ids and choices are not computed
+    return node, found
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class Receipt:
     @cached_property
     def short_names(self) -> dict[str, str]:
         """A short name in formulas for each quantity: its last part, or more if two would be the same."""
-        names = list(dict.fromkeys(name for name, _ in sources(self.expression)))
+        names = list(dict.fromkeys(n.cell[0] for n in leaves(expanded(self.expression)) if n.cell is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
             short = {name: ".".join(parts[name][-count:]) for name in names}
@@ -143,29 +148,20 @@ class Receipt:
 
 def receipt(trace: Trace, at: At) -> Receipt:
     """The receipt of one number."""
-    stage, node, precision = trace.stages[at.name], expression(trace, at), PRECISIONS[trace.machine.dtype.name]
-    made_from = sources(node)
-    if trace.operation(stage).cell.picks:
-        made_from[stage.inputs[1], at.place[:1]] = None
-    made_from.pop((at.name, at.place), None)
+    (node, sources), precision = made_from(trace, at), PRECISIONS[trace.machine.dtype.name]
     model = float(trace.computed.get(at.name, trace.array(at.name))[at.place])  # before a what-if replaced it
     recomputed, tolerance = bounded(node, precision)
     return Receipt(
         at=at,
-        stage=stage,
+        stage=trace.stages[at.name],
         tokens=tokens_of(trace, at),
         value=trace.array(at.name)[at.place].item(),
         compared=Compared(model, recomputed, 0.0 if model == recomputed else tolerance),
         precision=precision,
         expression=node,
-        inputs=tuple((At(name, place), trace.array(name)[place].item()) for name, place in made_from),
+        inputs=tuple((At(name, place), trace.array(name)[place].item()) for name, place in sources),
         used_by=tuple(used_by(trace, at)),
     )
-
-
-def sources(node: Expression) -> dict[tuple[str, Place], None]:
-    """The addresses of the numbers in an expression, in its order."""
-    return dict.fromkeys(number.cell for number in leaves(expanded(node)) if number.cell is not None)
 
 
 def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
@@ -178,7 +174,7 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
 
 
 def used_by(trace: Trace, at: At) -> Iterator[str]:
-    """The addresses of the numbers that are made from this one; `:` stands for every index."""
+    """The addresses of the numbers that are computed from this one; `:` stands for every index."""
     for stage in trace.stages.values():
         for slot, name in enumerate(stage.inputs):
             if name == at.name and stage.address in trace:
@@ -187,21 +183,21 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 
 
 def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    """The numbers of a stage that are made from number `place` of its input `slot`; None: every index of that axis."""
+    """The numbers of a stage that depend on number `place` of its input `slot`; None: every index of that axis."""
     cell = trace.operation(stage).cell
     if not cell.indices or (cell.causal and place[1] > place[0]):
         return
     inputs, made = letters(cell.indices, len(stage.axes))
     at: dict[str, int | None] = dict(zip(inputs[min(slot, len(inputs) - 1)], place, strict=True))
     ways = [at]
-    if "p" in at:  # every row that selects this number
+    if "p" in at:  # every row that picks this number
         rows = np.flatnonzero(trace.array(stage.inputs[1]) == at["p"]).tolist()
         ways = [{**at, "i": row} for row in rows if at.get("i", row) == row]
     if "h" in at:
         ways = [{**at, "i": place[0] + 1}]
     if "c" in at:
         ways = [{**at, "j": slot * trace.machine.config.d_head + place[1]}]
-    shape = trace.array(stage.address).shape  # may be shorter than its input: a position table
+    shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
     for way in ways:
         index = tuple(way.get(axis) for axis in made)
         if all(i is None or i < length for i, length in zip(index, shape, strict=True)):
