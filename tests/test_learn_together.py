@@ -88,10 +88,10 @@ for case, (sizes, precision, accumulate, optimiser) in json.loads(sys.argv[2]).i
 
 take_step = loop.take_step
 
-def interrupted(training, step, state, clock, halves):
+def interrupted(training, step, state, clock, split):
     if processes.rank == 1 and state.step == 4:
         signal.raise_signal(signal.SIGINT)
-    take_step(training, step, state, clock, halves)
+    take_step(training, step, state, clock, split)
 
 loop.take_step = interrupted
 with pytest.raises(KeyboardInterrupt):

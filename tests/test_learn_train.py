@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
@@ -25,7 +24,7 @@ from vidrio.errors import RunError
 from vidrio.learn import loop
 from vidrio.learn import state as states
 from vidrio.learn.batches import Examples, in_memory
-from vidrio.learn.loop import Halves, Validate
+from vidrio.learn.loop import Validate, split_batches
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.model import Network, build
 from vidrio.learn.parameters import Parameters
@@ -116,12 +115,12 @@ def test_the_halves_of_a_batch_learn_what_the_whole_batch_does(examples: Example
         threads.append((len(some), torch.get_num_threads()))
         return learn(some, part)
 
-    with closing(Halves(torch.device("cpu"))) as halves:
-        gradient, sums = halves.learn(watched, pairs)
+    with split_batches(torch.device("cpu")) as split:
+        gradient, sums = split(watched, pairs)
         assert sorted(threads) == [(6, 1), (7, 1)]
         torch.testing.assert_close(gradient, whole, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(sums, figures)
-        assert torch.equal(halves.learn(learn, pairs[:1])[1], learn(pairs[:1], 0)[1])
+        assert torch.equal(split(learn, pairs[:1])[1], learn(pairs[:1], 0)[1])
     with ThreadPoolExecutor(1) as later:
         assert later.submit(torch.get_num_threads).result() == torch.get_num_threads() == 2
 
@@ -150,10 +149,10 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
     config, original = small_config(), loop.take_step
     whole = train(examples, begin(config), STEPS, no_scores, run=tmp_path / "whole")
 
-    def interrupted(training: Any, step: Any, state: State, clock: Any, halves: Any) -> None:
+    def interrupted(training: Any, step: Any, state: State, clock: Any, split: Any) -> None:
         if state.step + 1 == 23:
             signal.raise_signal(signal.SIGINT)  # Ctrl-C in the middle of a step
-        original(training, step, state, clock, halves)
+        original(training, step, state, clock, split)
 
     monkeypatch.setattr(loop, "take_step", interrupted)
     with pytest.raises(KeyboardInterrupt):

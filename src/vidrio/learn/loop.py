@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -35,6 +35,7 @@ EVERY = 10  # steps between two lines of metrics
 Validate = Callable[[model.Network], dict[str, Any]]
 Clock = Callable[[], float]  # seconds of training, over all starts of the run
 GradientAndSums = tuple[Tensor, Tensor]  # and sums: loss, predictions, tokens, seconds
+Split = Callable[[Callable[[Ids, int], GradientAndSums], Ids], GradientAndSums]  # how to compute a batch
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,10 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
         return time.monotonic() - start
 
     folder = RunFolder(training.run if processes.leads else None, state)
-    with closing(Halves(state.parameters.flat.device)) as halves, interruptions() as asked:
+    with split_batches(state.parameters.flat.device) as split, interruptions() as asked:
         while share_over(recipe.stop, state) < 1:
             before = share_over(recipe.stop, state)
-            take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, halves)
+            take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, split)
             share = share_over(recipe.stop, state)
             ends = share == 1
             # If one process is due or stopped, all are.
@@ -106,7 +107,7 @@ def interruptions() -> Iterator[list[int]]:
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
-def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: Clock, halves: "Halves") -> None:
+def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: Clock, split: Split) -> None:
     """One step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number, rate = state.step + 1, rate_of(recipe, state.step + 1, state)
@@ -116,7 +117,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
         for place, batch in enumerate(batches):
             if place % processes.size == processes.rank:
                 learn = partial(learn_from, recipe, parameters, (recipe.seed, number, place), training.examples)
-                part, figures = halves.learn(learn, batch.pairs)
+                part, figures = split(learn, batch.pairs)
                 gradient += part
                 sums += figures
     except RuntimeError as error:
@@ -162,30 +163,29 @@ def rate_of(recipe: Recipe, step: int, state: State) -> float:
     return learning_rate(recipe.schedule, recipe.rate, recipe.warmup, step, share_over(recipe.stop, state))
 
 
-class Halves:
-    """Splits a batch into two halves that run in parallel, on a CPU with an even number of threads.
+@contextmanager
+def split_batches(device: torch.device) -> Iterator[Split]:
+    """On a CPU with an even number of threads, compute the two halves of a batch in parallel.
 
     Most operations of a step are too small to be divided among threads, which would wait for each other after every
     one. Threads with half a batch each wait once.
     """
+    threads = torch.get_num_threads()
+    if device.type != "cpu" or threads % 2:
+        yield lambda learn, pairs: learn(pairs, 0)
+        return
+    with ThreadPoolExecutor(2, initializer=torch.set_num_threads, initargs=(threads // 2,)) as pool:
 
-    def __init__(self, device: torch.device) -> None:
-        self.threads = torch.get_num_threads()
-        self.pool = None
-        if device.type == "cpu" and self.threads % 2 == 0:
-            self.pool = ThreadPoolExecutor(2, initializer=torch.set_num_threads, initargs=(self.threads // 2,))
+        def split(learn: Callable[[Ids, int], GradientAndSums], pairs: Ids) -> GradientAndSums:
+            if len(pairs) == 1:
+                return learn(pairs, 0)
+            (gradient, figures), (other, more) = pool.map(learn, [pairs[::2], pairs[1::2]], (0, 1))
+            return gradient + other, figures + more
 
-    def learn(self, learn: Callable[[Ids, int], GradientAndSums], pairs: Ids) -> GradientAndSums:
-        """The results of these pairs, summed over parts. Every part has long and short sentences."""
-        if self.pool is None or len(pairs) == 1:
-            return learn(pairs, 0)
-        (gradient, figures), (other, more) = self.pool.map(learn, [pairs[::2], pairs[1::2]], (0, 1))
-        return gradient + other, figures + more
-
-    def close(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
-            torch.set_num_threads(self.threads)  # the pool has changed it for new threads
+        try:
+            yield split
+        finally:
+            torch.set_num_threads(threads)  # the pool has changed it for new threads
 
 
 # --- metrics and validation -------------------------------------------------------------------------------------------
