@@ -42,6 +42,11 @@ def choosing(page: Page) -> Locator:
     return page.locator("main > .card").first
 
 
+def why(page: Page) -> Locator:
+    page.get_by_role("region", name="Where it is decided").first.wait_for()
+    return page.locator("section", has=page.locator("#steps-title"))
+
+
 def search(page: Page) -> Locator:
     section = unfold(page, "Beam search")
     section.locator(".tree button.best").nth(2).click()
@@ -65,7 +70,7 @@ def waves(page: Page) -> Locator:
 
 # Its view, its size, and what to do there; the result is the element to show.
 PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page | Locator]]] = {
-    "": ({**CAR, "step": 4}, (1280, 1500), lambda page: page),
+    "": ({**CAR, "step": 4}, (1280, 800), lambda page: page),
     "-layer": ({**CAR, "step": 4, "open": "dec.1"}, (1360, 900), top_at("[id='q-dec.1.cross.scores.h0']")),
     "-number": (
         {**CAR, "open": "enc.0", "at": "enc.0.self.scores.h0[1,2]", "numbers": "float64"},
@@ -73,6 +78,11 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page
         top_at("[id='q-enc.0.self.scores.h0']"),
     ),
     "-choosing": (CAR, (1280, 900), choosing),
+    "-why": (
+        {**CAR, "step": 4, "rival": "▁una", "card": "rows", "other": "I bought a new house yesterday."},
+        (1280, 900),
+        why,
+    ),
     "-search": ({**CAR, "step": 4}, (1360, 900), search),
     "-whatif": ({**CAR, "if": "without:cross"}, (1360, 1180), lambda page: page),
     "-learning": ({**SEED, "at": "enc.0.self.WQ.h0[0,1]"}, (1360, 1000), learning),
@@ -99,7 +109,7 @@ def take(browser: Browser, url: str, name: str, to: Path) -> None:
     )
     page = context.new_page()
     page.set_default_timeout(120_000)
-    page.goto(f"{url}#{urlencode(view)}")
+    page.goto(f"{url}#{urlencode(view, doseq=True)}")
     page.locator(".towers canvas").first.wait_for(state="attached")
     page.wait_for_load_state("networkidle")
     shown = make(page)

@@ -314,6 +314,8 @@ def test_a_command_is_a_link_to_what_it_shows() -> None:
     assert fragment_of(command, "nan/1") == view
     why = fragment_of('vidrio why "out.logits[0,hola]" "hello world" --model lesson', "nan/1")
     assert why == "#lesson=nan%2F1&text=hello+world&model=lesson&at=out.logits%5B0%2Chola%5D&open=out"
+    word = fragment_of('vidrio why nueva "A new house." --not nuevo --delete-words --patch-from "A new car."', "nan/1")
+    assert word == ("#lesson=nan%2F1&text=A+new+house.&word=nueva&rival=nuevo&other=A+new+car.&card=without&card=rows")
     for elsewhere in ("vidrio look a --values my.toml", "vidrio --version", "vidrio lesson nan"):
         assert fragment_of(elsewhere, "nan/1") == ""
 

@@ -210,6 +210,25 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page, si
         page.context.set_offline(False)
 
 
+def test_a_word_is_explained_alike(page: Page) -> None:
+    looking = Looking("en-es")
+    car = {"text": "I bought a new car yesterday.", "model": "en-es", "step": 4}
+    house = {"rival": "▁una", "other": "I bought a new house yesterday."}
+    for name, more in (("why", {}), ("why_words", {}), ("why_heads", {}), ("why_rows", house)):
+        there, here = asked(page, name, **car, **more), ANSWERS[name](looking, Question(**car, **more))
+        told = [flat(json.loads(json.dumps(answer))) for answer in (there, here)]
+        assert told[0][0] == told[1][0], name
+        assert told[0][1] == pytest.approx(told[1][1], rel=1e-9, abs=1e-12), name
+
+
+def flat(answer: Any) -> tuple[list[Any], list[float]]:
+    """An answer's texts and numbers."""
+    if isinstance(answer, dict | list):
+        found = [flat(one) for one in (answer.values() if isinstance(answer, dict) else answer)]
+        return [text for texts, _ in found for text in texts], [x for _, numbers in found for x in numbers]
+    return ([], [answer]) if isinstance(answer, float) else ([answer], [])
+
+
 def test_nothing_stands_in_the_way_of_a_screen_reader(page: Page) -> None:
     assert not violations(page)
 

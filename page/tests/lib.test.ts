@@ -7,7 +7,8 @@ import { blockOf, headOf, neighboursOf, partsOf, symbolOf, towers } from "../src
 import { firstWord, leastCertain } from "../src/lib/steps";
 import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
 import { layOut } from "../src/lib/tree";
-import type { Machine, Run, Stage } from "../src/lib/types";
+import type { Machine, Origin, Run, Stage, Why } from "../src/lib/types";
+import { partsOf as originParts, placeOf, titleOf } from "../src/lib/why";
 
 describe("numbers", () => {
   it("are written with four decimals, a real minus sign, and words for what is no number", () => {
@@ -247,5 +248,59 @@ describe("pencil mode", () => {
     expect(isRight("0", 0)).toBe(true);
     expect(["11.98", "", "x", "-11.99"].map((answer) => isRight(answer, 11.985615))).toEqual(Array(4).fill(false));
     expect(isRight("-inf", "-inf")).toBe(true);
+  });
+});
+
+describe("why a word", () => {
+  const part = (name: string, value: number, side: "source" | "target" | null = null, row: number | null = null) => ({
+    name,
+    value,
+    side,
+    row,
+    token: null,
+  });
+  const why = {
+    parts: [
+      part("dec.1.cross.h0[5]", -1, "source", 5),
+      part("dec.1.cross.h3[5]", 2, "source", 5),
+      part("dec.1.self.h0[5]", 9, "target", 5),
+      part("dec.0.ffn", 1),
+      part("dec.norm.bias", 4),
+      part("rounding", 0.1),
+    ],
+  } as Why;
+  it("has its parts by where they come from, the largest first", () => {
+    const names = (origin: Pick<Origin, "side" | "row" | "name">) =>
+      originParts(why, origin as Origin).map(({ name }) => name);
+    expect(names({ side: "source", row: 5, name: "▁car" })).toEqual(["dec.1.cross.h3[5]", "dec.1.cross.h0[5]"]);
+    expect(names({ side: null, row: null, name: "feed-forward networks" })).toEqual(["dec.0.ffn"]);
+    expect(names({ side: null, row: null, name: "biases and positions" })).toEqual(["dec.norm.bias"]);
+    expect(names({ side: null, row: null, name: "rounding" })).toEqual(["rounding"]);
+  });
+  it("leads to quantities of the model", () => {
+    expect(placeOf("dec.1.cross.h3[5]", 4)).toEqual({
+      quantity: "dec.1.cross.weights.h3",
+      weight: "dec.1.cross.weights.h3[4,5]",
+    });
+    expect(placeOf("enc.0.self.h1[2]", 0).weight).toBe(""); // a classifier's part is a sum over all rows
+    const quantities = [
+      "dec.1.ffn",
+      "tgt.embedding[2]",
+      "dec.norm.bias",
+      "dec.0.self.bO",
+      "dec.0.ssru[1]",
+      "tgt.positions",
+    ];
+    expect(quantities.map((name) => placeOf(name, 0).quantity)).toEqual([
+      "dec.1.ffn.out",
+      "tgt.scaled",
+      "dec.norm.out",
+      "dec.0.self.out",
+      "dec.0.ssru.cell",
+      "tgt.positions",
+    ]);
+    expect(placeOf("rounding", 0)).toEqual({ quantity: "", weight: "" });
+    expect(titleOf("dec.1.cross.h3[5]", catalogues.en)).toBe("Layer 1: Cross-attention, head 3");
+    expect(titleOf("tgt.positions", catalogues.en)).toBe("tgt.positions");
   });
 });

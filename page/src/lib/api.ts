@@ -3,6 +3,7 @@ import { onSite } from "./site";
 import { readTensors, type Tensor } from "./tensors";
 import type {
   Asked,
+  CausalMap,
   Choice,
   Doubt,
   Drawing,
@@ -12,7 +13,10 @@ import type {
   Receipt,
   Run,
   Search,
+  Taken,
   Tokenising,
+  Why,
+  Without,
 } from "./types";
 
 /** What the server refused, in its words: what is wrong, what was found, what to do. */
@@ -87,6 +91,12 @@ export const run = (asked: Asked, signal?: AbortSignal) => json<Run>("run", aske
 export const search = (asked: Asked, signal?: AbortSignal) => json<Search>("search", asked, signal);
 export const choose = (asked: Asked, how: Drawing, signal?: AbortSignal) =>
   json<Choice>("choose", { ...asked, ...how }, signal);
+export const why = (asked: Asked, of: { step: number } | { word: string }, rival: string, signal?: AbortSignal) =>
+  json<Why>("why", { ...asked, ...of, rival }, signal);
+export const without = (asked: Asked, signal?: AbortSignal) => json<Without>("why_words", asked, signal);
+export const heads = (asked: Asked, signal?: AbortSignal) => json<{ heads: Taken[] }>("why_heads", asked, signal);
+export const causes = (asked: Asked, step: number, rival: string, other: string, signal?: AbortSignal) =>
+  json<CausalMap>("why_rows", { ...asked, step, rival, other }, signal);
 /** The whole table of positions, and how long each column's wave is, where it is one. */
 export const positions = async (asked: Asked, address: string, signal?: AbortSignal): Promise<Map<string, Tensor>> =>
   alone

@@ -1,7 +1,7 @@
 /** What the server would answer, from the data in a page that is one file. What needs the model is refused in words. */
 
 import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
-import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising } from "./types";
+import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising, Why } from "./types";
 
 export interface Filed {
   kind: "run";
@@ -10,6 +10,7 @@ export interface Filed {
   changes: Change[];
   search: Search | null;
   choices: Choice[];
+  whys: Why[]; // by step, with the runner-up as the rival
   tokens: Tokenising | null;
   again: string;
   edited: string[];
@@ -74,6 +75,8 @@ export async function answer(path: string, body: object): Promise<unknown> {
       return data.search;
     case "choose":
       return data.choices[step] ?? null;
+    case "why":
+      return data.whys[step] ?? null;
     case "tokens":
       return data.tokens;
     case "receipt":

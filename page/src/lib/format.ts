@@ -16,6 +16,17 @@ export function written(value: Num, decimals = 4): string {
   return (small ? x.toExponential(Math.max(0, Math.min(2, decimals - 2))) : x.toFixed(decimals)).replaceAll("-", "−");
 }
 
+/** With so many decimals, however small the number is. */
+export const decimals = (value: Num, count = 2): string => {
+  const x = asNumber(value);
+  return Number.isFinite(x)
+    ? x
+        .toFixed(count)
+        .replace(/^-(?=0\.?0*$)/, "")
+        .replace("-", "−")
+    : written(value);
+};
+
 /** As Python writes it: every digit that the number has. */
 export function inFull(value: Num): string {
   const x = asNumber(value);

@@ -6,13 +6,16 @@ export interface View {
   model: string;
   sentence: number;
   step: number; // of decoding; -1: the least certain word
+  word: string; // of the translation, whose step is shown; empty: as `step` says
+  rival: string; // a token that the step did not choose; empty: the runner-up
+  other: string; // a text whose run is put in row by row
   lesson: string; // its name and the number of its section, nan/2; empty: none
   open: string;
   head: number;
   row: number; // the highlighted source token; -1: the one that the step attends to most
   attention: string; // drawn between the towers: dec.1.cross; empty: the last layer's cross-attention
   only: number; // the head drawn there; -1: the mean over heads
-  cards: string[]; // unfolded: whatif, tokens, search, learning, logits
+  cards: string[]; // unfolded: whatif, tokens, search, learning, logits, parts, without, layers, heads, rows
   story: number; // the scene, from 1; 0: none
   tour: number; // the stop, from 1; 0: none
   at: string;
@@ -25,6 +28,9 @@ export const EMPTY: View = {
   model: "",
   sentence: 0,
   step: -1,
+  word: "",
+  rival: "",
+  other: "",
   lesson: "",
   open: "",
   head: 0,
@@ -42,7 +48,18 @@ export const EMPTY: View = {
 export function readFragment(fragment: string): Partial<View> {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const view: Partial<View> = {};
-  for (const name of ["text", "model", "lesson", "open", "attention", "at", "numbers"] as const) {
+  for (const name of [
+    "text",
+    "model",
+    "word",
+    "rival",
+    "other",
+    "lesson",
+    "open",
+    "attention",
+    "at",
+    "numbers",
+  ] as const) {
     const value = given.get(name);
     if (value !== null) view[name] = value;
   }
@@ -66,7 +83,7 @@ export function writeFragment(view: View, defaultModel: string): string {
   if (view.model !== defaultModel) told.set("model", view.model);
   for (const name of ["sentence", "head", "story", "tour"] as const) if (view[name]) told.set(name, String(view[name]));
   for (const name of ["step", "row", "only"] as const) if (view[name] >= 0) told.set(name, String(view[name]));
-  for (const name of ["lesson", "open", "attention", "at", "numbers"] as const)
+  for (const name of ["word", "rival", "other", "lesson", "open", "attention", "at", "numbers"] as const)
     if (view[name]) told.set(name, view[name]);
   for (const card of view.cards) told.append("card", card);
   for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);

@@ -42,6 +42,7 @@ class Page {
   run: Run | null = $state.raw(null);
   translation = $state("");
   doubts: Doubt[] = $state.raw([]); // about the translation
+  shown: Asked | null = $state.raw(null); // the request that `run` answers
   receipt: Receipt | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
   keyAsked: "" | "missing" | "wrong" = $state(""); // an API key that the server needs
@@ -71,7 +72,6 @@ class Page {
   #running: AbortController | null = null;
   #timer = 0;
   #slow = 0;
-  #shown: Asked | null = null; // what `run` answers
 
   /** Language and light as the reader chose them, or as the system has them. */
   dress(): void {
@@ -114,7 +114,7 @@ class Page {
 
   /** Change what is shown; `remember` makes it a place that the browser's Back returns to. */
   show(change: Partial<View>, remember = false): void {
-    Object.assign(this.view, change);
+    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // a rival is of its step
     const address = writeFragment($state.snapshot(this.view), this.defaultModel);
     try {
       if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
@@ -150,7 +150,7 @@ class Page {
 
   type(text: string): void {
     const changes = this.view.changes.filter(([option]) => option !== "pin"); // of the text before
-    Object.assign(this.view, { text, sentence: 0, step: -1, row: -1, changes });
+    Object.assign(this.view, { text, sentence: 0, step: -1, word: "", rival: "", other: "", row: -1, changes });
     clearTimeout(this.#timer);
     if (onSite) this.refresh();
     else this.#timer = setTimeout(() => this.refresh(), TYPED);
@@ -182,7 +182,7 @@ class Page {
   /** Go on with another token than the one that was chosen. */
   take(token: string): void {
     const words = [...(this.run?.steps.slice(0, this.step) ?? []).map((step) => step.token), token].join(" ");
-    this.view.step = this.step;
+    Object.assign(this.view, { step: this.step, word: "", rival: "" });
     this.change([...this.view.changes.filter(([option]) => !["pin", "prefix"].includes(option)), ["pin", words]]);
   }
 
@@ -201,7 +201,7 @@ class Page {
   stop(): void {
     this.#running?.abort();
     this.#rested();
-    const { model, sentence, changes, numbers } = this.#shown ?? this.asked();
+    const { model, sentence, changes, numbers } = this.shown ?? this.asked();
     this.show({ model, sentence, changes, numbers });
   }
 
@@ -240,10 +240,10 @@ class Page {
     const start = performance.now();
     this.busy = true;
     const other =
-      asked.model !== this.#shown?.model ||
-      asked.numbers !== this.#shown?.numbers ||
-      asked.changes.join() !== this.#shown?.changes.join();
-    if (other && asked.model !== this.#shown?.model) this.#wanted.clear();
+      asked.model !== this.shown?.model ||
+      asked.numbers !== this.shown?.numbers ||
+      asked.changes.join() !== this.shown?.changes.join();
+    if (other && asked.model !== this.shown?.model) this.#wanted.clear();
     const quick = api.translate(asked, signal).then((told) => {
       if (!signal.aborted) [this.translation, this.doubts] = [told.translation ?? "", told.doubts ?? []];
     });
@@ -262,7 +262,7 @@ class Page {
     this.run = run;
     this.refusal = null;
     this.keyAsked = "";
-    this.#shown = asked;
+    this.shown = asked;
     this.#rested();
     this.milliseconds = performance.now() - start;
     this.show({});
@@ -282,35 +282,35 @@ class Page {
 
   async #fetchMissing(): Promise<void> {
     const addresses = [...this.#missing];
-    const asked = this.#shown;
+    const asked = this.shown;
     this.#missing.clear();
     if (!asked) return;
     for (const address of addresses) this.#coming.add(address);
     try {
       const tensors = await api.tensors(asked, addresses, this.#running?.signal);
       const draw = (address: string, tensor: Tensor) => {
-        if (asked === this.#shown) flushSync(() => this.#tensors.set(address, tensor));
+        if (asked === this.shown) flushSync(() => this.#tensors.set(address, tensor));
       };
       for (const [address, tensor] of tensors) later(() => draw(address, tensor));
       if (this.alone) for (const address of addresses) if (!tensors.has(address)) this.missing[address] = true;
     } catch {
-      if (asked === this.#shown) for (const address of addresses) this.#coming.delete(address);
+      if (asked === this.shown) for (const address of addresses) this.#coming.delete(address);
       // Else another run came in between, and asks for its own.
     }
   }
 
   async #fetchReceipt(): Promise<void> {
     const { at } = this.view;
-    const asked = this.#shown;
+    const asked = this.shown;
     if (!at || !asked) {
       this.receipt = null;
       return;
     }
     try {
       const told = await api.receipt(asked, at);
-      if (this.view.at === at && asked === this.#shown) this.receipt = told;
+      if (this.view.at === at && asked === this.shown) this.receipt = told;
     } catch (error) {
-      if (this.view.at !== at || asked !== this.#shown) return;
+      if (this.view.at !== at || asked !== this.shown) return;
       this.receipt = null;
       this.view.at = "";
       if (error instanceof api.Refused) this.refusal = new Refusal(error.what, error.found, error.todo);
@@ -323,7 +323,7 @@ class Page {
   }
 
   copy(kind: string): Promise<string> {
-    return api.copy(this.#shown ?? this.asked(), this.view.at, kind);
+    return api.copy(this.shown ?? this.asked(), this.view.at, kind);
   }
 
   /** What Python says, in the reader's language where there is a translation. */

@@ -194,6 +194,59 @@ export interface Choice {
   others: { count: number; p: Num; tempered: Num; drawn: Num };
 }
 
+/** Why a step took its token and not a rival: the difference of their logits as an exact sum. */
+export interface Why {
+  row: number;
+  this: string;
+  that: string;
+  difference: Num;
+  origins: Origin[]; // the parts added up by what they come from, the largest first
+  words: { word: string; start: number; end: number; value: Num }[]; // of the source
+  parts: WhyPart[];
+  layers: { after: string; difference: Num; tokens: { token: string; prob: Num }[] }[];
+}
+
+/** Something taken out, the translation without it, and what each token's log-probability loses. */
+export interface Taken {
+  name: string; // a word of the source, or a head: dec.1.cross.h6
+  translation: string;
+  losses: Num[]; // by step
+}
+
+/** Without each word of the source in turn: deleted from the text, and hidden from all attention. */
+export interface Without {
+  deleted: Taken[];
+  hidden: Taken[];
+}
+
+/** How far the difference of two logits moves with each row of another text's run. */
+export interface CausalMap {
+  other: string;
+  difference: Num;
+  other_difference: Num;
+  source: string[];
+  other_source: string[];
+  target: string[];
+  layers: { name: string; side: Side; moved: Num[] }[];
+}
+
+export type Side = "source" | "target" | null; // whose row was read
+
+export interface Origin {
+  side: Side;
+  row: number | null;
+  name: string;
+  value: Num;
+}
+
+export interface WhyPart {
+  name: string; // dec.1.cross.h0[5]
+  value: Num;
+  side: Side;
+  row: number | null;
+  token: string | null;
+}
+
 export interface Drawing {
   step: number;
   temperature: number;

@@ -3,6 +3,12 @@
  * A test keeps it complete (tests/test_page_words.py).
  */
 const SPANISH: Record<string, string> = {
+  "the two texts must have the same number of tokens": "los dos textos deben tener el mismo número de tokens",
+  "change one word into another of as many tokens": "cambia una palabra por otra con el mismo número de tokens",
+  "feed-forward networks": "redes feed-forward",
+  "biases and positions": "sesgos y posiciones",
+  rounding: "redondeo",
+  "rounding and what-ifs": "redondeo y cambios",
   "a learned row for each token of the vocabulary": "una fila aprendida por cada token del vocabulario",
   "a learned row for each position": "una fila aprendida por cada posición",
   "a number for each word there is": "un número por cada palabra que hay",

@@ -11,6 +11,7 @@ from vidrio.lessons.run import NAMES, Language, sections
 
 # Options that the page supports.
 CHANGES = ("divisor", "layer-norm", "mask", "norm-epsilon", "positions", "scale", "set", "softmax", "without")
+MEASURED = {"delete-words": "without", "hide-words": "without", "ablate-heads": "heads", "patch-from": "rows"}
 LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
 
 
@@ -43,25 +44,31 @@ def fragment_of(command: str, place: str) -> str:
     _, verb, *words = shlex.split(command)
     if verb not in ("look", "why"):
         return ""
-    given, changes = list[str](), list[tuple[str, str]]()
-    view = {"lesson": place, "text": "", "model": "", "at": "", "open": ""}
+    given, several = list[str](), list[tuple[str, str]]()
+    view = {"lesson": place} | dict.fromkeys(("text", "model", "word", "rival", "other", "at", "open"), "")
     rest = iter(words)
     for word in rest:
         option = word.removeprefix("--")
         if option == word:
             given.append(word)
         elif option in CHANGES:
-            changes.append(("if", f"{option}:{next(rest)}"))
-        elif option in ("model", "at", "precision"):
-            value = next(rest)  # the first of several addresses
-            view[option] = view.get(option) or value
+            several.append(("if", f"{option}:{next(rest)}"))
+        elif option in MEASURED:
+            several.append(("card", MEASURED[option]))
+            if option == "patch-from":
+                view["other"] = next(rest)
+        elif option in ("model", "at", "precision", "not"):
+            name, value = "rival" if option == "not" else option, next(rest)  # the first of several addresses
+            view[name] = view.get(name) or value
         else:
             return ""
     view.pop("precision", "")
     address = given.pop(0) if verb == "why" else view["at"]
+    if verb == "why" and not re.search(r"[.\[]", address):
+        view["word"], address = address, ""
     view |= {"text": " ".join(given), "at": address if "[" in address else ""}
     view["open"] = (re.match(r"(?:enc|dec)\.\d+|\w+", address) or [""])[0]
-    return "#" + urlencode([*((name, value) for name, value in view.items() if value), *changes])
+    return "#" + urlencode([*((name, value) for name, value in view.items() if value), *several])
 
 
 def contents(language: Language = "en") -> list[dict[str, object]]:

@@ -23,7 +23,7 @@ from typing import Literal
 from vidrio.errors import LessonError, nearest
 
 FOLDER = Path(__file__).parent
-NAMES = ["random-transformer", "errata", "nan", "sizes", "notes", "exercises", "training-seen"]
+NAMES = ["why-this-word", "random-transformer", "errata", "nan", "sizes", "notes", "exercises", "training-seen"]
 Language = Literal["en", "es"]
 MARK = "-- here the script goes on --"
 

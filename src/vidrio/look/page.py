@@ -9,6 +9,7 @@ from base64 import a85encode
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from safetensors.numpy import save
 
@@ -16,7 +17,7 @@ from vidrio._version import __version__
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Sampling
-from vidrio.look import run_data
+from vidrio.look import run_data, why_word
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.run import Look, with_tree
 from vidrio.look.writing import CommandLine, visible
@@ -43,11 +44,19 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "edited": list(seen.trace.computed),
         "search": run_data.search_data(with_tree(seen)) if seen.result else None,
         "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
+        "whys": _whys(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "again": again.look(),
         "sha256": run_data.checksums(seen.model),
     }
     return _file(_title(seen), [*_bundle(), _deflated(json_text(data)), _deflated(save(_numbers(seen.trace)))])
+
+
+def _whys(seen: Look) -> list[dict[str, Any]]:
+    """Why each step took its token and not the runner-up; for a classifier, why it took its class."""
+    if seen.empty or seen.stopped:
+        return []
+    return [why_word.data(why_word.why_step(seen, step)) for step in range(len(seen.chosen_ids) or 1)]
 
 
 def _numbers(trace: Trace) -> dict[str, Array]:

@@ -60,7 +60,7 @@ def choose(looking: Looking, q: Question) -> Any:
 
 
 def why(looking: Looking, q: Question) -> Any:
-    """Why a step chose its token and not a rival: the difference of their logits as an exact sum."""
+    """Why a step (or a word's step) chose its token and not a rival: the difference of their logits as a sum."""
     return why_word.data(_why(looking, q))
 
 
@@ -90,7 +90,8 @@ def why_rows(looking: Looking, q: Question) -> Any:
 
 
 def _why(looking: Looking, q: Question) -> Why:
-    return why_word.why_step(looking.run(q.asked(looking.default)).look, q.step, q.rival or None)
+    seen, rival = looking.run(q.asked(looking.default)).look, q.rival or None
+    return why_word.why_word(seen, q.word, rival) if q.word else why_word.why_step(seen, q.step, rival)
 
 
 def tokens(looking: Looking, q: Question) -> Any:

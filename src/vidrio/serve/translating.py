@@ -56,11 +56,13 @@ class Question:
     addresses: tuple[str, ...] = ()
     if_there: bool = False
     answer: str = ""  # the right one
+    word: str = ""  # of the translation, instead of a step
     rival: str = ""  # a token or word that was not chosen; empty: the runner-up
     other: str = ""  # a text whose run is inserted row by row
 
     def __post_init__(self) -> None:
-        short = [self.model, self.numbers, self.address, self.kind, self.rival, *self.addresses, *sum(self.changes, ())]
+        texts = [self.model, self.numbers, self.address, self.kind, self.word, self.rival]
+        short = [*texts, *self.addresses, *sum(self.changes, ())]
         within = (
             max(len(self.text), len(self.answer), len(self.other)) <= LONGEST_TEXT
             and max(map(len, short)) <= SHORT
