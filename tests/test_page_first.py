@@ -176,6 +176,7 @@ def test_the_story_keeps_what_is_lit_above_its_card(open_page: Open, scene: int)
 DOUBTFUL = (
     "three billion two hundred million and seventeen",
     "the ninety-ninth, the hundred-and-first and the thousandth",
+    "http://a.b 7 8 9 ten eleven twelve thirteen 14 15 sixteen 17",
 )
 
 

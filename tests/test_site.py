@@ -20,6 +20,7 @@ from vidrio.serve.looking import Looking, Run
 from vidrio.serve.questions import ANSWERS
 from vidrio.serve.translating import MOST_TENSORS, Asked, Question
 from vidrio.site.browser.safetensors.numpy import save
+from vidrio.site.first import TEXT as TEXT_FIRST
 from vidrio.site.writing import RUNTIME, write_site
 
 TEXT = "The old man and his dog walked slowly along the river every morning."
@@ -167,6 +168,23 @@ def test_the_command_tells_what_it_weighs(call_vidrio: Callable[..., Any], tmp_p
 
 
 # --- the page alone ---------------------------------------------------------------------------------------------------
+
+
+def test_the_first_run_is_shown_while_python_is_loading(site: str, browser: Browser) -> None:
+    page = browser.new_page()
+    page.route("**/files/packages.*", lambda route: None)  # never arrives, so Python cannot start
+    page.goto(site)
+    looking = Looking("en-es")
+    told = ANSWERS["run"](looking, Question(text=TEXT_FIRST))
+    expect(page.locator("#translation")).to_have_text(told["translation"])
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    expect(page.locator(".towers canvas").first).to_be_visible()
+    expect(page.locator(".ribbons path").last).to_be_attached()
+    expect(page.locator("#why h3")).to_be_visible()
+    page.locator(".tokens button").nth(1).click()
+    why = ANSWERS["why"](looking, Question(text=TEXT_FIRST, step=1))
+    expect(page.locator("#why .sum b")).to_have_text(f"{why['difference']:.4f}")
+    page.close()
 
 
 def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page, site: str) -> None:

@@ -7,7 +7,7 @@ import { blockOf, headOf, neighboursOf, partsOf, symbolOf, towers } from "../src
 import { firstWord, leastCertain } from "../src/lib/steps";
 import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
 import { layOut } from "../src/lib/tree";
-import type { Machine, Origin, Run, Stage, Why } from "../src/lib/types";
+import type { Machine, Origin, Run, Side, Stage, Why } from "../src/lib/types";
 import { partsOf as originParts, placeOf, titleOf } from "../src/lib/why";
 
 describe("numbers", () => {
@@ -252,21 +252,21 @@ describe("pencil mode", () => {
 });
 
 describe("why a word", () => {
-  const part = (name: string, value: number, side: "source" | "target" | null = null, row: number | null = null) => ({
+  const part = (name: string, value: number, origin: string, side: Side = null, row: number | null = null) => ({
     name,
     value,
     side,
     row,
-    token: null,
+    token: side && origin,
+    origin,
   });
   const why = {
     parts: [
-      part("dec.1.cross.h0[5]", -1, "source", 5),
-      part("dec.1.cross.h3[5]", 2, "source", 5),
-      part("dec.1.self.h0[5]", 9, "target", 5),
-      part("dec.0.ffn", 1),
-      part("dec.norm.bias", 4),
-      part("rounding", 0.1),
+      part("dec.1.cross.h0[5]", -1, "▁car", "source", 5),
+      part("dec.1.cross.h3[5]", 2, "▁car", "source", 5),
+      part("dec.1.self.h0[5]", 9, "▁car", "target", 5),
+      part("dec.0.ffn", 1, "feed-forward networks"),
+      part("dec.norm.bias", 4, "biases and positions"),
     ],
   } as Why;
   it("has its parts by where they come from, the largest first", () => {
@@ -275,7 +275,6 @@ describe("why a word", () => {
     expect(names({ side: "source", row: 5, name: "▁car" })).toEqual(["dec.1.cross.h3[5]", "dec.1.cross.h0[5]"]);
     expect(names({ side: null, row: null, name: "feed-forward networks" })).toEqual(["dec.0.ffn"]);
     expect(names({ side: null, row: null, name: "biases and positions" })).toEqual(["dec.norm.bias"]);
-    expect(names({ side: null, row: null, name: "rounding" })).toEqual(["rounding"]);
   });
   it("leads to quantities of the model", () => {
     expect(placeOf("dec.1.cross.h3[5]", 4)).toEqual({

@@ -7,6 +7,7 @@ export interface Site {
   models: Record<string, string>; // where the files of the large ones are; the lessons' are in `app`
   runtime: Record<"wasm" | "code" | "loader" | "stdlib" | "packages", string>;
   app: string;
+  first: string; // the answers to the first questions
   sizes: Record<string, number>; // of each file, on the wire
 }
 

@@ -245,6 +245,7 @@ export interface WhyPart {
   side: Side;
   row: number | null;
   token: string | null;
+  origin: string;
 }
 
 export interface Drawing {

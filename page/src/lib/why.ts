@@ -1,21 +1,14 @@
 /** Where the parts of a word's explanation are found in the model. */
 
+import { asNumber } from "./format";
 import type { Messages } from "./messages";
 import type { Origin, Why, WhyPart } from "./types";
 
 /** The parts that an origin adds up, the largest first. */
-export const partsOf = (why: Why, origin: Origin): WhyPart[] =>
+export const partsOf = (why: Why, { side, row, name }: Origin): WhyPart[] =>
   why.parts
-    .filter((part) =>
-      origin.side ? part.side === origin.side && part.row === origin.row : kindOf(part) === origin.name,
-    )
-    .sort((a, b) => Math.abs(Number(b.value)) - Math.abs(Number(a.value)));
-
-const kindOf = ({ name, side }: WhyPart): string => {
-  if (side) return "";
-  if (name.endsWith(".ffn")) return "feed-forward networks";
-  return name.startsWith("rounding") ? name : "biases and positions";
-};
+    .filter((part) => part.side === side && part.row === row && part.origin === name)
+    .sort((a, b) => Math.abs(asNumber(b.value)) - Math.abs(asNumber(a.value)));
 
 /** The quantity that a part is computed from, and for a head the weight of the row that it reads. */
 export function placeOf(name: string, step: number): { quantity: string; weight: string } {

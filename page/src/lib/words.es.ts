@@ -8,6 +8,7 @@ const SPANISH: Record<string, string> = {
   "feed-forward networks": "redes feed-forward",
   "biases and positions": "sesgos y posiciones",
   rounding: "redondeo",
+  "rounding to int8": "redondeo a int8",
   "rounding and what-ifs": "redondeo y cambios",
   "a learned row for each token of the vocabulary": "una fila aprendida por cada token del vocabulario",
   "a learned row for each position": "una fila aprendida por cada posición",

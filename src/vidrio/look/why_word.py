@@ -196,6 +196,7 @@ def data(why: Why) -> dict[str, Any]:
                 "value": part.value,
                 **_place(part.reads, part.row),
                 "token": _read(seen, part) or None,
+                "origin": _origin(seen, part).name,
             }
             for part in made.parts
         ],

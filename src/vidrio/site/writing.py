@@ -20,6 +20,7 @@ from vidrio.model import find
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
 from vidrio.site.classes import classes
+from vidrio.site.first import first_run
 from vidrio.site.packing import pack
 from vidrio.text.sentences import OWN
 from vidrio.text.tokens.tokenizer import read_tokenizers
@@ -109,6 +110,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     note("Python")
     runtime = {what: store(what, (RUNTIME / name).read_bytes()) for what, name in LOADED.items()}
     app = store("app", _compressed(_app()))
+    run = store("first", _compressed(first_run(folders)))
     models = {}
     for name, folder in folders.items():
         if name not in find.LESSONS:
@@ -118,7 +120,8 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     note("page")
     shell = _write_page(to)
     first = next(iter(folders))
-    site = {"default": first, "names": list(folders), "models": models, "runtime": runtime, "app": app, "sizes": sizes}
+    site = {"default": first, "names": list(folders), "models": models, "runtime": runtime, "app": app}
+    site |= {"first": run, "sizes": sizes}
     version = sha256(json_text([site, shell]).encode()).hexdigest()[:12]
     (to / "site.json").write_text(json_text({"version": version, **site}), "utf-8")
     service = (HERE / "service.js").read_text("utf-8")

@@ -1,0 +1,27 @@
+"""The first run that the page shows, computed in advance: it is on screen while Python is still loading."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from vidrio.model.json_text import json_text
+from vidrio.serve.looking import Looking
+from vidrio.serve.questions import ANSWERS
+from vidrio.serve.translating import Question, Translating
+
+TEXT = "I bought a new car yesterday."  # that the page opens with (page/src/lib/state.svelte.ts)
+DRAWN = re.compile(r"(enc\.in|dec\.in|memory|dec\.out|.*\.(sum|norm\.out)|.*\.weights\.h\d+)")  # in the overview
+
+
+def first_run(folders: Mapping[str, Path]) -> dict[str, bytes]:
+    """The page's first questions and their answers, and the numbers that it draws first."""
+    looking = Looking(translating=Translating(folders))
+    question = Question(text=TEXT)
+    answers = {name: ANSWERS[name](looking, question) for name in ("translate", "machine", "run")}
+    answers["why"] = [ANSWERS["why"](looking, Question(text=TEXT, step=n)) for n in range(len(answers["run"]["steps"]))]
+    values = looking.run(question.asked(looking.default)).trace.values
+    means = [name.removesuffix(".h0") for name in values if name.endswith(".weights.h0")]
+    drawn = [*means, *(name for name in values if DRAWN.fullmatch(name))]
+    tensors = ANSWERS["tensors"](looking, Question(text=TEXT, addresses=tuple(drawn)))
+    told = {"text": TEXT, "model": looking.default, "answers": answers, "tensors": drawn}
+    return {"answers.json": json_text(told).encode(), "tensors": tensors}
