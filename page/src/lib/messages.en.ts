@@ -259,9 +259,9 @@ export const en = {
   lessonLeave: "Close the lesson",
   whyTitle: "Why “{first}” and not “{second}”?",
   whySays:
-    "The logit of “{first}” is larger than that of “{second}”. The difference is an exact sum of what each word adds:",
+    "The logit of “{first}” is larger than that of “{second}”. The difference is an exact sum of what each token adds:",
   whySaysLess:
-    "The logit of “{first}” is smaller than that of “{second}”; the search chose it because of what follows. The difference is an exact sum of what each word adds:",
+    "The logit of “{first}” is smaller than that of “{second}”; the search chose it because of what follows. The difference is an exact sum of what each token adds:",
   whyFor: "for “{name}”",
   whyLeave: "Select a word to leave it out.",
   whyWithout: "Without “{word}”",

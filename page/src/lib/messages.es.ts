@@ -261,9 +261,9 @@ export const es: Messages = {
   lessonLeave: "Cerrar la lección",
   whyTitle: "¿Por qué “{first}” y no “{second}”?",
   whySays:
-    "El logit de “{first}” es mayor que el de “{second}”. La diferencia es la suma exacta de lo que aporta cada palabra:",
+    "El logit de “{first}” es mayor que el de “{second}”. La diferencia es la suma exacta de lo que aporta cada token:",
   whySaysLess:
-    "El logit de “{first}” es menor que el de “{second}”; la búsqueda lo eligió por lo que viene después. La diferencia es la suma exacta de lo que aporta cada palabra:",
+    "El logit de “{first}” es menor que el de “{second}”; la búsqueda lo eligió por lo que viene después. La diferencia es la suma exacta de lo que aporta cada token:",
   whyFor: "a favor de “{name}”",
   whyLeave: "Selecciona una palabra para quitarla.",
   whyWithout: "Sin “{word}”",
