@@ -25,7 +25,7 @@ from vidrio.model.config import ModelConfig
 ROWS = 16  # hypotheses that the decoder processes together; with more, their keys and values leave the cache
 WAITING = 16  # sentences that wait in a search, to start as soon as others end
 STEPS = 4  # decoding steps between two checks for finished sentences
-TOGETHER = 512  # rows of variants in one batch
+TOGETHER = 256  # rows of variants in one batch
 LARGEST = 2**31 - 1
 FOUND = struct.Struct("<2i2d")  # how `Hypothesis` of search.c begins: length, ended, log p, score
 QUANTITY = struct.Struct("<64s2i")  # how `Quantity` of record.c begins: its address, its rows and columns
@@ -98,7 +98,8 @@ class Engine:
     ) -> list[list[tuple[float, float]]]:
         """For each variant and each row of the target (the start token's first), log p of two tokens; 0 for token
         −1."""
-        together = max(1, TOGETHER // max(len(pair[0]), len(pair[1]) + 1))
+        share = -(-len(variants) // self._workers)
+        together = max(1, min(share, TOGETHER // max(len(pair[0]), len(pair[1]) + 1)))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
         found = self.run(partial(each, forced, stopped=stopped), [(*pair, asked, piece) for piece in pieces])
         return [rows for piece in found for rows in piece]
