@@ -54,14 +54,15 @@ static void put_found(const Sentence *sentence, int32_t n_source) {
 
 static void put_record(Record *record) {
   int32_t numbers;
-  for (int32_t n = 0; n < record_count(record); n += HEADER + numbers) {
-    const Quantity *q = (const Quantity *)(record_quantities(record) + n);
-    numbers = q->rows * (q->columns ? q->columns : 1);
-    put_number((int32_t)strlen(q->address));
-    put(q->address, strlen(q->address));
-    put_number(q->rows), put_number(q->columns);
-    put(q->values, (size_t)numbers * 4);
-  }
+  for (; record_count(record); record_drop(record))
+    for (int32_t n = 0; n < record_count(record); n += HEADER + numbers) {
+      const Quantity *q = (const Quantity *)(record_quantities(record) + n);
+      numbers = q->rows * (q->columns ? q->columns : 1);
+      put_number((int32_t)strlen(q->address));
+      put(q->address, strlen(q->address));
+      put_number(q->rows), put_number(q->columns);
+      put(q->values, (size_t)numbers * 4);
+    }
 }
 
 // What a pass has found, so many numbers, and all on the way.

@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,23 @@ def test_a_call_that_ends_early_costs_no_instance(opened: Opened, config: ModelC
         with pytest.raises(InputError):
             opened.engine.forced([([5, 3], [1000])])
     assert len(opened.instances) == 1
+
+
+def test_a_call_that_ends_early_is_freed_at_once(opened: Opened, config: ModelConfig) -> None:
+    class Left:
+        def __call__(self) -> bool:
+            return True
+
+    left = Left()
+    freed = weakref.ref(left)
+    gc.disable()  # it is not freed by the collector of cycles, which may come late
+    try:
+        with suppress(CancelledError):
+            opened.engine.search(random_sources(config, 1), LONG, left)
+        del left
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_what_a_call_allocates_is_freed_with_it(

@@ -72,7 +72,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     with listening("127.0.0.1", 0) as listener:
         app = create_app("lesson", settings)
         app.add_api_route("/large", lambda: Response(bytes(LARGE)))
-        there = uvicorn.Server(configured(app, settings, listener))
+        there = uvicorn.Server(configured(app, settings))
         thread = threading.Thread(target=there.run, kwargs={"sockets": [listener]})
         thread.start()
         yield listener.getsockname()
@@ -207,3 +207,21 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() 
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_clients_who_left_are_skipped_before_they_are_accepted() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        for _ in range(5):
+            with socket.create_connection(listener.getsockname()) as left:
+                left.sendall(GET)
+        with socket.create_connection(listener.getsockname()) as stays:
+            accepted, address = listener.accept()
+            with accepted:
+                assert address == stays.getsockname()
+
+
+def test_asyncio_accepts_one_connection_at_a_time_and_many_may_wait() -> None:
+    with listening("127.0.0.1", 0) as listener, ExitStack() as stack:
+        listener.listen(configured(create_app("lesson"), Settings()).backlog)
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(listener.getsockname(), timeout=1))

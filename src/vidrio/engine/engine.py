@@ -44,6 +44,22 @@ class Call:
         self.error: BaseException | None = None
         self.over = False  # the results are no longer wanted
 
+    def results(self) -> list[Any]:
+        """The results in order, or the error. The call must not keep it: its traceback refers to the call."""
+        error, self.error = self.error, None
+        try:
+            if isinstance(error, MemoryError):
+                raise VidrioError(
+                    "no memory is left for this call",
+                    found=str(error),
+                    do="give it fewer or shorter sentences, or a smaller beam; or give the process more memory",
+                ) from error
+            if error:
+                raise error
+        finally:
+            del error
+        return [self.found[place] for place in range(len(self.found))]
+
 
 Work = Callable[[Call, Model], None]  # takes items of a call until none are left
 
@@ -133,15 +149,7 @@ class Engine:
                 helper.join()
         finally:
             call.over = True
-        if isinstance(call.error, MemoryError):
-            raise VidrioError(
-                "no memory is left for this call",
-                found=str(call.error),
-                do="give it fewer or shorter sentences, or a smaller beam; or give the process more memory",
-            ) from call.error
-        if call.error:
-            raise call.error
-        return [call.found[place] for place in range(len(items))]
+        return call.results()
 
     def _help(self, work: Work, call: Call) -> None:
         self._take_part(work, call)
@@ -266,15 +274,23 @@ def quantities(
             forced(model, source, target, [(-1, -1)] * (len(target) + 1), [interventions], record)
         else:
             classify(model, source, record)
-        # Read all at once: in a browser, an access to the engine's memory takes longer than most quantities.
-        recorded = memoryview(library.read(functions.record_quantities(record), 4 * functions.record_count(record)))
+        found = dict[str, "memoryview[float]"]()
+        # By chunks: in a browser, an access to the engine's memory takes longer than most quantities.
+        while count := functions.record_count(record):
+            found |= quantities_of(memoryview(library.read(functions.record_quantities(record), 4 * count)))
+            functions.record_drop(record)
+        return found
     finally:
         functions.record_free(record)
+
+
+def quantities_of(chunk: "memoryview[int]") -> dict[str, "memoryview[float]"]:
+    """The quantities of a chunk by address."""
     found, at = dict[str, "memoryview[float]"](), 0
-    while at < len(recorded):
-        address, rows, columns = QUANTITY.unpack_from(recorded, at)
+    while at < len(chunk):
+        address, rows, columns = QUANTITY.unpack_from(chunk, at)
         start, at = at + QUANTITY.size, at + QUANTITY.size + 4 * rows * (columns or 1)
-        values = recorded[start:at].cast("f", (rows, columns) if columns else (rows,))
+        values = chunk[start:at].cast("f", (rows, columns) if columns else (rows,))
         found[address.partition(b"\0")[0].decode()] = values
     return found
 

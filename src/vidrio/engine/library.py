@@ -35,7 +35,7 @@ FUNCTIONS = {
     **{"search_drop": ":pp", "search_free": ":p"},
     **{"sentence_found": "p:pi", "hypothesis_tokens": "p:p", "sentence_attention": "p:p"},
     **{"forced": "p:pppipippi", "classify": "p:pppi", "release": ":p"},
-    **{"record_new": "p:", "record_quantities": "p:p", "record_count": "i:p", "record_free": ":p"},
+    **{"record_new": "p:", "record_quantities": "p:p", "record_count": "i:p", "record_drop": ":p", "record_free": ":p"},
 }
 TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}
 

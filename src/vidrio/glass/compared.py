@@ -63,8 +63,10 @@ def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed
         if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
             continue
         if name in before and name in after:
-            rows = tuple(slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
-            changed = _changed(name, before.array(name)[rows], after.array(name)[rows])
+            old, new = before.array(name), after.array(name)
+            is_same = np.may_share_memory(old, new)  # an unchanged parameter: one of its numbers is enough
+            rows = tuple(slice(1) if is_same else slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
+            changed = _changed(name, old[rows], new[rows])
             layer = layer_of(name)
             if layer not in largest or _size(changed) > _size(largest[layer]):
                 largest[layer] = changed
@@ -77,12 +79,13 @@ def _changed(name: str, before: Array, after: Array) -> Changed:
     before, after = before.astype(np.float64), after.astype(np.float64)
     same = (before == after) | (np.isnan(before) & np.isnan(after)) | np.isneginf(after)  # hidden
     with np.errstate(invalid="ignore"):
-        difference = np.where(same, 0.0, np.abs(after - before))
+        difference = after - before
+    np.abs(difference, out=difference)
+    difference[same] = 0
     flat = int(np.argmax(difference))  # argmax treats NaN as the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
     address = str(Address(name, tuple(map(str, place))))
-    finite = np.abs(before[np.isfinite(before)])
-    largest = float(finite.max()) if finite.size else 0.0
+    largest = float(np.max(np.abs(before), where=np.isfinite(before), initial=0))
     relative = float(difference[place]) / largest if largest else math.inf if difference[place] else 0.0
     return Changed(address, float(difference[place]), relative, float(before[place]), float(after[place]))
 

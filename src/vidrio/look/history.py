@@ -101,9 +101,10 @@ def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
 
 def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
     """The translation of a text at each snapshot, and the probability of each token of one translation: the given one,
-    or the final model's. None if the folder has no snapshots."""
+    or the final model's; all in floating point. None if the folder has no snapshots."""
     if not snapshots(model.path / "run") or not text.strip():
         return None
+    model = model.in_floating_point()
     tokenizer = model.source_tokenizer if model.config.has_encoder else model.target_tokenizer
     options = default_options(model.config)
     babble = 2 * len(tokenizer.encode(text)) + ROOM

@@ -128,8 +128,8 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
     return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
 
 
-def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
-    """Every hypothesis that the beam considered, with its outcome; and the result of greedy search."""
+def search_data(seen: Look) -> dict[str, Any]:
+    """Every hypothesis that the beam considered, with its outcome; without the result of greedy search."""
     tree = seen.tree or Tree()
     return {
         "beam": seen.options.beam,
@@ -138,7 +138,7 @@ def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
         "prefix": [seen.trace.vocabulary[i] for i in tree.prefix],
         "nodes": [{"word": seen.trace.vocabulary[node.token], **asdict(node)} for node in tree.nodes],
         "found": _found(seen),
-        "greedy": _found(greedy) if greedy else None,
+        "greedy": None,
     }
 
 

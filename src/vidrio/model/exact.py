@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 F = np.float32
 LANES = 16
+LARGE = 1 << 18  # numbers
 _TO_WHOLE = F(12582912)  # 1.5 · 2²³: adding and subtracting it rounds to the nearest integer, ties to even
 _LOG2_E, _LN2, _LN2_REST = F(1.44269504), F(0.693359375), F(-2.12194440e-4)  # ln 2 in two parts; the first is exact
 _EXP = [
@@ -32,6 +33,8 @@ def rint(x: np.ndarray) -> np.ndarray:
 def exp(x: ArrayLike) -> np.ndarray:
     """eˣ; 0 below −87, e⁸⁸ above 88."""
     x = np.asarray(x, F)
+    if x.ndim > 1 and x.size > LARGE:  # row by row: intermediate values stay in the cache, and are small
+        return np.stack([exp(row) for row in x])
     vanishes = x < F(-87)
     x = np.minimum(np.where(vanishes, F(0), x), F(88))
     n = rint(x * _LOG2_E)

@@ -43,11 +43,13 @@ from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
 BACKLOG = 2048  # connections that wait to be accepted
-ACCEPTED = 32  # at a time, before waiting data is read
+CLOSE_WAIT = 8  # of a TCP connection that the other end has closed
 TURN = 0.0005  # seconds that a thread may compute in Python before another has its turn
 GRACE = 30  # seconds for running requests to finish
 RUN_SECONDS = 60  # for which a run is kept after the last question about it
 TIDY_SECONDS = 2  # between two removals of old files and runs
+M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+LARGE_BLOCK = 1 << 20  # bytes
 
 log = logging.getLogger("vidrio.serve")
 
@@ -108,6 +110,12 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def give_back_large_blocks() -> None:
+    """Make glibc return each large block when it is freed. By default it keeps ever larger ones."""
+    with suppress(AttributeError, OSError, TypeError):  # another libc
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
+
+
 def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any, dict[str, Any]], None]:
     """Log an error of the event loop, such as too many open files, at most once a minute."""
     logged = dict[str, float]()
@@ -147,22 +155,19 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
     requests are finished first."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
+    give_back_large_blocks()
     sys.setswitchinterval(TURN)  # otherwise each answer waits 5 ms, several times, for threads that compute
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise damaged forms fill stderr
     with listening(host, port) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
-        config = configured(app, settings, listener)
+        config = configured(app, settings)
         ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def configured(app: FastAPI, settings: Settings, listener: socket.socket) -> uvicorn.Config:
+def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """uvicorn with our app and connections, and a log on stderr only."""
-
-    async def wait_outside() -> None:
-        listener.listen(BACKLOG)
-
     handlers = LOGGING_CONFIG["handlers"]
     to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
     return uvicorn.Config(
@@ -174,17 +179,39 @@ def configured(app: FastAPI, settings: Settings, listener: socket.socket) -> uvi
         timeout_graceful_shutdown=GRACE,
         http=partial(Connection, most=most_connections(settings.connections)),  # type: ignore[arg-type]
         ws="none",
-        backlog=ACCEPTED,  # which uvicorn passes to the system, too
-        callback_notify=wait_outside,
+        loop="asyncio",
+        backlog=1,  # connections that asyncio accepts before it serves the others; see Listener.listen
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
     )
 
 
-def listening(host: str, port: int) -> socket.socket:
+class Listener(socket.socket):
+    """A listening socket that skips clients who disconnected before they were accepted."""
+
+    def listen(self, backlog: int = BACKLOG) -> None:
+        """Ignore the backlog that asyncio asks for: it also accepts that many connections at a time."""
+        super().listen(BACKLOG)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        while True:
+            client, address = super().accept()
+            if not has_left(client):
+                return client, address
+            client.close()
+
+
+def has_left(client: socket.socket) -> bool:
+    """Whether the client has closed its end already, so that its request need not be read. Linux only."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT
+
+
+def listening(host: str, port: int) -> Listener:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = Listener(fileno=socket.create_server((host, port), family=family, backlog=BACKLOG).detach())
     except (OSError, UnicodeError) as error:
         do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None

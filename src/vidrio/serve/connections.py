@@ -1,7 +1,6 @@
 """uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
 
 import asyncio
-import socket
 from math import inf
 from typing import Any
 
@@ -11,7 +10,6 @@ HEAD_SECONDS = 10.0  # for a request's head to arrive
 SEND_SECONDS = 30.0  # for a client to take an answer, plus one second per SLOWEST bytes
 SLOWEST = 50_000
 MOST_UNSENT = 32 << 20  # bytes of untaken answers
-CLOSE_WAIT = 8  # of a TCP connection that the other end has closed
 RESERVED = 64  # open files that are not connections
 
 
@@ -44,9 +42,6 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if has_left(transport):
-            transport.abort()
-            return
         self._check()
         there = [one for one in self._all if not one.transport.is_closing()]
         if len(there) > self._most:
@@ -89,14 +84,6 @@ class Connection(H11Protocol):
             self.transport.abort()
         else:
             self._checking = self.loop.call_later(1, self._check)
-
-
-def has_left(transport: asyncio.Transport) -> bool:
-    """Whether the client has closed its end, so that its request need not be read. Linux only."""
-    if not hasattr(socket, "TCP_INFO"):
-        return False
-    state: bytes = transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
-    return state[0] == CLOSE_WAIT
 
 
 def most_connections(wanted: int) -> int:

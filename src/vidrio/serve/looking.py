@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
 from vidrio.look.changed import BeforeAfter, with_changes
 from vidrio.look.run import LoadedModel, Look, Printed, look, open_model, with_tree
+from vidrio.look.run_data import search_data
 from vidrio.model import find as models
 from vidrio.search import Tree
 from vidrio.serve.memo import Memo
 from vidrio.serve.translating import Asked, Translating
 from vidrio.translate.translation import Translation
 
-KEPT = 32 << 20  # bytes of runs; a packaged model's longest sentence takes 60 MB, a short one 5
+KEPT = 24 << 20  # bytes of runs; a sentence of 90 tokens takes 43 MB in a packaged model, a short one 5
+MOST_NODES = 10_000  # of kept search trees
 LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as much is computed from them
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
@@ -74,7 +76,7 @@ class Looking:
         self.default, self.models = translating.default, translating.models
         self.stopped = cast(Stopped, None)
         self._load = Memo(self._loaded, most=LOADED, size=lambda model: size_of(model.machine.parameters))
-        self._search = Memo(self._searched, most=kept, size=lambda found: size_of(found.trace.values))
+        self._search = Memo(self._searched, most=MOST_NODES, size=lambda found: len(found["nodes"]))
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
@@ -109,15 +111,18 @@ class Looking:
         """In floating point, as in training."""
         return self.loaded(name).in_floating_point()
 
-    def searched(self, asked: Asked) -> Look:
-        """A search by the reference, with every hypothesis that it considered."""
+    def searched(self, asked: Asked) -> dict[str, Any]:
+        """A search by the reference, with every hypothesis that it considered: as data, since its run takes far more
+        memory."""
         return self._search(asked, self.stopped)
 
-    def _searched(self, asked: Asked, stopped: Stopped) -> Look:
+    def _searched(self, asked: Asked, stopped: Stopped) -> dict[str, Any]:
         if asked.changes:
-            return with_tree(self._runs(asked, stopped).look, stopped)
-        given, options, _ = self._given(asked, self.translating.translated(asked, stopped))
-        return look(self.loaded(asked.model, asked.numbers), given, options=options, tree=Tree(), stopped=stopped)
+            seen = with_tree(self._runs(asked, stopped).look, stopped)
+        else:
+            given, options, _ = self._given(asked, self.translating.translated(asked, stopped))
+            seen = look(self.loaded(asked.model, asked.numbers), given, options=options, tree=Tree(), stopped=stopped)
+        return search_data(seen)
 
     def _given(self, asked: Asked, translation: Translation | None) -> tuple[str, Options, Printed | None]:
         """What the model reads, its search options and the translation, of one sentence. If nothing was translated, the

@@ -14,7 +14,8 @@ POLL = 0.02  # seconds between checks whether a waiting caller has left
 
 
 class Memo(Generic[K, V]):
-    """`make`, with its latest results kept while their sizes add up to at most `most`. The last one is always kept.
+    """`make`, with its latest results kept while their sizes add up to at most `most`. A single larger one is
+    kept until another is computed.
 
     Simultaneous calls with one key share one computation; different keys do not wait for each other.
     """
@@ -50,18 +51,21 @@ class Memo(Generic[K, V]):
                 if stopped and stopped():
                     raise CancelledError
         try:
+            self._drop_oldest(0)  # so that what is computed never lies beside more than `most`
             value = self._make(key, stopped)
-            self._keep(key, value)
+            with self._lock:
+                self._kept[key] = value, self._size(value), self._clock()
+            self._drop_oldest(1)
             return value
         finally:
             with self._lock:
                 del self._making[key]
             made.set()
 
-    def _keep(self, key: K, value: V) -> None:
+    def _drop_oldest(self, fewest: int) -> None:
+        """Drop results until they fit or only the `fewest` are left."""
         with self._lock:
-            self._kept[key] = value, self._size(value), self._clock()
-            while len(self._kept) > 1 and sum(size for _, size, _ in self._kept.values()) > self._most:
+            while len(self._kept) > fewest and sum(size for _, size, _ in self._kept.values()) > self._most:
                 del self._kept[next(iter(self._kept))]
 
     def forget(self, seconds: float) -> None:

@@ -46,8 +46,8 @@ def run(looking: Looking, q: Question) -> Any:
 def search(looking: Looking, q: Question) -> Any:
     """Every hypothesis of the beam with its outcome, and greedy search beside it."""
     own = q.asked(looking.default)
-    greedy = replace(own, beam=1)
-    return run_data.search_data(looking.searched(own), looking.searched(greedy))
+    greedy = looking.searched(replace(own, beam=1))
+    return {**looking.searched(own), "greedy": greedy["found"]}
 
 
 def choose(looking: Looking, q: Question) -> Any:
@@ -128,9 +128,9 @@ def copy(looking: Looking, q: Question) -> str:
 def learning(looking: Looking, q: Question) -> Any:
     """The same sentence at every checkpoint of the model, and its training curves."""
     unchanged = replace(q.asked(looking.default), changes=())
-    seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
-    ages = history.ages_data(model, seen.text, seen.chosen_ids)
-    return {"ages": ages, "curves": history.curves_data(model.path / "run")}
+    seen = looking.run(unchanged).look
+    ages = history.ages_data(seen.model, seen.text, seen.chosen_ids)
+    return {"ages": ages, "curves": history.curves_data(seen.model.path / "run")}
 
 
 def forced(looking: Looking, q: Question) -> Any:

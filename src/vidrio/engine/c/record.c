@@ -3,13 +3,32 @@
 
 typedef struct { char address[64]; int32_t rows, columns; float values[]; } Quantity; // no columns: a vector
 
-enum { HEADER = sizeof(Quantity) / sizeof(float) };
+enum { HEADER = sizeof(Quantity) / sizeof(float), CHUNK = 1 << 18 };
+
+// A list of Quantities, each followed by its values; sizes in numbers. The host frees each chunk as soon as it has read
+// it, so a long pass is not held twice.
+typedef struct Chunk { struct Chunk *next; int32_t count, room; float quantities[]; } Chunk;
 
 typedef struct Record {
-  char place[48];      // the current part of the pass: enc.0.self
-  float *quantities;   // a list of Quantities, each followed by its values
-  int32_t count, room; // in numbers
+  char place[48]; // the current part of the pass: enc.0.self
+  Chunk *first, *last;
 } Record;
+
+// The last chunk, or a new one, with room for more numbers.
+static Chunk *chunk_for(Record *record, int64_t numbers) {
+  Chunk *last = record->last;
+  if (last && numbers <= last->room - last->count) return last;
+  if (numbers > INT32_MAX) run_out();
+  void *of_call = owner;
+  owner = record; // it outlives the call, even if memory runs out
+  int32_t room = numbers > CHUNK ? (int32_t)numbers : CHUNK;
+  Chunk *chunk = allocate(1, sizeof *chunk + (uint64_t)room * sizeof(float));
+  owner = of_call;
+  *chunk = (Chunk){.room = room};
+  if (last) last->next = chunk;
+  else record->first = chunk;
+  return record->last = chunk;
+}
 
 // Set the current part to side.n.part; n < 0: to the side alone.
 static void enter(Record *record, const char *side, int32_t n, const char *part) {
@@ -22,22 +41,25 @@ static void enter(Record *record, const char *side, int32_t n, const char *part)
 static void tap(Record *record, const char *name, const char *aspect, int32_t head, const float *values, int32_t rows, int32_t columns,
                 int32_t stride) {
   if (!record) return;
-  int32_t width = columns ? columns : 1, before = record->count;
-  int64_t numbers = before + HEADER + (int64_t)rows * width;
-  void *of_call = owner;
-  owner = record; // it outlives the call, even if memory runs out
-  record->quantities = grow(record->quantities, numbers, &record->room, sizeof(float));
-  record->count = (int32_t)numbers;
-  owner = of_call;
-  Quantity *q = memset(record->quantities + before, 0, sizeof *q);
+  int32_t width = columns ? columns : 1;
+  int64_t numbers = HEADER + (int64_t)rows * width;
+  Chunk *chunk = chunk_for(record, numbers);
+  Quantity *q = memset(chunk->quantities + chunk->count, 0, sizeof *q);
+  chunk->count += (int32_t)numbers;
   int end = snprintf(q->address, sizeof q->address, "%s%s%s%s", record->place, *record->place ? "." : "", name, aspect);
   if (head >= 0) snprintf(q->address + end, sizeof q->address - (size_t)end, ".h%d", head);
   q->rows = rows, q->columns = columns;
   for (size_t r = 0; r < (size_t)rows; r++) memcpy(q->values + r * (size_t)width, values + r * (size_t)stride, (size_t)width * sizeof(float));
 }
 
-// For the host, which reads all of it at once.
+// For the host, which reads and drops one chunk after the other.
 Record *record_new(void) { return new_owner(sizeof(Record)); }
-const float *record_quantities(const Record *r) { return r->quantities; }
-int32_t record_count(const Record *r) { return r->count; }
+const float *record_quantities(const Record *r) { return r->first->quantities; }
+int32_t record_count(const Record *r) { return r->first ? r->first->count : 0; }
+void record_drop(Record *r) {
+  Chunk *read = r->first;
+  r->first = read->next;
+  if (!r->first) r->last = NULL;
+  release(read);
+}
 void record_free(Record *r) { release_all(r); }
