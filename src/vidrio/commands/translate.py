@@ -30,7 +30,7 @@ Examples:
 
 def only_one(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> str | None:
     if len(value) > 1:
-        raise click.BadParameter("give one file per command; docs/scale.md shows how to translate many")
+        raise click.BadParameter("give one file per command; docs/translating.md shows how to translate many")
     return next(iter(value), None)
 
 
