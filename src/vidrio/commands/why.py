@@ -10,7 +10,7 @@ from vidrio.commands._options import dtype_option, json_option, model_option, pr
 from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, tell_unknown
 
 if TYPE_CHECKING:
-    from vidrio.look.interventions import Without
+    from vidrio.look.interventions import CausalMap, Without
     from vidrio.look.why_word import Why
 
 
@@ -22,46 +22,20 @@ class Measured(NamedTuple):
     ablate_heads: bool
     patch_from: str | None
 
-    def view(self, why: "Why", precision: int) -> Iterator[str]:
-        from vidrio.look import intervention_views as views
+    def found(self, why: "Why") -> "Iterator[tuple[str, list[Without] | CausalMap]]":
+        """The results, under their names in JSON."""
         from vidrio.look import interventions
+        from vidrio.look.translated import translator_of
 
+        interventions.engine_of(why.seen)  # refuses a model that does not translate
         if self.delete_words:
-            yield ""
-            yield from views.words_view(why, _deleted(why), "deleted", precision)
+            yield "deleted", interventions.each_word_deleted(why.seen, translator_of(why.seen.model))
         if self.hide_words:
-            yield ""
-            yield from views.words_view(why, interventions.each_word_hidden(why.seen), "hidden", precision)
+            yield "hidden", interventions.each_word_hidden(why.seen)
         if self.ablate_heads:
-            yield ""
-            yield from views.heads_view(why, interventions.each_head_off(why.seen), precision)
+            yield "heads", interventions.each_head_off(why.seen)
         if self.patch_from is not None:
-            yield ""
-            yield from views.map_view(
-                why, interventions.rows_patched(why.seen, why.decision, self.patch_from), precision
-            )
-
-    def data(self, why: "Why") -> Iterator[tuple[str, Any]]:
-        from vidrio.look import intervention_views as views
-        from vidrio.look import interventions
-
-        if self.delete_words:
-            yield "deleted", views.without_data(why, _deleted(why))
-        if self.hide_words:
-            yield "hidden", views.without_data(why, interventions.each_word_hidden(why.seen))
-        if self.ablate_heads:
-            yield "heads", views.without_data(why, interventions.each_head_off(why.seen))
-        if self.patch_from is not None:
-            found = interventions.rows_patched(why.seen, why.decision, self.patch_from)
-            yield "patched", views.map_data(why, found)
-
-
-def _deleted(why: "Why") -> "list[Without]":
-    from vidrio.look.interventions import each_word_deleted, engine_of
-    from vidrio.look.translated import translator_of
-
-    engine_of(why.seen)  # refuses a model that does not translate
-    return each_word_deleted(why.seen, translator_of(why.seen.model))
+            yield "patched", interventions.rows_patched(why.seen, why.decision, self.patch_from)
 
 
 @click.command()
@@ -104,6 +78,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
     from vidrio.errors import InputError
+    from vidrio.look import intervention_views as views
     from vidrio.look import receipt as report
     from vidrio.look.asked_word import is_word
     from vidrio.look.why_word import data, view, why_word
@@ -125,11 +100,14 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     if rival is not None or every or any(measured) or is_word(seen, asked):
         if kind:
             raise click.UsageError("--as is for the receipt of a number, not for a word.")
-        found = why_word(seen, asked, rival)
+        made = why_word(seen, asked, rival)
+        found = list(measured.found(made)) if any(one not in (False, None) for one in measured) else []
         if as_json:
-            print_json(data(found) | dict(measured.data(found)))
+            print_json(data(made) | {name: views.as_data(made, one) for name, one in found})
         else:
-            click.echo("\n".join((*view(found, precision, every=every), *measured.view(found, precision))))
+            click.echo("\n".join(view(made, precision, every=every)))
+            for name, one in found:
+                click.echo("\n".join(("", *views.view(made, name, one, precision))))
     elif as_json:
         print_json(report.receipt_data(seen, asked))
     elif kind:

@@ -11,33 +11,27 @@ from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 SHOWN = 10  # heads
 
 
-def without_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -> Iterator[str]:
-    """A line per removed word or head: the log-probability that the word's token loses, and the new translation."""
-    losses = [one.losses[why.decision.row] for one in found]
-    rows = [[visible(one.what), number(loss, precision), ""] for one, loss in zip(found, losses, strict=True)]
+def view(why: Why, name: str, found: Sequence[Without] | CausalMap, precision: int = PRECISION) -> Iterator[str]:
+    """The words deleted or hidden, the heads off, or the rows patched: `name` is their key in JSON."""
+    if isinstance(found, CausalMap):
+        yield from _map(why, found, precision)
+        return
+    losing = f"log-probability that {_this(why)} loses, and the translation, with"
+    if name == "heads":
+        differ = sum(one.translation != why.seen.translation for one in found)
+        total, found = len(found), sorted(found, key=lambda one: -abs(one.losses[why.decision.row]))[:SHOWN]
+        yield note(
+            f"{losing} one head off; the {len(found)} largest of {total}, of which {differ} change the translation:"
+        )
+    else:
+        yield f"{losing} each word {name}:"
+    rows = [[visible(one.what), number(one.losses[why.decision.row], precision), ""] for one in found]
     lines = table(rows, align="l.l", indent=2).splitlines() if rows else []
     for line, one in zip(lines, found, strict=True):
         yield note(f"{line}  {one.translation}", hang=4)
 
 
-def words_view(why: Why, found: Sequence[Without], how: str, precision: int = PRECISION) -> Iterator[str]:
-    """Each source word removed."""
-    yield f"log-probability that {_this(why)} loses, and the translation, with each word {how}:"
-    yield from without_view(why, found, precision)
-
-
-def heads_view(why: Why, found: Sequence[Without], precision: int = PRECISION) -> Iterator[str]:
-    """The heads whose removal changes the word's log-probability most."""
-    order = sorted(found, key=lambda one: -abs(one.losses[why.decision.row]))[:SHOWN]
-    differ = sum(one.translation != why.seen.translation for one in found)
-    yield note(
-        f"log-probability that {_this(why)} loses, and the translation, with one head off; the {len(order)} largest of "
-        f"{len(found)}, of which {differ} change the translation:"
-    )
-    yield from without_view(why, order, precision)
-
-
-def map_view(why: Why, found: CausalMap, precision: int = PRECISION) -> Iterator[str]:
+def _map(why: Why, found: CausalMap, precision: int) -> Iterator[str]:
     """How far each row moves the difference: a column per layer, a line per token."""
     that = visible(token_name(why.seen, why.decision.that))
     yield note(
@@ -67,8 +61,10 @@ def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
     return [here if here == there else f"{here} ← {there}" for here, there in pairs]
 
 
-def without_data(why: Why, found: Sequence[Without]) -> list[dict[str, Any]]:
-    """Each word or head removed: the loss of the word's token, and of every token."""
+def as_data(why: Why, found: Sequence[Without] | CausalMap) -> Any:
+    """For each word or head the loss of the explained token and of every token; or the causal map, layers × tokens."""
+    if isinstance(found, CausalMap):
+        return _map_data(why, found)
     return [
         {
             "name": one.what,
@@ -80,7 +76,7 @@ def without_data(why: Why, found: Sequence[Without]) -> list[dict[str, Any]]:
     ]
 
 
-def map_data(why: Why, found: CausalMap) -> dict[str, Any]:
+def _map_data(why: Why, found: CausalMap) -> dict[str, Any]:
     """The causal map: layers × tokens."""
     return {
         "text": why.seen.text,

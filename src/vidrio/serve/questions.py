@@ -71,22 +71,22 @@ def why_words(looking: Looking, q: Question) -> Any:
     translator = looking.translating.translator(q.model or looking.default) or translator_of(asked.seen.model)
     deleted = interventions.each_word_deleted(asked.seen, translator, looking.stopped)
     return {
-        "deleted": intervention_views.without_data(asked, deleted),
-        "hidden": intervention_views.without_data(asked, hidden),
+        "deleted": intervention_views.as_data(asked, deleted),
+        "hidden": intervention_views.as_data(asked, hidden),
     }
 
 
 def why_heads(looking: Looking, q: Question) -> Any:
     """The effect of switching off each attention head on a token and on the translation."""
     asked = _why(looking, q)
-    return {"heads": intervention_views.without_data(asked, interventions.each_head_off(asked.seen, looking.stopped))}
+    return {"heads": intervention_views.as_data(asked, interventions.each_head_off(asked.seen, looking.stopped))}
 
 
 def why_rows(looking: Looking, q: Question) -> Any:
     """How far each row of another text's run moves the difference of two logits."""
     asked = _why(looking, q)
     found = interventions.rows_patched(asked.seen, asked.decision, q.other, looking.stopped)
-    return intervention_views.map_data(asked, found)
+    return intervention_views.as_data(asked, found)
 
 
 def _why(looking: Looking, q: Question) -> Why:
