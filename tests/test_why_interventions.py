@@ -146,6 +146,15 @@ def test_what_is_refused(options: list[str], told: str, capsys: pytest.CaptureFi
     assert told in err
 
 
+def test_the_only_word_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """With an end token the model reads that; without one nothing is left."""
+    assert cli.main(["why", "Hola", "Hello", "--delete-words", "--hide-words"]) == 0
+    assert capsys.readouterr().out.count("(nothing)") == 2
+    for option in ("--delete-words", "--hide-words"):
+        assert cli.main(["why", "hola", "hello", "--model", "lesson", option]) == 1
+        assert "nothing of the text is left" in capsys.readouterr().err
+
+
 def test_a_model_that_does_not_translate_is_refused(tmp_path: Path) -> None:
     write_model(tmp_path / "model", shape="encoder", n_classes=3, target_vocabulary=0, tying="none")
     looking = Looking(str(tmp_path / "model"))

@@ -28,7 +28,7 @@ def view(why: Why, name: str, found: Sequence[Without] | CausalMap, precision: i
     rows = [[visible(one.what), number(one.losses[why.decision.row], precision), ""] for one in found]
     lines = table(rows, align="l.l", indent=2).splitlines() if rows else []
     for line, one in zip(lines, found, strict=True):
-        yield note(f"{line}  {one.translation}", hang=4)
+        yield note(f"{line}  {one.translation or '(nothing)'}", hang=4)
 
 
 def _map(why: Why, found: CausalMap, precision: int) -> Iterator[str]:

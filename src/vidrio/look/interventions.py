@@ -79,7 +79,7 @@ def engine_of(seen: Look) -> Engine:
 
 def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = None) -> list[Without]:
     """Delete each word of the text: search again, and score the tokens of this run."""
-    deleted = source_words(seen)
+    deleted = _removable_words(seen)
     texts = [without_places(seen.text, [(word.start, word.end)]) for word in deleted]
     read = [(*translator.source.encode(text), *seen.model.config.source_close) for text in (seen.text, *texts)]
     before, *after = translator.engine.forced([(ids, _written(seen)) for ids in read])
@@ -92,7 +92,7 @@ def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = Non
 
 def each_word_hidden(seen: Look, stopped: Stopped = None) -> list[Without]:
     """Hide each word's rows from all attention; the text and its positions stay."""
-    found = source_words(seen)
+    found = _removable_words(seen)
     return _without(seen, [word.text for word in found], [tuple(map(Hidden, word.rows)) for word in found], stopped)
 
 
@@ -136,6 +136,14 @@ def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = 
         layers.append(Patched(place.removesuffix(".ffn"), side, tuple(after[at : at + count])))
         at += count
     return CausalMap(other, [seen.trace.source_vocabulary[i] for i in ids], before, _difference(of_other), layers)
+
+
+def _removable_words(seen: Look) -> list[Word]:
+    """The words of the source, if the model still has something to read without each of them."""
+    found = source_words(seen)
+    if any(len(word.rows) == len(seen.source_ids) for word in found):
+        raise InputError("without its only word, nothing of the text is left", do="give a text of several words")
+    return found
 
 
 def _written(seen: Look) -> Ids:
