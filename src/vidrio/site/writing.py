@@ -74,7 +74,7 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> t
 
 
 def _models(names: Iterable[str]) -> dict[str, Path]:
-    """The models to include, by name, the first one first, and the lessons'."""
+    """The models to include, by name, in order, followed by the lessons'."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
     known = {folder: name for name, folder in packaged.items()}
