@@ -105,6 +105,8 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Philip II and Henry James", "Felipe II y Henry James"),
         ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
         ("a second century", "un segundo siglo"),
+        ("You are crazy, aren't you?", "Estás loco, ¿verdad?"),
+        ("It's the best turkey I've ever tried.", "Es el mejor pavo que he probado nunca."),
         (
             "I hope we agree, but, sadly, it is hard.",
             "Espero que lleguemos a un acuerdo, pero por desgracia es difícil.",
@@ -134,6 +136,8 @@ def test_what_is_faithful(source: str, translation: str) -> None:
         ("You need not come.", "No debes venir.", ["-needless", "+forbidden"]),
         ("I agree.", "No estoy de acuerdo.", ["+"]),
         ("I never agreed.", "Estaba de acuerdo.", ["-"]),
+        ("You aren't crazy, are you?", "Estás loco, ¿verdad?", ["-"]),
+        ("He came.", "Creo que nunca vino.", ["+"]),
         ("He left (today).", "Se fue hoy.", ["-(", "-)"]),
         ("bread, milk, rice, salt and tea", "pan, leche, arroz y té", ["-5 items"]),
         ("nothing", "nada 7", ["+7"]),

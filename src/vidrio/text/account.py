@@ -288,8 +288,10 @@ def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
 def _polarity(tokens: Sequence[_Token], text: str, lexicon: Lexicon) -> Iterator[Fact]:
     """Whether a text negates; and whether it forbids, permits, or neither, which contradicts nothing."""
     negative = [token for token in tokens if token.word in lexicon.negative or token.word.endswith("n't")]
-    almost = negative or [token for token in tokens if token.word.startswith(lexicon.almost_negative)]
-    yield from (Fact("negation", "", token.start, token.end, bool(negative)) for token in almost[:1])
+    apart = [found.span() for found in re.finditer(lexicon.no_negation, text, re.IGNORECASE)]
+    sure = [token for token in negative if not any(start <= token.start < end for start, end in apart)]
+    almost = sure or negative or [token for token in tokens if token.word.startswith(lexicon.almost_negative)]
+    yield from (Fact("negation", "", token.start, token.end, bool(sure)) for token in almost[:1])
     said = [
         Fact("obligation", key, *found.span())
         for key, pattern in (lexicon.obligations.items() if negative else ())

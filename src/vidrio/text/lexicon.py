@@ -15,7 +15,7 @@ from vidrio.model.json_text import json_data
 
 FOLDER = Path(__file__).with_name("lexicons")
 _ACCENTS = str.maketrans("áéíóúü’", "aeiouu'")
-_TEMPLATES = ("between", "point", "ordinal", "century", "century_follows", "capitals")
+_TEMPLATES = ("between", "no_negation", "point", "ordinal", "century", "century_follows", "capitals")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +46,7 @@ class Lexicon:
     # that begin a sentence far more often than they are a name after an abbreviation.
     sentences: Mapping[str, frozenset[str]]
     between: str = ","  # a pattern of what separates the items of a list
+    no_negation: str = "(?!)"  # a pattern of negative words that do not negate: "isn't it?"
     obligations: Mapping[str, str]  # patterns of "must not" (forbidden) and "need not" (needless)
     instead: Mapping[str, str]  # templates that replace one of the two by the other
     point: str = "."  # before a fraction
