@@ -72,6 +72,7 @@ def test_english_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("el siglo 3r, el siglo SEGUNDA, el siglo Segunda, siglo segundo", ["3r", "(2)"]),
         ("98 billones de billones, miles de ellos", ["98000000000000", "1000000000000", "(1000)"]),
         ("10,7 miles de millones y 18 miles de millones", ["10700000000", "18000000000"]),
+        ("seis miles de millones, miles de millones, mil millones", ["6000000000", "(1000000000)", "1000000000"]),
         ("tres de cuatro, mil de cinco", ["3", "4", "(1000)", "5"]),
     ],
 )
@@ -105,6 +106,7 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Philip II and Henry James", "Felipe II y Henry James"),
         ("Philip II and John Paul II", "Philip II y Juan Pablo II"),
         ("a second century", "un segundo siglo"),
+        ("They had to write off billions.", "Tuvieron que amortizar miles de millones."),
         ("You are crazy, aren't you?", "Estás loco, ¿verdad?"),
         ("It's the best turkey I've ever tried.", "Es el mejor pavo que he probado nunca."),
         (

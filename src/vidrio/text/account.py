@@ -213,7 +213,7 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
     """A number in words, or in digits and powers: 2.5 million. A value smaller than `room` is added to
     `group`, and a power multiplies the group. Both count in units of the last decimal place."""
     begin = end = at
-    total, group, unit, room, sure = 0, 0, 1, inf, False
+    total, group, unit, room, sure, vague = 0, 0, 1, inf, False, False
     if tokens[at].kind == "number":
         group, unit = _in_units(tokens[at].text, lexicon.point)
         at, room, sure = at + 1, 0, True
@@ -242,11 +242,13 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
         near = tokens[max(0, begin - 2) : begin + 1]
         before = {one.word for one, after in pairwise(near) if after.joined and near[-1].joined}
         bare = multiplies and at == begin and not before & {*lexicon.articles, *lexicon.powers}
+        plural = power and len(lexicon.written[str(power)]) > 1 and word == folded(lexicon.written[str(power)][-1])
+        vague = vague or bool(bare and plural)  # miles de millones
         sure = sure or (word not in lexicon.unsure and not bare)
         at = end = at + 1
     whole, rest = divmod(total + group, unit)
     key = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").rstrip(".") if rest else str(whole)
-    return (key, end, sure) if end > begin else None
+    return (key, end, sure and not vague) if end > begin else None
 
 
 def _room_after(value: int) -> int:
