@@ -5,13 +5,14 @@ Python or a spreadsheet. Leaves may be arrays, for all numbers of a quantity at 
 with more precision than the model's, and without the maths that they check.
 
 Each operation of the model rounds once, by at most half an epsilon of its result (exp and other functions: by at most
-four epsilons). A sum of n terms rounds n times, in any order. Errors of inputs are multiplied by the derivative.
+four epsilons). A sum of n terms rounds n times, in any order. Errors of inputs are carried on.
 `bounded` adds this up along the tree. It counts whole epsilons, which leaves room for its own rounding.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from operator import mul, sub
 from typing import Any
 
@@ -236,37 +237,22 @@ def _inner(a: Any, b: Any) -> Any:
 
 
 def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
-    """For numbers and their errors."""
-    (x, dx), (y, dy), *_ = *parts, (0.0, 0.0)
-    value, eps, epsilons = FUNCTIONS[function](*[x for x, _ in parts]), precision.epsilon, 1
-    match function:
-        case "max0" | "abs":
-            return value, dx  # exact
-        case "where":
-            return value, np.where(x, dy, parts[2][1])
-        case "round":
-            return value, np.maximum(np.rint(x + dx) - value, value - np.rint(x - dx))
-        case "+":
-            sizes = sum(np.abs(v) + e for v, e in parts)
-            return value, sum(e for _, e in parts) + (len(parts) - 1) * eps * sizes
-        case "-":
-            carried = dx + dy
-        case "*":
-            carried = np.abs(x) * dy + np.abs(y) * dx + dx * dy
-        case "squared":
-            carried = 2 * np.abs(x) * dx + dx * dx
-        case "/":
-            carried = np.where(np.abs(y) > dy, (dx + np.abs(value) * dy) / (np.abs(y) - dy), np.inf)
-        case "^":
-            carried, epsilons = np.abs(value) * np.log(np.abs(x)) * dy, FUNCTION
-        case "exp":
-            carried, epsilons = value * np.expm1(np.minimum(dx, 700.0)), FUNCTION
-        case "log":
-            carried, epsilons = np.where(x > dx, dx / (x - dx), np.inf), FUNCTION
-        case "sqrt":
-            carried, epsilons = np.where(x > dx, dx / (2 * np.sqrt(x - dx)), np.sqrt(dx)), FUNCTION
-        case "erf":  # the engine's polynomial has this absolute error
-            carried = dx * 2 / math.sqrt(math.pi) + 2 * FUNCTION * eps
-        case _:  # sin, cos
-            carried, epsilons = dx, FUNCTION
+    """Errors of inputs change a monotonic function most at the ends of their intervals; then the result is rounded."""
+    values, errors = zip(*parts, strict=True)
+    value, eps = FUNCTIONS[function](*values), precision.epsilon
+    if function == "where":
+        return value, np.where(values[0], *errors[1:])
+    if function == "+":
+        return value, sum(errors) + (len(parts) - 1) * eps * sum(np.abs(v) + error for v, error in parts)
+    carried = np.zeros_like(value)
+    for signs in product((-1, 1), repeat=len(parts)) if any(map(np.any, errors)) else ():
+        end = FUNCTIONS[function](*(v + sign * error for (v, error), sign in zip(parts, signs, strict=True)))
+        carried = np.fmax(carried, np.abs(end - value))
+    if function in ("abs", "max0", "round"):  # exact
+        return value, carried
+    if function == "/":
+        carried = np.where(np.abs(values[1]) > errors[1], carried, np.inf)  # or the divisor may be 0
+    if function == "erf":
+        carried = carried + 2 * FUNCTION * eps  # the absolute error of the engine's polynomial
+    epsilons = 1 if function in ("-", "*", "/", "squared") else FUNCTION
     return value, carried + epsilons * eps * np.abs(value) + precision.tiny
