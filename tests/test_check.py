@@ -14,9 +14,9 @@ from vidrio import cli
 from vidrio.errors import ModelError
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed, recomputed_names
 from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
-from vidrio.glass.expressions import PRECISIONS, bounded
+from vidrio.glass.expressions import PRECISIONS, At, bounded
 from vidrio.glass.operations import OPERATIONS
-from vidrio.glass.receipts import At, made_from
+from vidrio.glass.receipts import made_from
 from vidrio.glass.trace import parse_address
 from vidrio.look import parts
 from vidrio.look.changed import look_changed

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from traced import CHOICES, make_machine, make_trace, run
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed
-from vidrio.glass.expressions import PRECISIONS, Apply, Number, Row, apply, bounded, evaluate
+from vidrio.glass.expressions import PRECISIONS, Apply, At, Number, Row, apply, bounded, evaluate
 from vidrio.glass.maths import softmax
 from vidrio.glass.notations import COPIES, copy_of
-from vidrio.glass.receipts import At, Compared, locate, receipt, used_by
+from vidrio.glass.receipts import Compared, locate, receipt, used_by
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.look.receipt import digits
 from vidrio.look.writing import number

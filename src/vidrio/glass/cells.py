@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.glass.expressions import PRECISIONS, Expression, Number, Precision, Row, apply, where
+from vidrio.glass.expressions import PRECISIONS, At, Expression, Number, Precision, Row, apply, where
 from vidrio.glass.words import Stage
 
 Place = tuple[int, ...]
@@ -39,7 +39,7 @@ class Making:
         """The number of an input at a position, or the row along the free axis (None)."""
         found = self.trace.array(name)[tuple(slice(None) if i is None else i for i in pattern)]
         if not any(i is None for i in pattern):
-            return Number(found if np.ndim(found) else found.item(), (name, pattern))
+            return Number(found if np.ndim(found) else found.item(), At(name, pattern))
         if self.place and np.ndim(self.place[0]):  # the free axis last, after those of the quantity
             found = np.moveaxis(found, 0, -1) if pattern[0] is None else found
             found = found.reshape((1,) * (len(self.place) + 1 - found.ndim) + found.shape)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vidrio.glass.cells import Making, inputs_of
-from vidrio.glass.expressions import bounded
+from vidrio.glass.expressions import At, bounded
 from vidrio.glass.maths import Array
-from vidrio.glass.receipts import At, Compared, distance
+from vidrio.glass.receipts import Compared, distance
 from vidrio.glass.trace import Trace
 
 NAMED = 8  # exceptions kept per quantity

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vidrio.glass.expressions import At
 from vidrio.glass.maths import Array
-from vidrio.glass.trace import Address, Trace
+from vidrio.glass.trace import Trace
 from vidrio.glass.whatif import WhatIf
 
 
@@ -84,7 +85,7 @@ def _changed(name: str, before: Array, after: Array) -> Changed:
     difference[same] = 0
     flat = int(np.argmax(difference))  # argmax treats NaN as the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
-    address = str(Address(name, tuple(map(str, place))))
+    address = str(At(name, place))
     largest = float(np.max(np.abs(before), where=np.isfinite(before), initial=0))
     relative = float(difference[place]) / largest if largest else math.inf if difference[place] else 0.0
     return Changed(address, float(difference[place]), relative, float(before[place]), float(after[place]))
@@ -116,5 +117,5 @@ def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
         if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
             places = np.argwhere(wrong(np.where(np.isneginf(array), 0, array) if ".scaled." in name else array))
             if len(places):
-                return str(Address(name, tuple(map(str, places[0]))))
+                return str(At(name, tuple(places[0])))
     return None

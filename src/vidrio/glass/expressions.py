@@ -14,18 +14,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from operator import mul, sub
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-Cell = tuple[str, tuple[int, ...]]  # the name of a quantity, and a position in it
+
+class At(NamedTuple):
+    """One number: its quantity, and its place."""
+
+    name: str
+    place: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}[{','.join(map(str, self.place))}]" if self.place else self.name
 
 
-@dataclass(frozen=True)
-class Precision:
+class Precision(NamedTuple):
     """The floating-point format that the model computes in."""
 
     name: str
+    wide: Any  # the format of the check
     epsilon: float  # the distance from 1 to the next number
     tiny: float  # the possible error near 0
     largest: float
@@ -35,18 +43,13 @@ class Precision:
         """The smallest number above 0."""
         return np.longdouble(np.finfo(self.name).smallest_subnormal)
 
-    @property
-    def wide(self) -> type:
-        """The format of the check."""
-        return np.longdouble if self.name == "float64" else np.float64
 
-
-FLOAT64 = Precision("float64", 2.0**-52, 2.0**-1074, float.fromhex("0x1.fffffffffffffp+1023"))
+FLOAT64 = Precision("float64", np.longdouble, 2.0**-52, 2.0**-1074, float(np.finfo(np.float64).max))
 PRECISIONS = {
     "float64": FLOAT64,
     # The engine's exp is 0 below −87, which omits less than this.
-    "float32": Precision("float32", 2.0**-23, 2.0**-125, float.fromhex("0x1.fffffep+127")),
-    "float16": Precision("float16", 2.0**-10, 2.0**-24, 65504.0),
+    "float32": Precision("float32", np.float64, 2.0**-23, 2.0**-125, float(np.finfo(np.float32).max)),
+    "float16": Precision("float16", np.float64, 2.0**-10, 2.0**-24, 65504.0),
 }
 FUNCTION = 4  # epsilons of error allowed for exp, log, sin, …
 
@@ -74,7 +77,7 @@ class Number(Expression):
     """A number with an address, or a constant of the formula."""
 
     value: Any  # a float, or an array of them
-    cell: Cell | None = None
+    at: At | None = None
     symbol: str = ""  # of a constant: √d_k, ε
     rounded: bool = False  # a constant that the model rounds to its own precision
 
@@ -88,7 +91,7 @@ class Row(Expression):
     values: Any
 
     def __getitem__(self, i: int) -> Number:
-        return Number(self.values[i].item(), (self.name, tuple(i if p is None else p for p in self.place)))
+        return Number(self.values[i].item(), At(self.name, tuple(i if p is None else p for p in self.place)))
 
     def pick(self, i: Any) -> Number:
         """The number at a position; in an array, those at an array of positions."""

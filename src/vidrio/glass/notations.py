@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from vidrio.glass.expressions import Apply, Expression, Number, Row, mapped, terms
+from vidrio.glass.expressions import Apply, At, Expression, Number, Row, mapped, terms
 
 SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is shortened
 LONGEST_SUM = 8
@@ -118,13 +118,13 @@ def formula(node: Expression, name: Callable[[str], str]) -> str:
     """The formula of one number, with indices: `Σ_k Q[0,k]*K[0,k]`. `name` shortens the quantities' addresses."""
 
     def symbol(n: Number) -> str:
-        if n.cell is None:
+        if n.at is None:
             return n.symbol or f"{n.value:g}"
-        quantity, place = n.cell
+        quantity, place = n.at
         return f"{name(quantity)}[{','.join('k' if p < 0 else str(p) for p in place)}]"
 
     def running(leaf: Number | Row) -> Number:
         place = tuple(-1 if p is None else p for p in leaf.place) if isinstance(leaf, Row) else ()
-        return Number(0.0, (leaf.name, place)) if isinstance(leaf, Row) else leaf
+        return Number(0.0, At(leaf.name, place)) if isinstance(leaf, Row) else leaf
 
     return write(mapped(node, running), Notation(symbol, {**_PLAIN, "Σ": "Σ_k {}"}))

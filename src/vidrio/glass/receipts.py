@@ -16,6 +16,7 @@ from vidrio.glass import expressions, notations
 from vidrio.glass.cells import Making, Place, inputs_of, letters
 from vidrio.glass.expressions import (
     PRECISIONS,
+    At,
     Expression,
     Number,
     Precision,
@@ -30,17 +31,6 @@ from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import Stage, without_head
 
 ANY = ":"  # in an address, every index of that axis
-
-
-@dataclass(frozen=True)
-class At:
-    """One number: a quantity, and a position in it."""
-
-    name: str
-    place: Place
-
-    def __str__(self) -> str:
-        return str(Address(self.name, tuple(map(str, self.place))))
 
 
 def locate(trace: Trace, address: Address) -> At:
@@ -72,15 +62,15 @@ class Compared:
         return self.difference <= self.tolerance
 
 
-def made_from(trace: Trace, at: At) -> tuple[Expression, dict[tuple[str, Place], None]]:
+def made_from(trace: Trace, at: At) -> tuple[Expression, dict[At, None]]:
     """The expression of a number, and the addresses of the numbers in it, with the ids that selected them."""
     stage = trace.stages[at.name]
     cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
     inputs = inputs_of(m, cell.indices)
     node = cell.make(m, *inputs)
     ids = [one for one in inputs if isinstance(one, Number) and isinstance(one.value, int)]
-    found = dict.fromkeys(number.cell for number in (*leaves(expanded(node)), *ids) if number.cell is not None)
-    found.pop((at.name, at.place), None)  # parameters, ids and choices are not computed
+    found = dict.fromkeys(number.at for number in (*leaves(expanded(node)), *ids) if number.at is not None)
+    found.pop(at, None)  # parameters, ids and choices are not computed
     return node, found
 
 
@@ -106,7 +96,7 @@ class Receipt:
     @cached_property
     def short_names(self) -> dict[str, str]:
         """A short name in formulas for each quantity: its last part, or more if two would be the same."""
-        names = list(dict.fromkeys(n.cell[0] for n in leaves(expanded(self.expression)) if n.cell is not None))
+        names = list(dict.fromkeys(n.at.name for n in leaves(expanded(self.expression)) if n.at is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
             short = {name: ".".join(parts[name][-count:]) for name in names}
@@ -140,7 +130,7 @@ class Receipt:
             return None
 
         def printed(n: Number) -> Number:
-            return n if n.cell is None and not n.symbol else Number(float(number(n.value)))
+            return n if n.at is None and not n.symbol else Number(float(number(n.value)))
 
         again = number(evaluate(mapped(expanded(self.expression), printed), self.precision))
         return again if again != number(self.compared.recomputed) else None
@@ -159,7 +149,7 @@ def receipt(trace: Trace, at: At) -> Receipt:
         compared=Compared(model, recomputed, 0.0 if model == recomputed else tolerance),
         precision=precision,
         expression=node,
-        inputs=tuple((At(name, place), trace.array(name)[place].item()) for name, place in sources),
+        inputs=tuple((one, trace.array(one.name)[one.place].item()) for one in sources),
         used_by=tuple(used_by(trace, at)),
     )
 

@@ -80,7 +80,7 @@ def _working(bill: Receipt, show: Show) -> Iterator[str]:
         if long:
             where = ", ".join(f"{short} = {name}".replace(" ", NO_BREAK) for short, name in long.items())
             yield note(f"where {where}", indent=4)
-        constant = isinstance(bill.expression, Number) and bill.expression.cell is None
+        constant = isinstance(bill.expression, Number) and bill.expression.at is None
         for line in bill.working(show) if not constant else ():
             yield note(f"= {line}", indent=2, hang=4)
 
@@ -259,10 +259,10 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
     if total is None or not 0 < len(parts := terms(total)) <= LISTED:
         return None
     values = [evaluate(part) for part in parts]
-    known = {(at.name, at.place): str(at) for at, _ in bill.inputs}
+    known = {at for at, _ in bill.inputs}
     rows = [
         {
-            "factors": [{"address": known[n.cell], "value": n.value} for n in leaves(part) if n.cell in known],
+            "factors": [{"address": str(n.at), "value": n.value} for n in leaves(part) if n.at in known],
             "value": value,
             "so_far": so_far,
         }
