@@ -6,11 +6,11 @@ MIRROR/PATH             one file, compressed by gzip
 
 import gzip
 import hashlib
-import http.client
 import re
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
@@ -30,15 +30,7 @@ PATH = r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*"
 LARGEST_FILE = 1 << 30  # bytes, unpacked
 AT_ONCE = 1 << 18  # bytes
 PATIENCE = 30.0  # timeout in seconds
-NOT_FETCHED = (
-    URLError,
-    http.client.HTTPException,
-    TimeoutError,
-    ConnectionError,
-    gzip.BadGzipFile,
-    zlib.error,
-    EOFError,
-)
+NOT_FETCHED = (URLError, HTTPException, TimeoutError, ConnectionError, gzip.BadGzipFile, zlib.error, EOFError)
 
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
@@ -164,9 +156,9 @@ def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
                     file.write(data)
                     show(file.tell())
                     if file.tell() > LARGEST_FILE:
-                        raise http.client.HTTPException(f"more than {LARGEST_FILE:,} bytes")
+                        raise HTTPException(f"more than {LARGEST_FILE:,} bytes")
             if file.tell() < total:
-                raise http.client.IncompleteRead(b"", total - file.tell())
+                raise IncompleteRead(b"", total - file.tell())
     except HTTPError as error:
         if error.code != 416:  # it is complete
             raise
