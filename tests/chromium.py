@@ -20,14 +20,14 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 @dataclass(frozen=True)
 class Opened:
-    """What came of a page: its elements after loading, and what the console said."""
+    """The result of a page: its elements after loading, and the console's messages."""
 
     dom: str
     console: list[str]
 
 
 def program() -> str:
-    """Where Chromium is; the test is skipped where there is none."""
+    """The path of Chromium; the test is skipped if there is none."""
     found = next((found for name in NAMES if (found := shutil.which(name))), None)
     if found is None:
         pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
@@ -58,7 +58,7 @@ def violations(page: "Page", *rules: str) -> list[tuple[str, str, str]]:
 
 
 def stay_at(address: str, page: "Page", refused: list[str]) -> None:
-    """Let a page ask this server and nobody else; what else it asks for is refused, and noted."""
+    """Let a page request only this server; other requests are refused and recorded."""
 
     def decide(route: "Route") -> None:
         if route.request.url.startswith((address, "data:", "blob:")):

@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 # `make test &` starts its children with Ctrl-C ignored, and they would hand that on to every command that is tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# What a command prints must not depend on who runs the tests, nor on the models that they have imported.
+# A command's output must not depend on the user who runs the tests, nor on their imported models.
 os.environ["VIDRIO_MODELS"] = os.path.join(os.devnull, "none")
 os.environ.update(COLUMNS="80", LC_ALL="C.UTF-8", NO_COLOR="1", PYTHONUTF8="1")
 
@@ -72,7 +72,7 @@ def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 def call_vidrio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """The same in this process, which starts in no time; an error that is not told as a message fails the test."""
+    """The same in this process, which starts at once. An error that is not printed as a message fails the test."""
     from vidrio.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -95,7 +95,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """Chromium, without a window; it asks nobody for anything by itself."""
+    """Chromium without a window and without requests of its own."""
     from playwright.sync_api import expect, sync_playwright
 
     from chromium import program
@@ -115,7 +115,7 @@ CAR = "I bought a new car yesterday."
 
 @pytest.fixture
 def open_page(server: str, browser: "Browser") -> Iterator[Callable[..., "Page"]]:
-    """A page at a view; it may ask this server and nobody else, and its console must stay quiet."""
+    """A page at a view. It may request only this server, and its console must stay empty."""
     from urllib.parse import urlencode
 
     from chromium import stay_at
@@ -136,7 +136,7 @@ def open_page(server: str, browser: "Browser") -> Iterator[Callable[..., "Page"]
     yield opened
     for page in pages:
         page.context.close()
-    assert not [line for line in said if "status of 400" not in line]  # a refusal, which the page tells in words
+    assert not [line for line in said if "status of 400" not in line]  # a refusal, which the page explains
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,13 +9,13 @@
     ```text, ```mermaid and other prose    are read by people only
     ```{eval-rst}                          is for the documentation site (docs/conf.py)
 
-Words after the language say more: `output` on a text block: exactly what the block before it printed, in the same
-notation. `more` on a script: it goes on from those before it, back to one without. `slow`: run by `make slow`.
-`network`, `gpu`: not run. What is not run must still name real verbs and options.
+Further words after the language: `output` on a text block: exactly what the previous block printed, in the same
+notation. `more` on a script: it continues the previous scripts, back to one without. `slow`: run by `make slow`.
+`network`, `gpu`: not run, but commands and options must exist.
 
-Some commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
-`make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must name real extras, and
-`vidrio` and scripts start faster (forked.py).
+Some commands are redirected to the tests' environment, so that a page can show what a reader types: `make hello`
+installs nothing, other make goals are looked up but not run, `pip install` must name existing extras, and `vidrio` and
+scripts start faster (forked.py).
 """
 
 import json
@@ -102,7 +102,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def same(shown: str, printed: str) -> bool:
-    """Whether a page's text is what was printed, `...` standing for anything."""
+    """Whether a page's text is what was printed, with `...` for anything."""
     pattern = ""
     for line in (line.rstrip() for line in shown.splitlines()):
         literal = ".*".join(map(re.escape, line.split("...")))
@@ -117,7 +117,7 @@ def compare(block: Block, command: str, shown: str, printed: str) -> None:
 
 
 def commands_of(block: Block) -> list[tuple[str, str]]:
-    """A console block's commands, each with what the page shows that it prints."""
+    """A console block's commands, each with the output that the page shows."""
     commands: list[tuple[str, str]] = []
     for line in block.code.splitlines():
         if line.startswith("$ "):
@@ -183,7 +183,7 @@ def run_console(block: Block, folder: Path, timeout: float) -> str:
 
 
 def run(block: Block, folder: Path, timeout: float, base: str = "") -> str:
-    """Run one block, which may go on from another script, and return what it printed."""
+    """Run one block, which may continue another script, and return its output."""
     if block.language == "console":
         return run_console(block, folder, timeout)
     script = f"set -euo pipefail\n{block.code}"
@@ -209,7 +209,7 @@ def command_lines(block: Block) -> Iterator[list[str]]:
 
 
 def check_unrun(block: Block) -> None:
-    """What is not run must still be well formed, and its verbs, options and extras must exist."""
+    """Blocks that are not run must still be well formed, with existing commands, options and extras."""
     if block.language == "python":
         compile(block.code, str(block), "exec")
         return

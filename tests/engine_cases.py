@@ -121,7 +121,7 @@ def numbers(values: Sequence[int]) -> bytes:
 
 
 def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int = 1000) -> bytes:
-    """What the driver reads."""
+    """The driver's input."""
     searches = (
         as_struct(a.options)
         + b"".join(map(numbers, (a.source, a.options.prefix, a.options.suppressed, a.shortlist)))
@@ -140,8 +140,8 @@ def random_case(folder: Path, seed: int) -> bytes:
 
 
 def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
-    """A case with something wrong: in its sizes, in where its tensors lie, in its numbers or in what is asked. How long
-    its parts are stays, since the driver reads them one after the other."""
+    """A case with something wrong: its sizes, the positions of its tensors, its numbers, or the request. The lengths of
+    its parts stay, since the driver reads them in sequence."""
     broken = bytearray(whole)
     n_tensors = struct.unpack_from("<i", whole, SIZES_END)[0]
     tensors_end = SIZES_END + 4 + 24 * n_tensors

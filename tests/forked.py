@@ -5,8 +5,8 @@ of Vidrio that most commands need. Each command has its own streams, folder, env
     run_python("script.py", "an argument")      a script instead of the command
     python forked.py SOCKET vidrio translate …  in a shell; the streams are those of this process
 
-One process that forks is started for a worker when it is first wanted, and ends with it. Where the start itself is what
-is tested (signals, memory, threads, what is imported), tests start Python.
+One process that forks is started for a worker on first use, and ends with it. Tests of the start itself (signals,
+memory, threads, imports) start Python.
 """
 
 import atexit
@@ -37,7 +37,7 @@ def run_vidrio(
     timeout: float = 120,
     text: bool = True,
 ) -> "subprocess.CompletedProcess[Any]":
-    """Run a command to its end, with more in its environment; what it printed is text, or bytes."""
+    """Run a command to its end, with additional environment variables; its output is text, or bytes."""
     return _run("vidrio", arguments, stdin, cwd, environment, timeout, text)
 
 
@@ -120,7 +120,7 @@ def serve(path: str) -> None:
 
 
 def answer(connection: socket.socket) -> None:
-    """Run one command, and end it when nobody waits any more."""
+    """Run one command, and end it when its output is no longer awaited."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     length, streams, _, _ = socket.recv_fds(connection, 4, 3)
     request = b""

@@ -6,9 +6,9 @@ from typing import Any
 
 
 def takes_at_most(times: float, act: Callable[[int], Any], small: int, large: int) -> bool:
-    """Whether the large length takes no more than so many times what the small one takes, of processor time.
+    """Whether the large length takes at most this many times the processor time of the small one.
 
-    A shared machine is slow at times: of each the fastest of three is what the code costs.
+    A shared machine is slow at times, so the fastest of three counts.
     """
 
     def seconds(length: int) -> float:

@@ -22,7 +22,7 @@ TEXTS = {
 SMALLEST = 6_000  # bytes of a part that is kept whatever it holds; larger ones that hold no text would only cost time
 MOST = 20_000  # characters that one change adds
 
-# Of each kind: what can be nested, and what may stand anywhere.
+# For each format: what can be nested, and what may occur anywhere.
 PAIRS = {
     "html": "p div span b i a table td li ul code pre svg template select button title h1 font ruby details",
     ".docx": "w:p w:r w:t w:tbl w:tc w:hyperlink w:del w:ins w:rPr w:drawing w:pict w:txbxContent mc:AlternateContent",
@@ -164,7 +164,7 @@ def _often(rng: random.Random, length: int) -> int:
 
 
 def _nested(rng: random.Random, tokens: Tokens, suffix: str) -> Tokens:
-    """Stretches within each other; sometimes ends are missing, or stand in the wrong order."""
+    """Nested parts; some end tags are missing, or in the wrong order."""
     begin, end = _some(rng, tokens)
     pairs = [rng.choice(NESTED[suffix]) for _ in range(rng.choice((1, 1, 2)))]
     times = _often(rng, sum(len(one) + len(other) for one, other in pairs))

@@ -141,7 +141,7 @@ def is_matrix(name: str) -> bool:
 
 
 def int8_items(numbers: dict[str, np.ndarray]) -> list[tuple[str, int, tuple[int, ...], bytes]]:
-    """Matrices transposed, with their scale and an alpha each; the embedding as it stands."""
+    """Transposed matrices, each with a scale and an alpha; the embedding is not transposed."""
     items = []
     for name, value in numbers.items():
         if not is_matrix(name):
@@ -185,7 +185,7 @@ def container(items: list[tuple[str, int, tuple[int, ...], bytes]], config: str)
 
 
 def shortlist(rows: int) -> bytes:
-    """A few words for each source word; not looked at in what is recorded."""
+    """A few tokens for each source token; not used in the recorded results."""
     draw = np.random.default_rng(3)
     lists = [sorted(draw.choice(rows, 4, replace=False)) for _ in range(rows)]
     offsets = np.cumsum([0, *map(len, lists)]).astype("<u8")

@@ -110,7 +110,7 @@ def write_marian(
                 )
                 if name.endswith("norm.weight"):
                     parameter.add_(1.0)
-        model.model.decoder.layers[-1].final_layer_norm.weight.mul_(4)  # so that it is sure of what it says
+        model.model.decoder.layers[-1].final_layer_norm.weight.mul_(4)  # so that it is confident
         model.final_logits_bias.normal_(0, 0.3)
         model.final_logits_bias[0, 0] += 3
         if model.config.tie_word_embeddings:
@@ -131,7 +131,7 @@ def write_marian(
 
 
 def searched(folder: Path, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-    """What the glass, searching in float64, finds with the model of a folder."""
+    """What the reference finds with a folder's model, searching in float64."""
     machine = build(read_config(folder)[0], read_parameters(folder))
     special = machine.config.special
     return [search(stepper(machine, ids), special.start, special.end, options) for ids in sources]
@@ -218,8 +218,8 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
 
 
 def import_damaged(release: Path, ours: Path, count: int, say: Callable[[], str], seed: int = 1) -> int:
-    """Import a folder so many times, each time with another file damaged: a message, never a traceback, and nothing
-    left behind. How many were refused."""
+    """Import a folder many times, each time with another file damaged: a message, never a traceback, and nothing left
+    behind. Returns how many were refused."""
     files = {file.name: file.read_bytes() for file in release.iterdir()}
     draw, refused = random.Random(seed), 0
     for number in range(count):

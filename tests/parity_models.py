@@ -10,7 +10,7 @@ TARGET = [2, 4, 11, 4, 0, 28, 9]  # T = 7; 0 is the padding's id, and a token li
 
 
 def make_config(**changes: object) -> ModelConfig:
-    """Odd sizes, pairwise different, so that no axis can stand in for another."""
+    """Odd, pairwise different sizes, so that axes cannot be confused."""
     values = {
         "source_vocabulary": 29,
         "target_vocabulary": 31,

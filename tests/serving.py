@@ -1,4 +1,4 @@
-"""A server in a process of its own, for tests that need sockets, signals, a kill or a browser."""
+"""A server in a separate process, for tests that need sockets, signals, a kill or a browser."""
 
 import re
 import subprocess

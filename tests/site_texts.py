@@ -1,4 +1,4 @@
-"""Texts of all kinds, for comparing the browser with the computer: sentences, and what is hard for a tokenizer."""
+"""Texts of all kinds, including difficult ones for a tokenizer, to compare the browser with Python."""
 
 import random
 from functools import cache

@@ -1,4 +1,4 @@
-"""Small random models as folders, with words for tokens: what the engines and the commands are tried on."""
+"""Small random models as folders, with words as tokens, for tests of engines and commands."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -23,7 +23,7 @@ TAUGHT = {"vocabulary": 400, "languages": "en,es", "rate": 0.01, "dropout": 0, "
 
 
 def vidrio_train(folder: Path, *arguments: str) -> tuple[int, str]:
-    """`vidrio train …` in this folder: its exit code and what it says. In this process: PyTorch is imported once."""
+    """`vidrio train …` in this folder: its exit code and output. In this process, so that PyTorch is imported once."""
     command, said = ["train", *map(str, arguments)], io.StringIO()
     before, sys.argv = sys.argv, ["vidrio", *command]  # the model's card tells how it was made
     try:
@@ -34,7 +34,7 @@ def vidrio_train(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def train_small(folder: Path, *options: str) -> Path:
-    """Train in `folder`/model, and give the model's folder. What was trained before with these options is copied."""
+    """Train in `folder`/model, and return the model's folder. An earlier training with these options is copied."""
     shutil.copytree(_trained(options), folder, dirs_exist_ok=True)
     return folder / "model"
 

@@ -34,7 +34,7 @@ def module_name(path: Path, package: Path = PACKAGE) -> str:
 
 
 def imports_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Every name that is imported anywhere in a file: modules, and what is taken out of them as `module.name`."""
+    """Every imported name of a file: modules, and their members as `module.name`."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,4 +1,4 @@
-"""What a translation has lost or invented is found, whatever form it has."""
+"""What a translation has lost or invented is found, in any form."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ ENGLISH, SPANISH = lexicons("en", "es")
 
 
 def numbers(text: str, lexicon=ENGLISH) -> list[str]:
-    """Those that are surely some, and in brackets those that may be something else."""
+    """The sure facts, and in brackets those that may be something else."""
     found = [fact for fact in facts(text, lexicon) if fact.kind == "number"]
     return [fact.key if fact.sure else f"({fact.key})" for fact in found]
 
@@ -45,7 +45,7 @@ def told(source: str, translation: str) -> list[str]:
         ("H2O, mp3 and B2B", []),
         ("between the nineteenth and the twenty-first century", ["19", "21"]),
         ("the second century", ["2"]),
-        ("Henry EIGHTEENTH and TWO", ["2"]),  # what a model writes in the place of XVIII
+        ("Henry EIGHTEENTH and TWO", ["2"]),  # what a model writes instead of XVIII
         ("0 million, 2.50 thousand and 1.0005 million", ["0", "2500", "1000500"]),
         ("1.23456 thousand, 1980 million", ["1234.56", "1980000000"]),
         (f"{'9' * 5000} million", ["9" * 5000, "(1000000)"]),  # longer than int() reads

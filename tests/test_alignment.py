@@ -90,7 +90,7 @@ TOKENIZER = Tokenizer.learn(["see and now", "ve y ahora"] * 3, 300)
     [("ve ① y ②", "ve {first_name} y https://b.org"), ("② ve y ①.", "https://b.org ve y {first_name}.")],
 )
 def test_places_through_symbols_and_line_breaks(written, expected):
-    """What the model read and wrote had ① for a name and a space for a line end; places are those of the texts."""
+    """The model read and wrote ① for a name and a space for a line end; positions are those of the texts."""
     masked = mask(SOURCE, "①②")
     given = masked.given
     assert given == "see ① and ② now"

@@ -216,7 +216,7 @@ def test_the_command_judges_a_model(monkeypatch, capsys):
 # --- the models that come with the package ----------------------------------------------------------------------------
 
 
-# What a packaged model passes, less the few cases that another processor's rounding may decide otherwise. The goal is
+# How many cases a packaged model passes, less a few that another processor's rounding may decide otherwise. The goal is
 # ENOUGH; a model that reaches it needs no line here.
 REACHED = {"es-en": 0.92}
 
@@ -232,8 +232,7 @@ def test_a_packaged_model_behaves(name):
         return [one.text for one in translator.translate(list(texts))]
 
     if name == models.LESSON:
-        # It knows a dozen words and says nonsense, over and over, to everything else: what a mechanism answers for must
-        # hold all the same.
+        # It knows a dozen words and translates everything else into nonsense, but what rules guarantee must hold.
         results = judge(translate, [case for case in cases if case.topic in MECHANISM], always=())
         assert all(result.passed for result in results), as_text(results)
     else:

@@ -1,4 +1,4 @@
-"""Several models, one after the other: each translates what the one before wrote."""
+"""Several models, one after the other: each translates what the previous one wrote."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is left out, why, and that held-out sentences share nothing with those that are learned from."""
+"""What is left out, why, and that held-out sentences share nothing with training sentences."""
 
 from collections.abc import Callable
 from pathlib import Path

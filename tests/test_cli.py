@@ -18,7 +18,7 @@ from vidrio import __version__, cli
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# A stand-in verb in a process of its own: `main` is the real one, only what the verb does is chosen by the test.
+# A stand-in command in a separate process: `main` is the real one, only the command's action is chosen by the test.
 WITH_A_VERB = """
 import sys, time, types
 import click

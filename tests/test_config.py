@@ -1,4 +1,4 @@
-"""Configs and parameters: what is impossible is refused where it is made, with every problem told."""
+"""Configs and parameters: impossible ones are refused on construction, with all problems named."""
 
 import json
 

@@ -16,7 +16,7 @@ import architecture
 
 FOLDERS = (".", "docs", "benchmarks", "recipes/en-es", "src/vidrio/lessons", "tests/behaviour")
 PAGES = sorted(page for folder in FOLDERS for page in (REPOSITORY / folder).glob("*.md"))
-SPANISH = sorted((REPOSITORY / "src/vidrio/lessons/es").glob("*.md"))  # whose blocks are those of the English lessons
+SPANISH = sorted((REPOSITORY / "src/vidrio/lessons/es").glob("*.md"))  # with the same blocks as the English lessons
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
@@ -87,7 +87,7 @@ def test_imports_that_follow_from_others_are_not_drawn() -> None:
     assert architecture.lines(graph) == [("b", "a"), ("c", "b")]
 
 
-# The runner itself: what is right passes, what is wrong fails.
+# Tests of the runner itself: correct blocks pass, wrong ones fail.
 
 
 def page_of(text: str, folder: Path) -> Path:

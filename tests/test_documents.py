@@ -236,7 +236,7 @@ def test_a_file_without_text_comes_back_unchanged(name: str, data: bytes) -> Non
 
 @pytest.mark.parametrize(("name", "make"), [("a.docx", word_file), ("a.odt", open_document), ("a.epub", book)])
 def test_a_damaged_archive_is_refused_or_says_the_same(name: str, make: Callable[[], bytes]) -> None:
-    """A bit that changes what a part says is found by its checksum; a date or an attribute may change."""
+    """A bit that changes a part's contents is found by its checksum; a date or an attribute may change."""
     whole = make()
     parts, refused = unpacked(whole), 0
     places = range(0, len(whole), max(1, len(whole) // 60))

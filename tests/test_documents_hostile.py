@@ -1,4 +1,4 @@
-"""Hostile documents: none takes more time or memory than its size allows, and each refusal says what is wrong."""
+"""Hostile documents: time and memory stay in proportion to their size, and each refusal says what is wrong."""
 
 import gc
 import io
@@ -154,7 +154,7 @@ def watch(event: str, given: tuple[object, ...]) -> None:
 
 
 def backwards(text: str) -> Aligned:
-    """A translation whose words stand in the opposite order, each aligned with its own."""
+    """A translation with its words in reverse order, each aligned with its source."""
     places = [match.span() for match in re.finditer(r"\S+", text)]
     told, links = text[: len(text) - len(text.lstrip())], []
     for start, end in reversed(places):
@@ -172,7 +172,7 @@ def parts_of(suffix: str, data: bytes) -> dict[str, str]:
 
 
 def letters(text: str) -> Counter[str]:
-    """The letters and digits, those in tags included: words without a space between them may come to stand together."""
+    """The letters and digits, including those in tags: words without a space between them may become adjacent."""
     return Counter(re.findall(r"\w", unescape(text)))
 
 

@@ -198,7 +198,7 @@ def test_a_document_opens_with_all_it_had_whatever_the_translation_is(suffix: st
     data = SAMPLES[suffix]
     plan = plan_file(f"a{suffix}", data, "")
     told = plan.render([retold(CHANGES[change], text) for text in plan.texts])
-    if not (suffix == ".odt" and change != "the same"):  # an element whose words are apart stands there twice
+    if not (suffix == ".odt" and change != "the same"):  # an element whose words are separated appears twice
         assert opens_as(suffix, told) == opens_as(suffix, data)
     before, after = _all_text(suffix, data), _all_text(suffix, told)
     for what in (r"</?[\w:]+", r"\d+", r"\b(?:href|src|id|style|text:style-name|w:val)=\"[^\"]*\""):

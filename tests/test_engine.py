@@ -298,7 +298,7 @@ def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
             opener(name)
     assert set(CHOICES) == {"auto", *NATIVE, *MODULES}
     (tmp_path / MODULES["wasm"]).write_bytes((BUILT / MODULES["wasm"]).read_bytes())
-    assert not opener("auto")().shares_models  # WebAssembly, since nothing else is there
+    assert not opener("auto")().shares_models  # WebAssembly, since nothing else is available
     assert native_path("plain").parent == tmp_path
 
 

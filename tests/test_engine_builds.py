@@ -64,7 +64,7 @@ def builds(modules: Path) -> dict[str, Callable[[], Library]]:
     return found
 
 
-# What the compiler calls instructions that /proc/cpuinfo calls otherwise.
+# The compiler's names of instructions that /proc/cpuinfo names differently.
 CALLED = {
     **{"BMI": "bmi1", "LZCNT": "abm", "SSE3": "pni", "AVX512VNNI": "avx512_vnni", "LAHF_SAHF": "lahf_lm"},
     **{"GCC_HAVE_SYNC_COMPARE_AND_SWAP_16": "cx16", "CRC32": "sse4_2"},
@@ -85,7 +85,7 @@ def test_a_build_runs_only_where_the_processor_has_all_that_the_compiler_may_use
 
 
 def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
-    """All of a search's results, equal only if all bits are: there is no NaN and no −0 among them."""
+    """All of a search's results. They are equal only if all bits are, since they contain no NaN and no −0."""
     return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 

@@ -1,4 +1,4 @@
-"""The engine and the NumPy glass compute the same bits: every quantity by its address, and every search."""
+"""The engine and the NumPy reference compute the same bits: every quantity by address, and every search."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -56,7 +56,7 @@ MODELS: dict[str, dict[str, object]] = {
 
 
 class Both:
-    """A model in the engine and in the glass."""
+    """A model in the engine and in the reference."""
 
     def __init__(self, folder: Path) -> None:
         self.config, _ = read_config(folder)
@@ -98,7 +98,7 @@ class Both:
         return [h._replace(ids=tuple(tokens[place] for place in h.ids)) for h in found]
 
     def step(self, source: tuple[int, ...] | None) -> Step:
-        """The glass's `stepper`, asked once for each prefix: one search comes by the same ones as another."""
+        """The reference's `stepper`, called once for each prefix, since searches share prefixes."""
         if source not in self.steps:
             self.steps[source] = asked_once(stepper(self.machine, source))
         return self.steps[source]

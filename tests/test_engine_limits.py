@@ -1,4 +1,4 @@
-"""The engine's memory and threads: how much it takes, that it gives it back, and what happens when there is no more."""
+"""The engine's memory and threads: how much it takes, that it is released, and what happens when there is none left."""
 
 import gc
 import subprocess
@@ -121,7 +121,7 @@ def test_a_call_that_ends_early_is_freed_at_once(opened: Opened, config: ModelCo
 def test_what_a_call_allocates_is_freed_with_it(
     folder: Path, config: ModelConfig, new_instance: Callable[[], Wasmtime]
 ) -> None:
-    """Calls that end, are cancelled or are refused: after some of them no more memory is needed for others."""
+    """Calls that end, are cancelled or are refused: after some of them, others need no more memory."""
     opened, sources, sizes = Opened(folder, new_instance, workers=1), random_sources(config, 4), list[int]()
     for n in range(300):
         asked = iter(range(100))

@@ -1,4 +1,4 @@
-"""Our models in `transformers`, and in CTranslate2: they translate as `glass/` does."""
+"""Exported models in `transformers` translate as `glass/` does."""
 
 import json
 import operator
@@ -154,7 +154,7 @@ def tokens_by_ctranslate2(exported: Path, tokenizer: Tokenizer, texts: list[str]
 
 
 def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
-    """In float32 token for token; in whole numbers as a model of random numbers can, whose roundings show."""
+    """In float32 token for token; in int8 as closely as a model with random numbers allows."""
     folder = write_ours(tmp_path / "ours", norm="pre")
     config, _ = read_config(folder)
     options = default_options(config)
@@ -190,7 +190,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("row", range(12))
 def test_ctranslate2_computes_every_choice(row: int, tmp_path: Path) -> None:
     """Random combinations of choices, on random sentences, greedily: each token and its log-probability are those of
-    `glass/`. Rounding leaves about 1e-5; a wrong table, norm or transpose 0.1 and more."""
+    `glass/`. Rounding explains about 1e-5; a wrong table, norm or transpose gives 0.1 or more."""
     draw, folder = random.Random(row), tmp_path / "ours"
     write_model(folder, seed=row, **{name: draw.choice(values) for name, values in CHOICES.items()})
     write_engine(folder, tmp_path / "float32", "float32")

@@ -95,7 +95,7 @@ def test_a_model_trained_on_in_float_is_quantised(imported: Path, tmp_path: Path
 
 
 def test_what_was_trained_further_goes_back(imported: Path, tmp_path: Path) -> None:
-    """Its languages are those of the model that it goes on from."""
+    """Its languages are those of the model that it continues."""
     pairs, text = tmp_path / "pairs.tsv", tmp_path / "lines.txt"
     texts = marian_golden.sentences(240, 6)
     pairs.write_text("".join(f"{one}\t{other}\n" for one, other in zip(texts, reversed(texts), strict=True)))

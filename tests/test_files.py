@@ -1,4 +1,5 @@
-"""Files of users: written whole, where links lead to; what is no file stays what it is. JSON that all can read."""
+"""Users' files: written completely, following links; devices and pipes stay what they are. JSON that every reader
+accepts."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """What users of Firefox's models complain of, with a random model of their kind.
 
-The numbers are those of issues of mozilla/translations (m), mozilla/firefox-translations (f) and
-browsermt/bergamot-translator (b).
+The numbers are issues of mozilla/translations (m), mozilla/firefox-translations (f) and browsermt/bergamot-translator
+(b).
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_a_line_without_words_stays_as_it_is(translator: Translator, text: str) 
 
 
 def test_capitals_are_translated_as_words_and_stay_capitals(translator: Translator) -> None:
-    """m73, m129, f675: the model reads what it has learned from, small letters."""
+    """m73, m129, f675: the model reads lower case, as in training."""
     loud, quiet = (
         translator.translate("THE OLD HOUSE AND THE CITY."),
         translator.translate("The old house and the city."),

@@ -1,4 +1,4 @@
-"""The model folder: what is written is read back, and damage of every kind is told, never traced back."""
+"""The model folder: what is written is read back, and all damage gives a message, never a traceback."""
 
 import json
 import os

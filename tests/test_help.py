@@ -1,4 +1,4 @@
-"""The examples in the help of every command are run, like those of the pages: each must do what it promises."""
+"""The examples in the help of every command are run, like those in the documentation."""
 
 import os
 import re
@@ -71,7 +71,8 @@ def test_an_example_does_what_it_promises(line: str, folder: Path, call_vidrio: 
 
 
 def assert_serves(arguments: list[str]) -> None:
-    """It tells its address when it is ready, and goes on until Ctrl-C. Any free port: others may use the usual one."""
+    """It prints its address when it is ready, and runs until Ctrl-C. Any free port, since others may use the usual
+    one."""
     command = [sys.executable, "-m", "vidrio", *arguments, "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"BROWSER": "true"}
@@ -89,7 +90,7 @@ def assert_serves(arguments: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the examples are run, one after the other: what one writes may be read by the next."""
+    """The folder where the examples run, one after the other: later ones may read what earlier ones wrote."""
     folder = tmp_path_factory.mktemp("examples")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")

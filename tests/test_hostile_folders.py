@@ -1,8 +1,8 @@
 """Model folders that are broken, or made to do harm: refused with a reason, or they translate. Never a traceback, never
 more memory or time than a model of that size has any need for.
 
-`python tests/test_hostile_folders.py COUNT SEED FOLDER` tries them in a process of its own, whose memory is limited;
-a hard crash of a library ends that process, and the case is told by its number.
+`python tests/test_hostile_folders.py COUNT SEED FOLDER` tries them in a separate process with limited memory. A hard
+crash of a library ends that process, and the case is named by its number.
 """
 
 import json
@@ -110,7 +110,7 @@ def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[st
         elif before:
             change = mutated_bytes if draw.random() < 0.15 else mutation(name)
             files[name] = change(before, draw)
-    if draw.random() < 0.8:  # as an older version wrote it, or as somebody who knows of checksums
+    if draw.random() < 0.8:  # as an older version wrote it, or as someone who knows the checksums would
         config = files["config.json"]
         if config:
             try:
@@ -123,7 +123,7 @@ def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[st
 
 
 def attempt(folder: Path) -> str:
-    """What comes of it: the kind of error, or "translated"."""
+    """The outcome: the kind of error, or "translated"."""
     from dataclasses import replace
 
     from vidrio.errors import VidrioError
@@ -132,11 +132,11 @@ def attempt(folder: Path) -> str:
     try:
         translator = Translator.load(folder, workers=1)
         options = translator.options
-        # A model may be slow; what is tried here is how it is read.
+        # A model may be slow; only reading it is tested here.
         options = replace(options, max_length=min(options.max_length, 4), beam=min(options.beam, 2))
         translator.translate("hello bala core, world.", options)
         return "translated"
-    except (VidrioError, OSError) as error:  # what the command line tells in a message
+    except (VidrioError, OSError) as error:  # what the command line prints as a message
         return type(error).__name__ if str(error) else "no message"
 
 
@@ -210,7 +210,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hold(models: Path, count: int, begin: int) -> dict[str, Any]:
-    """Try so many in another process; a fault, or a crash of that process, is a failed test."""
+    """Try several in another process. A fault, or a crash of that process, fails the test."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
     command = [sys.executable, __file__, str(count), str(begin), str(models)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

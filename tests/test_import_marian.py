@@ -130,7 +130,7 @@ def test_tables_of_positions_in_the_file_are_used(usual: tuple[Path, Path], tmp_
 
 
 def differing(hf: Path, config: ModelConfig, machine: Machine) -> float:
-    """How far logits are from those of the folder in `transformers`."""
+    """The largest difference of logits from those of the folder in `transformers`."""
     model, tokenizer = load_hf(hf)
     source, target = tokenizer(sentences(1)[0])["input_ids"], targets(config, 9)
     with torch.no_grad():
@@ -166,7 +166,7 @@ def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path
     ]
     assert target.encode_batch([*SPANISH, *some]) == with_target
     for ids in with_target:
-        ids = [i for i in ids if i != config.special.unk]  # what is unknown is shown in other ways
+        ids = [i for i in ids if i != config.special.unk]  # unknown tokens are displayed differently
         assert target.decode(ids) == theirs.decode(ids, use_source_tokenizer=False)
 
 

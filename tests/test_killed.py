@@ -1,4 +1,4 @@
-"""kill -9 at random moments: nothing is lost or half-written, and the same command goes on or says what to do.
+"""kill -9 at random moments: nothing is lost or half-written, and the same command continues or says what to do.
 
 `make killed` tries 200 moments of each command; VIDRIO_KILLS says how many.
 """
@@ -36,7 +36,7 @@ def run(arguments: list[str], cwd: Path) -> Any:
 
 
 def run_killed(arguments: list[str], cwd: Path, seconds: float) -> Any:
-    """The command, killed after so many seconds (then None), if it has not ended before."""
+    """The command, killed after this many seconds (None if it ended before)."""
     try:
         return run_vidrio(*arguments, cwd=cwd, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -54,7 +54,7 @@ def moments(kills: int, arguments: list[str], cwd: Path) -> Iterator[float]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What a command has written; nothing of the files that tell how long a training took."""
+    """The files that a command has written, without those that record the time of a training."""
     timed = ("README.md", "config.json", "metrics.jsonl", "state.safetensors")
     paths = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
     return {name: b"" if path.name in timed else path.read_bytes() for name, path in paths.items()}
@@ -93,7 +93,7 @@ def test_translate(tmp_path: Path, kills: int) -> None:
 
 @kills
 def test_train(tmp_path: Path, kills: int) -> None:
-    """Killed again and again, then once more for a run that goes on from a finished one."""
+    """Killed repeatedly, then once more for a run that continues a finished one."""
     text = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
     usual = [part for name, value in {**SIZES, **TAUGHT}.items() for part in (f"--{name}", str(value))]
     command = ["train", "pairs.tsv", "--to", "model", *usual, "--validations", "8"]

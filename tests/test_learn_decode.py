@@ -1,4 +1,4 @@
-"""Batched greedy search while learning, against the search that knows ids only, driven by glass."""
+"""Batched greedy search during training, compared with the search on ids, with the reference's logits."""
 
 import numpy as np
 import pytest

@@ -317,7 +317,7 @@ def test_a_stream_goes_on_from_any_position() -> None:
 
 
 def test_a_batch_is_shifted_by_one() -> None:
-    """What the decoder reads and what it should say, row by row: teacher forcing."""
+    """The decoder's input and the expected tokens, row by row: teacher forcing."""
     config = make_config()
     special = config.special
     batch = collate(in_memory([([5, 7], [4, 8, 9]), ([6], [10])]), np.array([0, 1]), config)

@@ -1,4 +1,4 @@
-"""From the user's files to a model: each task learns, a run is held to how it was begun, nonsense is told."""
+"""From the user's files to a model: each task learns, a run keeps its settings, and mistakes are reported."""
 
 import subprocess
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def test_it_learns_to_translate(pairs: Path, tmp_path: Path) -> None:
 
 
 def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
-    """Which of two words comes first: no bag of words can tell."""
+    """Which of two words comes first, which no bag of words can tell."""
     rows = [f"{a} {b} {c}\t{'yes' if 'two' in (a, b, c) else 'no'}" for a, b, c in product(NUMBERS, repeat=3)]
     path = tmp_path / "classes.tsv"
     path.write_text("\n".join(rows) + "\n")
@@ -110,7 +110,7 @@ def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
     assert learned.task.labels == ("no", "yes")
     assert learned.state.best_score is not None
     assert learned.state.best_score > 95  # always "no" would be 73
-    # The written model classifies in glass/ as it did while learning.
+    # The written model classifies in glass/ as it did in training.
     write_model(learned)
     config, about = read_config(tmp_path / "model")
     machine = build(config, read_parameters(tmp_path / "model"))
@@ -127,7 +127,7 @@ def test_a_run_goes_on_and_may_have_another_end(pairs: Path, tmp_path: Path) -> 
     short = replace(QUICK, stop=Stop(steps=20))
     learn(tmp_path / "model", pairs, short)
     _, said = learn(tmp_path / "model", pairs, replace(short, stop=None, recipe={}, sizes={}, preset=""))
-    assert any("continuing from step 20" in line for line in said)  # and what was not given stays as it was
+    assert any("continuing from step 20" in line for line in said)  # and everything else stays the same
     learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=30)))
     assert learned.state.step == 30
     assert "it ends after 30 steps" in said
@@ -207,7 +207,7 @@ def test_the_page_tells_the_rules(repository: Path) -> None:
 
 
 def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp_path: Path) -> None:
-    """Few pairs choose `tiny`; what is then made larger by hand is no `tiny` any more."""
+    """Few pairs select `tiny`; if the user then enlarges it, it is no longer `tiny`."""
 
     def planned(sizes: dict[str, Any]) -> Plan:
         return new_plan(replace(request, sizes=sizes, stop=Stop(steps=1)), task, cpu)
@@ -227,7 +227,7 @@ def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp
 
 
 def test_a_refused_training_leaves_nothing_behind(pairs: Path, tmp_path: Path) -> None:
-    """Not the folders that it made; what was there before stays."""
+    """Except for the folders that it made; what existed before stays."""
     few = tmp_path / "few.tsv"
     few.write_text("one\tuno\n")
     (tmp_path / "there").mkdir()

@@ -1,4 +1,4 @@
-"""Learning on from a model: what it knows is where training begins."""
+"""Fine-tuning: training starts from what a model has learned."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Several processes learn what one learns, on one machine or two."""
+"""Several processes learn what one process learns, on one machine or two."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from vidrio.model.folder import read_config
 
 torch.set_num_threads(1)
 Ended = subprocess.CompletedProcess[str]
-# Two Gloo processes; argv: a folder. Every script leaves what it has found there.
+# Two Gloo processes; argv: a folder, where every script writes its results.
 BEGINNING = """
 import json, sys
 from test_learn_train import *
@@ -45,7 +45,7 @@ def keep(name, tensors):
 
 
 def in_two_processes(start: Callable[[int, dict[str, str]], Ended], machines: int) -> list[Ended]:
-    """What torchrun tells its processes, and without it, which takes longer to start than they do."""
+    """The environment variables that torchrun sets; without it, processes start faster."""
     both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": str(2 // machines)}
     both |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     environments = [both | {"RANK": str(rank), "LOCAL_RANK": str(rank % (2 // machines))} for rank in (0, 1)]

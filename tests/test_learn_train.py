@@ -1,4 +1,4 @@
-"""The loop: it learns, it stops for a reason, and it goes on exactly after whatever has happened to it."""
+"""The training loop: it learns, stops for the right reason, and continues exactly after any interruption."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def two_threads() -> Iterator[None]:
 
 
 def test_the_halves_of_a_batch_learn_what_the_whole_batch_does(examples: Examples, two_threads: None) -> None:
-    """Each once, and what they give is added up, not averaged: 7 pairs and 6 are a batch of 13."""
+    """Each pair once, and their gradients are summed, not averaged: 7 pairs and 6 are a batch of 13."""
     recipe = replace(STEPS, dropout=0.0)
     learn = partial(loop.learn_from, recipe, begin(small_config()).parameters, (1, 1, 0), examples)
     pairs, threads = np.arange(13), []
@@ -183,7 +183,7 @@ train(in_memory(backwards(500)), state, recipe, restless, run=run)
 
 
 def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
-    """SIGKILL, twice, whatever it is doing; what is left behind at the end is what an undisturbed run leaves."""
+    """SIGKILL, twice, at any moment; the result equals that of an undisturbed run."""
     random = np.random.default_rng(4)
     script, metrics = tmp_path / "killed.py", tmp_path / "metrics.jsonl"
     script.write_text(KILLED)
@@ -284,7 +284,7 @@ def test_the_best_model_is_kept(examples: Examples) -> None:
 
 
 def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
-    """A young model's BLEU is 0 again and again; what it learns meanwhile must not be lost."""
+    """An early model's BLEU is always 0; what it learns meanwhile must not be lost."""
     scores = iter([(0.0, 5.0), (0.0, 4.0), (0.0, 4.5), (1.0, 6.0), (1.0, 6.0), (0.5, 1.0)])
     best: list[bool] = []
 

@@ -1,4 +1,4 @@
-"""The lessons' trained model: what it says of itself is so, and the recipe makes such a model."""
+"""The lessons' trained model: its card is true, and the recipe makes such a model."""
 
 import importlib.util
 import json

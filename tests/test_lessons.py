@@ -49,7 +49,7 @@ EARLIER_LOGITS = (
     "out.logits=[-0.39929948, 0.96345013, 2.77090264, 0.25651866, -0.84738762,"
     "-1.67834992, -0.29583529, -3.55515281, 2.97453801, -1.10682376]"
 )
-# what it is in the post: what is changed in the model, address, the rows as printed
+# its name in the post: what to change in the model, the address, the rows as printed
 POST: dict[str, tuple[Changes, str, str]] = {
     "positions": ([], "src.positions", "0 1 0 1 / 0.84 0.99 0 1"),
     "E": ([], "enc.in", "1 3 3 5 / 2.84 3.99 4 6"),

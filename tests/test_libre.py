@@ -309,7 +309,7 @@ def test_a_file_of_keys_that_is_none_is_told(line: str, tmp_path: Path) -> None:
 
 
 def test_who_asks_is_whom_the_connection_comes_from_unless_a_proxy_is_named() -> None:
-    """`X-Forwarded-For` would let a client count as somebody else at every request."""
+    """`X-Forwarded-For` would let a client appear as another one in every request."""
     for proxies, statuses in (((), [200, 200, 429]), (("127.0.0.1",), [200, 200, 200])):
         options = [word for proxy in proxies for word in ("--proxy", proxy)]
         with server("--req-limit", "2", *options) as there:
@@ -417,7 +417,7 @@ def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path) -> Non
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         time.sleep(0.6)
         assert on.get(url).status_code == 404, "it is too old, though it may still be there"
-        half = folder / f".{path.name}.0123456789abcdef.part"  # what a killed server leaves
+        half = folder / f".{path.name}.0123456789abcdef.part"  # left by a killed server
         half.touch()
         (folder / "notes.txt").touch()
         for _ in range(200):

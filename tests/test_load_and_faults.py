@@ -1,4 +1,4 @@
-"""Load, hostility and faults: the benchmarks of the server in small, and what they rest on."""
+"""Load, hostile clients and faults: small versions of the server's benchmarks, and tests of their tools."""
 
 import asyncio
 import socket

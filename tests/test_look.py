@@ -1,4 +1,4 @@
-"""Text → text with every number: the three shapes, the search and the traced pass, and what a text can be wrong in."""
+"""Text → text with all values: the three shapes, the search and the traced pass, and invalid texts."""
 
 from dataclasses import replace
 from pathlib import Path

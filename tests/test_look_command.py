@@ -1,4 +1,4 @@
-"""`vidrio look` as a person meets it: its views word for word, 80 columns, plain text, JSON, and what it refuses."""
+"""`vidrio look`: its views word for word, 80 columns, plain text, JSON, and refusals."""
 
 import json
 import subprocess
@@ -53,7 +53,7 @@ def test_a_view_word_for_word_in_80_columns(view: str, capsys: pytest.CaptureFix
     assert "\x1b" not in out
     assert all(line == line.rstrip() for line in out.splitlines())
     for line in out.splitlines():
-        # Lines to copy are never broken, and more decimals than asked for by default need their room.
+        # Lines to copy are never broken, and more decimals than the default need their space.
         assert text_width(line) <= 80 or "vidrio " in line or view == "precision", line
 
 

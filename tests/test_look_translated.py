@@ -1,4 +1,4 @@
-"""What `look` shows is what `translate` printed: the same tokens, of the same sentence; what is copied as copied."""
+"""`look` shows what `translate` printed: the same tokens of the same sentence, and copied text as copied."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The Makefile, .ci/run and conftest.py: what they pass on, and what they say when something is missing."""
+"""The Makefile, .ci/run and conftest.py: what they pass on, and their messages when something is missing."""
 
 import os
 import shutil
@@ -82,7 +82,7 @@ def test_the_tests_exit_code_and_last_line_pass_through_ci(status: int, tmp_path
     (copy / ".ci").mkdir(parents=True)
     for name in ("Makefile", ".ci/run", "pyproject.toml", "constraints.txt"):
         shutil.copy(REPOSITORY / name, copy / name)
-    # A make that takes the folder above for the environment, and is the real one in all else.
+    # A make with the folder above as the environment, and otherwise real.
     there = [word.replace(os.path.relpath(tmp_path, REPOSITORY), "..") for word in settings]
     program(tmp_path / "bin" / "make", f'#!/bin/sh\nexec {shutil.which("make")} "$@" {" ".join(there)}\n')
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -1,4 +1,4 @@
-"""Marked-up text: every tag comes through, lands on the words it belongs to, and nothing else is touched."""
+"""Marked-up text: every tag is kept and placed around the words it belongs to, and nothing else changes."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ def unchanged(plan: Plan) -> str:
 
 
 def reversed_words(plan: Plan) -> str:
-    """A translation whose words stand in the opposite order, each aligned with its own."""
+    """A translation with its words in reverse order, each aligned with its source."""
     found = []
     for source in plan.texts:
         places = [match.span() for match in re.finditer(r"\S+", source)]
@@ -202,7 +202,7 @@ def test_an_element_whose_words_are_gone_takes_the_nearest() -> None:
 
 
 def structure(text: str) -> list[str]:
-    """What a parser finds in a Markdown text, without the words; the order of inlines does not count."""
+    """What a parser finds in a Markdown text, without the words; the order of inlines is ignored."""
     found = []
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         inlines = sorted(f"{c.type} {c.attrs.get('href', c.attrs.get('src', ''))}" for c in token.children or ())

@@ -1,4 +1,4 @@
-"""text/mask.py: what must be copied is hidden behind symbols, and comes back or is missed."""
+"""text/mask.py: what must be copied is hidden behind symbols, and is restored or reported missing."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
     ],
 )
 def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
-    """How a text is set is not what it says; places in the sentence are still known (test_alignment.py)."""
+    """Typography is not content; positions in the sentence stay known (test_alignment.py)."""
     assert mask(sentence, SYMBOLS).given == given
 
 
@@ -99,7 +99,7 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "read"),
     [
-        ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
+        ("Aaaaaaargh, he said.", "①, he said."),  # in no vocabulary
         ("Aaargh, he said.", "Aaargh, he said."),
         ("We met Bjørn Ødegård in Oz.", "We met ① ② in Oz."),
         ("We met Bjo\u0323\u0301rnø in Oz.", "We met ① in Oz."),

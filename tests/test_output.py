@@ -1,4 +1,4 @@
-"""`vidrio translate -o` loses nothing: neither what it has translated, nor its input, nor a file of the user's."""
+"""`vidrio translate -o` loses nothing: neither its translations, nor its input, nor the user's files."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What the built wheel and source archive hold: the code, its data, its licence, and nothing else."""
+"""The contents of the built wheel and source archive: the code, its data, its licence, and nothing else."""
 
 import json
 import re

@@ -14,7 +14,7 @@ LARGEST_FIRST_VIEW = 250_000  # bytes, compressed
 
 
 def test_the_built_page_is_made_from_these_sources(repository: Path) -> None:
-    """A machine with Python only can tell: the bundle holds the hash of its sources."""
+    """Without Node, the hash of the sources in the bundle tells."""
     page = repository / "page"
     files = [path for path in (page / "src").rglob("*") if path.is_file()] + [page / name for name in ALONE]
     digest = hashlib.sha256()

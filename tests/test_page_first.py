@@ -1,4 +1,4 @@
-"""The page's first five minutes: what it opens with, what a click does, and what happens while it computes."""
+"""The page's first five minutes: its first view, the effect of a click, and what happens while it computes."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Names and vocabularies that others wrote: on the page they are text, never markup, and never in the way."""
+"""Hostile names and vocabularies: on the page they are text, never markup, and never break it."""
 
 from pathlib import Path
 from urllib.parse import urlencode

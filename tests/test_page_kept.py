@@ -1,4 +1,4 @@
-"""What a reader takes along from the page: paper."""
+"""The page on paper."""
 
 from collections.abc import Iterator
 from urllib.parse import urlencode

@@ -18,7 +18,7 @@ VIEWS = [
     {**LESSON, "lesson": "nan/2", "if": ["without:layer-norm", "softmax:naive", "scale:src.scaled=1000"]},
     {**LESSON, "at": "enc.77.in[0,0]"},
 ]
-# All that can be read: texts, and what a screen reader says; but not code, formulas, and the text that is translated.
+# All text that can be read, including that for screen readers, without code, formulas and the text to translate.
 READ = """() => {
 const not = "code, script, style, .katex, .symbol, textarea, .language";
 const said = [...document.querySelectorAll("[aria-label], [title], [placeholder], [aria-valuetext]")];
@@ -34,7 +34,7 @@ return [...new Set(texts)].filter(Boolean);
 
 @pytest.fixture(scope="module")
 def english(repository: Path) -> re.Pattern[str]:
-    """What the page and Python say in English and say otherwise in Spanish."""
+    """What the page and Python say in English, and differently in Spanish."""
     lib = repository / "page" / "src" / "lib"
     strings: list[list[str]] = [[], []]
     for name in ("messages", "tour"):

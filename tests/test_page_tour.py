@@ -1,4 +1,4 @@
-"""The tour: what it says about the packaged model is true, and it can be walked to its end."""
+"""The tour: its statements about the packaged model are true, and it can be followed to its end."""
 
 import re
 from collections.abc import Callable

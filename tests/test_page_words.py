@@ -1,4 +1,4 @@
-"""What Python says on the page has Spanish words: quantities, the search's reasons, changes, what is refused."""
+"""Python's texts on the page have Spanish translations: quantities, the search's reasons, changes, refusals."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
 
 
 def test_every_operation_and_word_there_is(patterns: list[re.Pattern[str]]) -> None:
-    """Also those of models that no test has: other positions, activations, what-ifs."""
+    """Also those of models that no test uses: other positions, activations, what-ifs."""
     formulas = [*FORMULAS.values(), *(row.formula for row in vars(changes).values() if isinstance(row, Operation))]
     words = (PARAMETERS | QUANTITIES).values()
     known = [*((formula.place, formula.says) for formula in formulas), *words, *OF_CLASSES.values()]

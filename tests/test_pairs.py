@@ -1,4 +1,4 @@
-"""Sentence pairs come out of every form of file, and whatever else a file holds is told."""
+"""Sentence pairs are read from every file format, and everything else in a file is reported."""
 
 import csv
 import gzip
@@ -177,7 +177,7 @@ def test_rows_without_a_column_are_counted_and_bytes_that_are_no_text_are_marked
     ]
     path = write(tmp_path / "p.tsv", b"".join(lines))
     with pytest.raises(DataError, match="two columns"):
-        pairs_of(path)  # one line without a tab, and who knows what is in it
+        pairs_of(path)  # one line without a tab, which may be anything
     pairs, tally = pairs_of(path, columns=("1", "2"))
     assert pairs == [
         Pair("Hello", "Hola", 1),

@@ -1,5 +1,5 @@
-"""`glass/` against itself: the past ignores the future, and only positions tell the order.
-That one pass shows every step, test_engine_arithmetic.py says bit by bit."""
+"""`glass/` against itself: earlier rows ignore later ones, and only positions carry the order.
+test_engine_arithmetic.py tests bit by bit that one pass shows every step."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_without_positions_order_is_invisible_to_the_encoder() -> None:
 
 
 def test_encoder_alone_classifies() -> None:
-    """The probabilities are those of the mean memory row, through the output layer, by hand."""
+    """The probabilities are those of the mean memory row, through the output layer, computed here."""
     ours = machine("encoder")
     p = ours.parameters
     scores = walk.encode(ours, SOURCE).mean(axis=0) @ p["out.W"] + p["out.b"]

@@ -1,4 +1,4 @@
-"""`glass/` and `learn/` were written apart; here they must agree on every choice of the closed set, part by part."""
+"""`glass/` and `learn/` were written separately and must agree on every choice of the closed set, part by part."""
 
 from dataclasses import replace
 from itertools import product
@@ -120,7 +120,7 @@ def assert_whole_models_agree(config: ModelConfig) -> None:
 @pytest.mark.parametrize("cell", choices.CELLS)
 @pytest.mark.parametrize("shape", ["encoder-decoder", "decoder"])
 def test_kept_keys_and_values_change_nothing(shape: str, cell: str) -> None:
-    """One token at a time, each engine with its own store, gives the same logits as glass at every step."""
+    """One token at a time, each engine with its own cache, gives the reference's logits at every step."""
     machine, net = both(make_config(shape=shape, decoder_cell=cell))
     memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
     memory = None if memory_SD is None else batch_of(memory_SD)

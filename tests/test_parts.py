@@ -1,4 +1,4 @@
-"""What of a text is given to a model: its sentences, or parts of them; never what is to be copied."""
+"""The parts of a text that a model translates: its sentences, or parts of them; never what is copied."""
 
 import pytest
 from hypothesis import given
@@ -104,7 +104,7 @@ def test_words_in_a_script_that_the_vocabulary_does_not_hold_are_copied():
     ]  # Latin is read as bytes
     russian = Tokenizer.learn(["привет как дела"] * 3, 330)
     assert parts_in("Привет", russian) == [(0, 6)]
-    words = Tokenizer.of_words(["hola"])  # such a vocabulary has no letters: what it does not hold is unknown, and told
+    words = Tokenizer.of_words(["hola"])  # such a vocabulary has no letters, so other words are unknown, and reported
     assert parts_in("привет", words) == [(0, 6)]
 
 
@@ -133,7 +133,7 @@ def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text)
         ("to go on", "Para seguir.", "para seguir"),
         ("to go on.", "Para seguir.", "para seguir."),
         ("Click", "Haga clic.", "Haga clic"),
-        ("of Tom", "Tom es.", "Tom es"),  # a name that stands in the source
+        ("of Tom", "Tom es.", "Tom es"),  # a name from the source
         ("of it", "ONU.", "ONU"),
         ("and so", "Y así...", "y así..."),
         ("it", "", ""),

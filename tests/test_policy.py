@@ -1,4 +1,4 @@
-"""The rules that keep the code small, layered and safe, checked by reading it. CONTRIBUTING.md tells them in words."""
+"""The rules that keep the code small, layered and safe, checked by reading it. CONTRIBUTING.md explains them."""
 
 import ast
 import subprocess
@@ -23,8 +23,8 @@ from source import (
 )
 from vidrio import errors
 
-# The rooms of the house from the ground up. A file imports files of its own room and of those above in this list, and
-# nothing else, not in a function and not for a type either. The longest name that fits places a file.
+# The packages from the bottom up. A file imports from its own package and from those above it in this list only,
+# including imports in functions and for types. The longest name that fits places a file.
 ROOMS = (
     "_version",
     "errors",
@@ -49,7 +49,7 @@ ROOMS = (
     "commands",
     "cli",
     "__main__",
-    "__init__",  # offers `vidrio.load`; nobody imports it
+    "__init__",  # offers `vidrio.load`; no file imports it
 )
 AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "hypothesis", "search"}
 
@@ -101,13 +101,13 @@ def within(name: str, room: str) -> bool:
 
 
 def height(name: str) -> int | None:
-    """The place of a file's room in ROOMS, by the longest name that fits."""
+    """The index of a file's package in ROOMS, by the longest name that fits."""
     rooms = [room for room in ROOMS if within(name, room)]
     return ROOMS.index(max(rooms, key=len)) if rooms else None
 
 
 def imports_upwards(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
-    """Imports of a file in a room further up."""
+    """Imports of a file in a later package."""
     heights = {name: number for name in graph if (number := height(name)) is not None}
     return {
         (name, other)
@@ -213,7 +213,7 @@ UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve
 
 
 def unsafe(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """What could run somebody else's code when a file is read."""
+    """What could run foreign code when a file is read."""
     for name in imports_of(nodes):
         if name.split(".")[0] in UNSAFE_MODULES:
             yield f"import {name}"

@@ -1,4 +1,4 @@
-"""What must come through whole is found."""
+"""Protected spans are found."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Parameters in whole numbers: close to what they were, the same in every engine, found again in the file."""
+"""int8 parameters: close to the originals, the same in every engine, and stored as they are."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ from vidrio.model.quantised import (
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A model, and the same one in whole numbers."""
+    """A model, and the same one in int8."""
     exact = tmp_path_factory.mktemp("models") / "exact"
     config = write_model(exact, seed=5, norm="pre", ends=True, d_model=32, d_ff=48)
     small = exact.with_name("small")

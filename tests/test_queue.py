@@ -1,4 +1,4 @@
-"""Many clients at once: turns, bounds; who leaves is forgotten, who is slow holds nobody up."""
+"""Many clients at once: turns and limits; those who leave are dropped, and slow ones delay nobody."""
 
 import asyncio
 import http.client
@@ -34,7 +34,7 @@ def run(work: Callable[[Queue], Any], *, threads: int = 2, most: int = 100_000) 
 
 
 def held(go: threading.Event, result: str) -> Callable[[Callable[[], bool]], str]:
-    """Work that waits until it may go on, or nobody wants it."""
+    """Work that waits until it may continue, or its result is no longer wanted."""
 
     def work(stopped: Callable[[], bool]) -> str:
         while not go.wait(0.01):

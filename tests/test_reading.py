@@ -1,4 +1,4 @@
-"""`look`, `why` and `check` read what the translator gives the model, and say so."""
+"""`look`, `why` and `check` read the translator's input of the model, and say so."""
 
 import json
 

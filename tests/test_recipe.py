@@ -1,4 +1,4 @@
-"""recipes/en-es: what is changed in the pairs of the packaged models, and `make model` from beginning to end."""
+"""recipes/en-es: the changes to the packaged models' pairs, and `make model` from beginning to end."""
 
 import importlib.util
 import lzma

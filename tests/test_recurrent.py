@@ -266,7 +266,7 @@ def test_the_commands_speak_of_the_cell(
 
 
 def test_the_page_alone_reads_such_a_model(imported: Path, tmp_path: Path) -> None:
-    """With the modules that stand in for libraries in a browser."""
+    """With the modules that replace libraries in a browser."""
     _, sizes = write_site(tmp_path / "site", (str(imported),), lambda what: None)
     assert sizes[imported.name] > 0
     program = "import sys, vidrio.look.run as r; print(r.look(r.open_model(sys.argv[1]), sys.argv[2]).translation)"

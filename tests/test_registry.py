@@ -28,7 +28,7 @@ KINDS = {
 
 
 class Registry:
-    """What is served, and what was asked."""
+    """The files that are served, and the requests."""
 
     def __init__(self) -> None:
         self.files = {f"/{PLACE}/{name}.gz": gzip.compress((GOLDEN / name).read_bytes()) for name in KINDS.values()}
@@ -47,7 +47,7 @@ class Registry:
         other = {**self.entry, "architecture": "base", "releaseStatus": "Nightly"}
         worse = {**self.entry, "architecture": "worse", "metrics": {}}
         self.models: Any = {"en-es": [other, worse, self.entry], "en-xx": [other]}
-        self.breaks: list[int] = []  # after so many bytes the next answers end
+        self.breaks: list[int] = []  # after this many bytes the next answers end
         self.asked: list[tuple[str, str]] = []  # paths, and their Range
         self.address = ""
 

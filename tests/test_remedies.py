@@ -1,4 +1,4 @@
-"""What the packaged models got wrong comes out right, by whatever remedy."""
+"""Sentences that the packaged models translated wrongly are correct, by any remedy."""
 
 import re
 

@@ -19,7 +19,7 @@ from source import REPOSITORY
 
 @cache
 def text_files() -> tuple[Path, ...]:
-    """What git tracks, less what is not text; in a copy without git, what a copy brings."""
+    """The files that git tracks, without binary ones; in a copy without git, all of its files."""
     if shutil.which("git") and (REPOSITORY / ".git").exists():
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True)
         paths = [REPOSITORY / name for name in listed.stdout.decode().split("\0") if name]
@@ -31,13 +31,13 @@ def text_files() -> tuple[Path, ...]:
 
 
 def is_written_by_hand(path: Path) -> bool:
-    """Data have their own rules: a tab parts the columns of a .tsv, a blank may be what is tested."""
+    """Data files have other rules: a tab separates the columns of a .tsv, and spaces may be what is tested."""
     data = bool({"data", "golden", "behaviour"} & set(path.parts)) or "serve/page" in path.as_posix()  # built
     return not data and path.suffix not in {".tsv", ".txt", ".jsonl", ".json"} and path.name != "LICENSE"
 
 
 def machine_paths() -> re.Pattern[str]:
-    """Absolute paths that mean something on one machine only: this checkout's, and anybody's home."""
+    """Absolute paths that exist on one machine only: this checkout's, and home folders."""
     system = ("", "/", "tmp", "usr", "var", "opt", "mnt", "home", "Users", "root", "private", "srv")
     root = REPOSITORY.parts[1] if len(REPOSITORY.parts) > 1 else ""
     own = [str(REPOSITORY), str(Path.home())] + ([f"/{root}"] if root not in system else [])

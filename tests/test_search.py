@@ -1,4 +1,4 @@
-"""Search: what it promises about any model, on small random ones."""
+"""Search: properties that hold for any model, on small random ones."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Sentences are found where a reader sees them, and nothing of the text is lost on the way."""
+"""Sentences are found where a reader sees them, and no text is lost."""
 
 import pytest
 from hypothesis import example, given, settings

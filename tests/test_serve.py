@@ -1,4 +1,5 @@
-"""The server: every number the glass's own, nothing kept, nothing let in that is too large or from elsewhere."""
+"""The server: every number comes from the reference, nothing is kept, and requests that are too large or from other
+sites are refused."""
 
 import json
 import subprocess

@@ -57,7 +57,7 @@ def test_matrices_have_places_and_tokens_and_aligned_points() -> None:
 @given(st.lists(st.lists(st.floats(-1e5, 1e5), min_size=3, max_size=3), min_size=1, max_size=6), st.integers(1, 9))
 def test_decimal_points_stand_under_each_other(rows: list[list[float]], precision: int) -> None:
     array = np.array(rows)
-    array[array == np.round(array)] += 0.5  # a whole number has no point
+    array[array == np.round(array)] += 0.5  # an integer has no decimal point
     lines = matrix(Numbers(array), precision, width=200).splitlines()[1:]
     assert len({tuple(match.start() for match in re.finditer(r"\.", line)) for line in lines}) == 1
 

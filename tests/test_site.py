@@ -1,4 +1,4 @@
-"""`vidrio site`: what it writes and refuses, and the page that runs alone in Chromium with Python's own numbers."""
+"""`vidrio site`: what it writes and refuses, and the page alone in Chromium with Python's numbers."""
 
 import hashlib
 import json

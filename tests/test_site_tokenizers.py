@@ -1,5 +1,5 @@
-"""The browser's `tokenizers` gives what the library gives: the same tokens, places, words and texts, of 500 texts;
-a slow test of test_site.py reads 2,000 in the browser itself."""
+"""The browser's `tokenizers` agrees with the library on the tokens, positions, words and texts of 500 texts; a slow
+test of test_site.py reads 2,000 in the browser itself."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Start-up stays instant. What is imported is looked at, and not a clock, which on a shared machine tells little."""
+"""Start-up stays fast. Imports are counted instead of time, which means little on a shared machine."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 from vidrio import cli
 
-# Whole libraries that nobody should wait for before there is something for them to do.
+# Whole libraries that must not be imported before they are needed.
 HEAVY = {*("numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "sacrebleu", "huggingface_hub")}
 # Parts of Python itself that cost hundredths of a second each and that no help page needs.
 SLOW = {
@@ -37,8 +37,8 @@ def roots(modules: list[str]) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-# Measured: 1 module for `import vidrio` and 81 for `vidrio --help`, most of them click and what click imports.
-# The budgets leave room for a few small ones; 0.05 and 0.15 seconds are what they keep.
+# Measured: 1 module for `import vidrio` and 81 for `vidrio --help`, most of them click and its imports. The limits
+# leave room for a few small ones, and correspond to 0.05 and 0.15 seconds.
 @pytest.mark.parametrize(
     ("code", "budget"), [("import vidrio", 25), ("import vidrio.cli; vidrio.cli.main(['--help'])", 100)]
 )

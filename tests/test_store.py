@@ -1,4 +1,4 @@
-"""Prepared pairs and their ids lie on disk, whole or not at all, and are made again only when something changed."""
+"""Prepared pairs and their ids are on disk completely or not at all, and are made again only after a change."""
 
 import json
 import os
@@ -117,7 +117,7 @@ def test_files_count_by_their_content(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @contextmanager
 def disk_full_after(bytes_: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes: what the system then says is what it says of a full disk."""
+    """No file may grow beyond this many bytes; the system's error is that of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, hard))
     try:

@@ -1,4 +1,4 @@
-"""Addresses, what they mean, and what is said when they mean nothing; what a trace takes and refuses."""
+"""Addresses, their meaning, and errors for invalid ones; what a trace accepts and refuses."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The end of `vidrio train`: what is told meanwhile, and classifiers and writers judged on texts set apart for it."""
+"""The end of `vidrio train`: its messages, and the evaluation of classifiers and language models on held-out texts."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]
 
 
 def tried(said: str, folder: Path) -> str:
-    """What the command prints with which a training ends."""
+    """The output of the command at the end of a training."""
     [command] = re.findall(r"^try it: vidrio (.+)$", said, re.MULTILINE)
     done = run_vidrio(*shlex.split(command), cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def asked(folder: Path, lines: Sequence[str], *options: str) -> list[str]:
 
 
 def shown(console: Console, capsys: pytest.CaptureFixture[str], *moments: float) -> str:
-    """What it shows by itself, looking at these moments; they are seconds from now."""
+    """What it prints by itself at these moments, in seconds from now."""
     now = time.monotonic()
     for moment in moments:
         console.look(now + moment)

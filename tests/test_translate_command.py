@@ -333,4 +333,4 @@ def test_memory_does_not_grow_with_the_number_of_lines(model, tmp_path):
     for count in (5_000, 35_000):
         (tmp_path / str(count)).write_bytes(text_of(words[:count]))
     few, many = (peak_memory(model, tmp_path / str(count)) for count in (5_000, 35_000))
-    assert many < few + 25  # what is kept of a line takes more than a kilobyte: 30,000 lines would show
+    assert many < few + 25  # each line would keep more than a kilobyte, so 30,000 lines would show it

@@ -1,4 +1,4 @@
-"""Text to text: nothing is lost on the way, whatever the text and however it is handed in."""
+"""Text to text: nothing is lost, whatever the text and however it is passed."""
 
 import math
 import time
@@ -33,7 +33,7 @@ def translator(folder):
 
 
 class Counting:
-    """An engine that counts what it is asked."""
+    """An engine that counts its calls."""
 
     def __init__(self, engine):
         self.engine, self.asked, self.calls = engine, Counter(), 0
@@ -120,7 +120,7 @@ mixed_st = st.lists(st.sampled_from(WORDS) | protected_st | st.sampled_from([","
 
 @given(words=mixed_st)
 def test_addresses_numbers_and_placeholders_come_through_whole_whatever_the_model_does(translator, words):
-    """The model here knows none of them, and translates into nonsense: what is copied cannot be lost."""
+    """The model here knows none of them and translates into nonsense, but what is copied cannot be lost."""
     text = " ".join(words)
     found = facts(translator.translate(text).text)
     assert not compare(facts(text), found).grave
@@ -238,7 +238,7 @@ def test_what_repeats_itself_is_searched_again(folder):
     assert repeats(source_ids, plain.ids)
     assert not repeats(source_ids, found.best.ids)
     other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
-    assert other.best.ids == plain.ids  # whoever controls repetition has it their way
+    assert other.best.ids == plain.ids  # an explicit option against repetition is respected
     assert translator.engine.calls == 3
 
 
@@ -258,7 +258,7 @@ def test_a_model_is_found_by_folder_and_by_name(tmp_path, monkeypatch):
     assert models.find("mine").samefile(tmp_path / "mine")
     assert models.find(tmp_path / "mine") == tmp_path / "mine"
     assert models.find("lesson") == models.packaged()["lesson"]
-    write_model(tmp_path / "lesson")  # what stands in front of the user comes first
+    write_model(tmp_path / "lesson")  # what is waiting in front of the user comes first
     assert models.find("lesson").samefile(tmp_path / "lesson")
 
 

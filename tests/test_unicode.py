@@ -1,6 +1,6 @@
-"""Every character of Unicode, within a text: the words around it are those of the text without it.
+"""Every character of Unicode within a text: the words around it are translated as in the text without it.
 
-`python tests/test_unicode.py en-es` tries all of them, some 4 minutes of one quiet core; it tells the exceptions.
+`python tests/test_unicode.py en-es` tries all of them, in some 4 minutes on one idle core, and prints the exceptions.
 """
 
 import re
@@ -13,7 +13,7 @@ import pytest
 from vidrio.translate.translator import Translator
 
 WORDS = {"en-es": ("Hello", "world"), "es-en": ("Hola", "mundo")}
-LEARNED = {"\u2018"}  # byte by byte; it is common, and read as it stands
+LEARNED = {"\u2018"}  # in bytes; it is common, and read unchanged
 READ_AS = {"\u2010": "-", "\u2011": "-", **dict.fromkeys("\u00b4\u201b\u201a\u2039\u203a\u2032", "'")}
 READ_AS |= dict.fromkeys("\u201e\u201f\u2033", '"')
 STEP = 397  # a prime: every so manieth of all code points is tried, and all of the first blocks
@@ -27,12 +27,12 @@ def code_points() -> Iterator[int]:
 
 
 def worded(text: str) -> str:
-    """The words of a text, whatever stands between them."""
+    """The words of a text, without what is between them."""
     return " ".join(re.findall(r"\w+", text)).lower()
 
 
 def without(text: str, sign: str) -> str:
-    """A text without a sign, or what the sign is composed of."""
+    """A text without a sign, or with its composed form."""
     for form in (sign, unicodedata.normalize("NFC", sign), unicodedata.normalize("NFKC", sign), sign.lower()):
         if form.strip() and form in text:
             return text.replace(form, "", 1)
@@ -50,7 +50,7 @@ def is_known(text: str, translator: Translator) -> bool:
 
 
 def other_words(direction: str, codes: Iterable[int]) -> list[str]:
-    """What went wrong: characters that the vocabulary lacks, and that changed the words around them."""
+    """The errors: characters that the vocabulary lacks, and that changed the words around them."""
     translator = Translator.load(direction)
     first, second = WORDS[direction]
     known = {
@@ -67,7 +67,8 @@ def other_words(direction: str, codes: Iterable[int]) -> list[str]:
             copied = first + (sign if first + sign in found.text else sign.lower())
             if copied in found.text and worded(found.text.replace(copied, "", 1)) == worded(apart[1]):
                 continue
-        # What is read in another form is what that form makes of the words: with a letter more "Hello" is another word.
+        # A character that is read in another form affects the words as that form does: with another letter, "Hello" is
+        # another word.
         plain = {READ_AS.get(sign, sign), unicodedata.normalize("NFKC", sign), sign.lower()} - {sign}
         if worded(found.text) in {worded(translator.translate(f"{first}{form} {second}").text) for form in plain}:
             continue

@@ -1,4 +1,4 @@
-"""What-ifs: what they do to the numbers, what they refuse, and how before and after are compared."""
+"""What-ifs: their effects on the numbers, what they refuse, and the comparison of before and after."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ def tried(
 
 
 def all_follow(trace: Trace) -> bool:
-    """Every number of a changed machine has a receipt of what the changed machine does."""
+    """Every number of a changed machine has a receipt of what the changed machine computes."""
     return not check(trace).exceptions
 
 

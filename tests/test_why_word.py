@@ -1,4 +1,4 @@
-"""Why one word and not another: the parts add up to the difference of the logits, and are what they are called."""
+"""Why one word and not another: the parts add up to the difference of the logits, and match their names."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What every good translation has, or what no good one has: told without knowing the right one.
+"""What every good translation has, or what none has, judged without a reference translation.
 
 A rule is a pure function (source, translation, argument) → None, or the reason why the translation fails. Rules know
 nothing of the code that they judge: text/protect.py looks for numbers in its way, and `numbers` here in its own.
@@ -38,7 +38,8 @@ def words(text: str) -> list[str]:
 
 
 def count_of(phrase: str, text: str) -> int:
-    """How often a word or phrase stands in a text, as a whole and in any case; "com*" is any word that begins so."""
+    """How often a word or phrase occurs in a text, as a whole word and in any case; "com*" is any word that begins
+    so."""
     pattern = re.escape(phrase.lower()).replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
     return len(re.findall(rf"(?<!\w){pattern}(?!\w)", text.lower()))
 
@@ -76,7 +77,7 @@ def runs_within(text: str) -> Iterator[tuple[str, int]]:
 
 
 def no_longer(source: str, translation: str, _: str) -> str | None:
-    """At most half as long again as the source, and ten characters: what is longer has been invented."""
+    """At most 1.5 times as long, plus ten characters; anything longer has been invented."""
     most = 1.5 * len(source) + 10
     return f"{len(translation)} characters for {len(source)}" if len(translation) > most else None
 
