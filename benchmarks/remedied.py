@@ -1,0 +1,79 @@
+"""What the remedies changed in the translation of a file, to be read: better, the same, or worse?
+
+    python benchmarks/remedied.py [--direction en-es] [--file newstest2012] [--lines 1500]
+
+Prints each sentence that a remedy changed: the remedy, the facts that were lost (-) and invented (+), the source, the
+first hypothesis (None, if it lost a symbol) and the line's translation; at the end how many there were by remedy.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from shared import ENGLISH_SPANISH
+from vidrio.text.account import Faults
+from vidrio.translate import translator as module
+from vidrio.translate.judging import Asked, Judge, Judged, Tried, chosen
+from vidrio.translate.remedies import Plan, together
+
+AT_ONCE = 250  # lines
+
+
+def shown(account: Faults) -> str:
+    return " ".join(f"{sign}{one.kind}:{one.key}" for sign, facts in zip("-+", account, strict=True) for one in facts)
+
+
+class Changes:
+    """What was changed so far: for each sentence the remedy, the faults and the first hypothesis."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, str | None] = {}
+        self.changed: dict[str, tuple[str, str]] = {}
+
+    def chosen(self, asked: Asked, found: Sequence[Judged]) -> Tried:
+        tried, source = chosen(asked, found), asked.masked.source
+        if source not in self.first:
+            self.first[source] = found[0].text
+            if tried.best is not found[0]:
+                self.changed[source] = ("beam", shown(found[0].account))
+        return tried
+
+    def together(self, before: Tried, plan: Plan, found: Sequence[Tried], judge: Judge) -> Tried:
+        after, source = together(before, plan, found, judge), before.asked.masked.source
+        if after != before:
+            whole = len(plan.asked) == 1 and plan.asked[0][1].masked.source == source
+            how = "forced" if whole and plan.asked[0][1].options.prefix else "second search" if whole else "parts"
+            self.changed[source] = (how, shown(before.best.account))
+        return after
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--direction", default="en-es", choices=["en-es", "es-en"])
+    parser.add_argument("--file", default="newstest2012")
+    parser.add_argument("--lines", type=int, default=1500)
+    parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH)
+    given = parser.parse_args()
+    [path] = given.data.rglob(f"{given.file}*.{given.direction[:2]}")
+    lines = path.read_text(encoding="utf-8").splitlines()[: given.lines]
+    changes = Changes()
+    module.chosen, module.together = changes.chosen, changes.together
+    translator = module.Translator.load(given.direction)
+    for start in range(0, len(lines), AT_ONCE):
+        seen = {*changes.changed}
+        found = translator.translate(lines[start : start + AT_ONCE])
+        for source in changes.changed.keys() - seen:
+            how, why = changes.changed[source]
+            text = next((one.text for one in found if source in one.source), "(a part of a sentence)")
+            print(f"[{how}] {why}\n  {source}\n  {changes.first[source]}\n  {text}")
+    print(
+        f"{given.direction} {given.file}, {len(lines)} lines:",
+        dict(Counter(how for how, _ in changes.changed.values())),
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
