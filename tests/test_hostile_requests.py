@@ -121,10 +121,11 @@ def value(draw: random.Random, depth: int = 3) -> Any:
     )
     if not depth:
         return draw.choice(plain)()
+    times = TIMES if depth == 3 else (1, 2)  # lists of lists of lists, each repeated, would take gigabytes
     return draw.choice(
         (
             *plain,
-            lambda: [value(draw, depth - 1) for _ in range(draw.choice((0, 1, 3)))] * draw.choice(TIMES),
+            lambda: [value(draw, depth - 1) for _ in range(draw.choice((0, 1, 3)))] * draw.choice(times),
             lambda: {text(draw)[:300]: value(draw, depth - 1) for _ in range(draw.choice((0, 1, 3)))},
             lambda: [[draw.choice(CHANGES), text(draw)[:60]] for _ in range(draw.choice((1, 2, 70)))],
         )

@@ -6,14 +6,19 @@
 import os
 import random
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
 from forked import run_vidrio
+from serving import server
 from small_models import WORDS, write_model
 from small_run import PAIRS, SIZES, TAUGHT
 from vidrio.model.folder import read_config, read_parameters
@@ -136,3 +141,46 @@ def test_import(tmp_path: Path, kills: int) -> None:
         complete += again.returncode
         assert files(here) == files(tmp_path / "whole")
     print(f"{complete} of {kills} were complete")
+
+
+@kills
+def test_serve_files(tmp_path: Path, kills: int) -> None:
+    """Four clients have files translated when the server is killed: each file is complete, and the next server deletes
+    what is left."""
+    folder, draw, complete, parts = tmp_path / "files", random.Random(kills), 0, 0
+    fields = {"source": "en", "target": "es", 'file"; filename="a.txt': "hello world\n" * 50}
+    body = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields.items()
+    )
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+
+    def upload(address: str) -> None:
+        urlopen(Request(f"{address}translate_file", f"{body}--x--\r\n".encode(), kind), timeout=60).close()
+
+    def client(address: str) -> None:
+        with suppress(OSError, HTTPException):
+            while True:
+                upload(address)
+
+    for _ in range(kills):
+        with server("--files", str(folder)) as there:
+            upload(there.address)
+            clients = [threading.Thread(target=client, args=(there.address,)) for _ in range(4)]
+            for one in clients:
+                one.start()
+            time.sleep(draw.uniform(0, 0.5))
+            there.process.kill()
+            for one in clients:
+                one.join()
+        names = os.listdir(folder)
+        whole = [name for name in names if not name.startswith(".")]
+        assert all((folder / name).read_text() == "hola mundo\n" * 50 for name in whole)
+        complete, parts = complete + len(whole), parts + len(names) - len(whole)
+        with server("--files", str(folder), "--file-minutes", "0"):
+            for _ in range(200):
+                if not os.listdir(folder):
+                    break
+                time.sleep(0.05)
+            assert not os.listdir(folder)
+    print(f"after {kills} kills: {complete} complete files, {parts} parts")
+    assert complete >= kills

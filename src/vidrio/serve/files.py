@@ -1,7 +1,6 @@
 """Translate files. The results are kept in a folder for a while, as FILES/<job>."""
 
 import asyncio
-import os
 import re
 import time
 from contextlib import suppress
@@ -17,10 +16,9 @@ from starlette.datastructures import UploadFile
 
 from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
 from vidrio.errors import ConfigError, VidrioError
-from vidrio.model.files import write_atomically
 from vidrio.serve.access import Access
 from vidrio.serve.guards import while_connected
-from vidrio.serve.libre import LARGEST_SEARCH
+from vidrio.serve.libre import LARGEST_SEARCH, private
 from vidrio.serve.queue import Steps, Stopped, overloaded
 from vidrio.serve.requests import MULTIPART, Refusal, TranslateFile, bad, described, form_of, hold, kind_of, of_form
 from vidrio.serve.service import Service
@@ -109,9 +107,11 @@ def checked(folder: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that other users of this machine cannot read."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    write_atomically(path, data)
+    """Write a file, completely or not at all, that other users of this machine cannot read."""
+    part = path.with_name(f".{path.name}.{token_hex(8)}.part")
+    with open(part, "xb", opener=private) as file:
+        file.write(data)
+    part.replace(path)
 
 
 def is_old(path: Path, seconds: float) -> bool:
