@@ -1,8 +1,8 @@
-// x W + b. Weights are whole numbers from -63 to 63 with a scale for each column, rows become whole numbers from -127 to
-// 127 with a scale each, and the products are exact: two of them fit into 16 bits, so no instruction set can overflow.
+// x W + b. Weights are integers from -63 to 63 with a scale for each column, rows are rounded to integers from -127 to
+// 127 with a scale each, and the products are exact: two of them fit into 16 bits, so no instruction set overflows.
 // A model may also keep float32 matrices; then each sum runs over k from the first to the last.
 //
-// Columns come in blocks of 16 and, for whole numbers, k in groups of 4: [out / 16][in / 4][16][4], or [4][16] at the end.
+// Columns are stored in blocks of 16 and, for integers, k in groups of 4: [out / 16][in / 4][16][4], or [4][16] at the end.
 
 enum { COLUMNS = LANES, GROUP = 4, MOST_WEIGHT = 63, MOST_INPUT = 127 };
 
@@ -21,9 +21,9 @@ typedef struct {
 typedef struct { const float *x; int8_t *whole; float *scale; int32_t *sum; } Rows;
 
 // --- four products added to each column: `dot`, once for each instruction that does it ---------------------------------
-// The last version says what the others do. A Part of the 16 columns is what an instruction takes. Where it wants numbers
-// without a sign, the weights are stored as w + 64 (SHIFT), and 64 * sum(x) is taken off afterwards. TALL rows by WIDE
-// blocks are worked on side by side, or one row by ALONE blocks.
+// The last version defines the result. A Part is the columns of one instruction, of the 16 of a block. If the instruction
+// needs unsigned numbers, the weights are stored as w + 64 (SHIFT), and 64 * sum(x) is subtracted afterwards. TALL rows by
+// WIDE blocks are computed together, or one row by ALONE blocks.
 
 static inline int32_t four(const int8_t *x) { int32_t bits; memcpy(&bits, x, sizeof bits); return bits; }
 
@@ -166,7 +166,7 @@ static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int
   if (tall < rows) band(1, ALONE, W, x, tall, rows, y, (size_t)stride, product);
 }
 
-// --- rows become whole numbers ----------------------------------------------------------------------------------------
+// --- rows are rounded to integers -------------------------------------------------------------------------------------
 
 // scale = max |x| / 127, whole = x / scale, rounded. `depth` bytes per row, zeros after its d numbers.
 static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, Rows *to) {
