@@ -17,9 +17,10 @@ class Connection(H11Protocol):
     """One of at most `most` connections. One more closes the one that has been idle longest, so a client that sends its
     request at once is served, however many others send half a request."""
 
-    def __init__(self, *, most: int, **given: Any) -> None:
+    def __init__(self, *, most: int, idle: dict["Connection", None], **given: Any) -> None:
         super().__init__(**given)
         self._most = most
+        self._idle = idle  # the connections that are not busy, in the order in which they became so
         self._all: set[Connection] = self.connections  # type: ignore[assignment]
         self.idle_since = self.loop.time()
         self.send_until: float | None = None  # while the client is not reading its answer
@@ -43,13 +44,16 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._check()
-        there = [one for one in self._all if not one.transport.is_closing()]
-        if len(there) > self._most:
-            min((one for one in there if not one.is_busy), key=lambda one: one.idle_since).transport.abort()
+        self._idle[self] = None
+        if len(self._all) > self._most:
+            longest = next(iter(self._idle))
+            del self._idle[longest]
+            longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._checking:
             self._checking.cancel()
+        self._idle.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -58,12 +62,16 @@ class Connection(H11Protocol):
         was_busy = self.is_busy
         if not was_busy:
             super().data_received(data)
+        if self.is_busy:
+            self._idle.pop(self, None)
         if was_busy or (self.is_busy and self.conn.trailing_data[0]):
             self.cycle.keep_alive = False
             self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         self.idle_since = self.loop.time()
+        self._idle.pop(self, None)
+        self._idle[self] = None
         super().on_response_complete()
 
     def pause_writing(self) -> None:
