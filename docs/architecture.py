@@ -17,7 +17,7 @@ LEFT_OUT = {"__init__", "__main__", "_version", "cli", "errors"}  # these import
 # The centre of each box, in columns and rows.
 PLACES = {
     "commands": (2.5, 0),
-    **{"learn": (0, 1), "interop": (1, 1), "site": (3, 1)},
+    **{"learn": (0, 1), "interop": (1, 1), "site": (3, 1), "wide": (5, 1)},
     "serve": (3, 2),
     **{"score": (0, 3), "look": (3.17, 3), "documents": (4.12, 3), "lessons": (5.07, 3)},
     **{"data": (1, 4), "translate": (2, 4), "glass": (3, 4), "search": (4, 4)},

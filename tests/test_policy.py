@@ -39,6 +39,7 @@ ROOMS = (
     "translate",
     "documents",
     "data",
+    "wide",
     "score",
     "learn",
     "interop",
@@ -59,7 +60,7 @@ STRANGERS = (("glass", "learn"), ("engine", "learn"))
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "search", "engine", "glass", "translate", "data", "score", "learn"),
+        *("model", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
         *("interop", "look", "lessons", "serve", "site", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
@@ -72,6 +73,8 @@ LIBRARIES = {
     "wasmtime": ("engine",),
     "torch": ("learn", "interop"),
     "sacrebleu": ("score",),
+    "pyarrow": ("wide",),
+    "ray": ("wide",),
     "filelock": ("data", "serve"),
     "fastapi": ("serve",),
     "pydantic": ("serve",),

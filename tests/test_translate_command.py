@@ -289,11 +289,13 @@ def test_ctrl_c_leaves_lines_and_resume_goes_on(model, lines, tmp_path):
         (("--resume",), "--resume needs the --output"),
         (("--n-best", "2"), "add --json"),
         (("--confidence", "--json"), "include it"),
-        (("-i", "in.txt", "-o", "out", "--confidence", "--json"), "--json and --jsonl include it"),
+        (("-i", "in.txt", "-o", "out", "--ray", "--confidence"), "without --ray"),
         (("bala", "-i", "in.txt"), "not both"),
         (("bala", "-o", "out"), "the translation of TEXT goes to standard output"),
-        (("-i", "in.txt", "-i", "in.txt", "-o", "out"), "one file per command"),
-        (("-i", "x.html", "-o", "out", "--resume"), "Documents cannot be combined"),
+        (("-i", "in.txt", "--ray"), "needs an --input and an --output"),
+        (("-i", "in.txt", "-o", "out", "--ray", "--temperature", "1"), "cannot sample"),
+        (("-i", "x.html", "-o", "out", "--ray"), "Documents cannot be combined"),
+        (("-i", "in.txt", "-i", "in.txt", "-o", "out"), "Several inputs need --ray"),
     ],
 )
 def test_contradictions_are_mistyped_commands(model, arguments, told):

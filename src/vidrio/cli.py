@@ -44,6 +44,8 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
+    "pyarrow": "ray",
+    "ray": "ray",
 }
 
 

@@ -25,7 +25,7 @@ READ_AT_ONCE = 1 << 20  # bytes
 def translate_lines(work: "Work") -> None:
     """Write one line per line. With --resume, the output of an earlier command is kept."""
     request = work.request
-    source = None if request.source is None else Path(request.source)
+    source = Path(request.sources[0]) if request.sources else None
     target = None if request.target is None else Path(request.target)
     for output in (sys.stdout,) if target is None else (target, part_of(target)):
         refuse_same_file(output, [source or sys.stdin, *([request.glossary] if request.glossary else [])])

@@ -10,6 +10,7 @@ import click
 
 from vidrio.commands._options import SAMPLING, as_options
 from vidrio.errors import DataError
+from vidrio.model.files import sha256
 from vidrio.model.json_text import json_data, json_text
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ class Request:
     """The parsed command line."""
 
     text: str | None  # None: read lines of files or of standard input
-    source: str | None
+    sources: tuple[str, ...]
     target: str | None
     models: tuple[str, ...]  # one after the other; empty: the default model
+    ray: str | None
     resume: bool
     n_best: int
     confidence: bool
@@ -118,6 +120,10 @@ class Work:
     @property
     def translates(self) -> bool:
         return self.model.config.shape == "encoder-decoder"
+
+    def checksum(self) -> str:
+        """A checksum of the models: each config contains the checksums of its other files."""
+        return " ".join(sha256(model.folder / "config.json") for model in (*self.first, self.model))
 
     def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
         model: Any = self.model

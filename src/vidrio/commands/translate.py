@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._lines import translate_lines
+from vidrio.commands._lines import Decoder, translate_lines
 from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, search_options, shortlist_option
 from vidrio.commands._output import refuse_same_file
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
+from vidrio.errors import ModelError
 
 if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned
+    from vidrio.wide.bulk import Answer
 
 AT_ONCE = 200  # texts of a document between two updates of the progress bar
 NAMES = {"html": "a.html", "markdown": "a.md"}
@@ -28,12 +30,6 @@ Examples:
 """
 
 
-def only_one(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> str | None:
-    if len(value) > 1:
-        raise click.BadParameter("give one file per command; docs/translating.md shows how to translate many")
-    return next(iter(value), None)
-
-
 @click.command(epilog=EPILOG)
 @click.argument("words", metavar="[TEXT]", nargs=-1)
 @click.option(
@@ -43,16 +39,22 @@ def only_one(context: click.Context, parameter: click.Parameter, value: tuple[st
     help="A model folder or name. Repeatable: -m es-en -m en-fr goes through English. [default: en-es]",
 )
 @click.option(
-    *("-i", "--input", "source"),
+    *("-i", "--input", "sources"),
     multiple=True,
-    callback=only_one,
     metavar="FILE",
-    help="Translate this file.",
+    help="Translate this file. With --ray: files, folders or patterns; repeatable.",
 )
 @click.option(
     *("-o", "--output", "target"),
     metavar="FILE",
-    help="Write to this file, which appears when it is complete.",
+    help="Write to this file, which appears when it is complete. With --ray: a folder.",
+)
+@click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    help="Use a Ray cluster. Without ADDRESS: the one this machine belongs to, or its own cores.",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted command with the same --output.")
 @search_options
@@ -68,7 +70,7 @@ def only_one(context: click.Context, parameter: click.Parameter, value: tuple[st
 )
 @click.option("--glossary", type=THERE, help="File of term<TAB>translation; a term alone is kept as it is.")
 @shortlist_option
-@click.option("--workers", type=click.IntRange(1), help="CPU cores to use. [all]")
+@click.option("--workers", type=click.IntRange(1), help="CPU cores to use; with --ray, per worker. [all]")
 def translate(words: tuple[str, ...], **given: Any) -> None:
     """Translate TEXT, a file, or standard input. A classifier prints the class of each text, and a language model
     continues it.
@@ -80,7 +82,9 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
     text, search = None if words in ((), ("-",)) else " ".join(words), {name: given.pop(name) for name in SEARCH}
     request = Request(text=text, search=search, **given)
     refuse_contradictions(request)
-    if is_document(request):
+    if request.ray is not None:
+        translate_on_cluster(request)
+    elif is_document(request):
         translate_document(request)
     else:
         work = Work.begin(request, request.workers if text is None else 1)
@@ -94,32 +98,35 @@ def is_document(request: Request) -> bool:
     """Whether the input is a file or marked-up text that is translated as a whole."""
     if request.form is not None:
         return request.form != "text"
-    return request.source is not None and Path(request.source).suffix.lower() in DOCUMENTS | OTHERS
+    return any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in request.sources)
 
 
 def refuse_contradictions(request: Request) -> None:
     """A usage error for options that exclude each other."""
-    of_lines, several = request.text is None, request.n_best > 1
-    json, source, target = request.as_json or request.jsonl, request.source, request.target
+    of_lines, ray, several = request.text is None, request.ray is not None, request.n_best > 1
+    json, sources, target = request.as_json or request.jsonl, request.sources, request.target
     wrong = {
-        "Give TEXT or --input, not both.": not of_lines and source,
+        "Several inputs need --ray.": len(sources) > 1 and not ray,
+        "Give TEXT or --input, not both.": not of_lines and sources,
         "--output is for files and standard input; the translation of TEXT goes to standard output.": (
             target and not of_lines
         ),
-        "Documents cannot be combined with --json, --jsonl, --n-best or --resume.": (
-            is_document(request) and (json or several or request.resume)
+        "Documents cannot be combined with --json, --jsonl, --n-best, --resume or --ray.": (
+            is_document(request) and (json or several or request.resume or ray)
         ),
         "A PO file is translated by one model.": (
-            len(request.models) > 1 and str(source).lower().endswith((".po", ".pot"))
+            len(request.models) > 1 and any(Path(source).suffix.lower() in (".po", ".pot") for source in sources)
         ),
         "--glossary cannot be combined with --json or --jsonl.": request.glossary and json,
-        "--confidence is for lines of text; --json and --jsonl include it.": (
-            request.confidence and (json or is_document(request))
+        "--confidence is for lines of text without --ray; --json and --jsonl include it.": (
+            request.confidence and (json or is_document(request) or ray)
         ),
         "--resume needs the --output that it continues.": request.resume and target is None,
         "--n-best gives several translations per line; add --json.": (
             several and not request.as_json and (of_lines or request.jsonl)
         ),
+        "--ray needs an --input and an --output.": ray and not (sources and target),
+        "--ray cannot sample: the tokens drawn depend on what else is translated.": ray and request.samples,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
@@ -135,7 +142,7 @@ def translate_document(request: Request) -> None:
     from vidrio.model.files import write_output
     from vidrio.translate.chain import load_chain
 
-    source = request.source
+    source = next(iter(request.sources), None)
     name = NAMES.get(request.form or "", str(source))
     if request.target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
         raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
@@ -162,3 +169,29 @@ def translate_document(request: Request) -> None:
         sys.stdout.buffer.write(data)
     else:
         write_output(Path(request.target), data)
+
+
+def translate_on_cluster(request: Request) -> None:
+    """Translate the lines of many files on a Ray cluster."""
+    from vidrio.commands._progress import bar
+    from vidrio.wide.bulk import Bulk, answer_files
+
+    model = Work.begin(request, None).checksum()
+
+    def begin(cores: int) -> "Answer":
+        """On a worker: open the model, which must be the same as on this machine."""
+        work = Work.begin(request, cores)
+        if work.checksum() != model:
+            do = "install the same model and Vidrio on all machines"
+            raise ModelError(f"{work.model.folder} on this machine is a different model", do=do)
+        return lambda name, lines: work.on_lines(map(Decoder(name), lines))
+
+    target = str(request.target)
+    bulk = Bulk(request.sources, target, request.ray or None, request.resume, request.workers, begin)
+    try:
+        files, before, lines = answer_files(bulk, bar)
+    except KeyboardInterrupt:
+        click.echo("vidrio: finished files are kept; run the same command with --resume to continue", err=True)
+        raise
+    there = f" ({before:,} complete before)" if before else ""
+    click.echo(f"vidrio: files: {files:,}{there}; lines: {lines:,}", err=True)

@@ -1,0 +1,1 @@
+"""Bulk translation on a Ray cluster."""

@@ -1,0 +1,88 @@
+"""Many files, line by line, on a Ray cluster.
+
+A worker reads a file and writes its translation, whole or not at all: a file may be done twice without harm, and an
+output that exists is complete.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import PurePath
+from typing import NamedTuple
+
+from vidrio.documents import DOCUMENTS, OTHERS
+from vidrio.errors import DataError
+from vidrio.wide.cluster import Failed, cluster, cores_of_a_worker, results
+from vidrio.wide.files import Place, matching
+
+MOST_LISTED = 20  # failed files
+NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # line by line they would be garbled
+
+Answer = Callable[[str, Iterable[bytes]], Iterable[str]]  # a file's name and its lines → the lines to write
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]  # title, total → what shows progress
+
+
+class Bulk(NamedTuple):
+    """A bulk job."""
+
+    inputs: Sequence[str]  # files, folders, patterns
+    output: str  # a folder
+    address: str | None  # of the cluster
+    resume: bool
+    cores: int | None  # of a worker
+    begin: Callable[[int], Answer]  # opens the model on a worker with this many cores
+
+
+class File(NamedTuple):
+    """An input file and its output."""
+
+    source: Place
+    target: Place
+    bytes: int
+
+
+def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
+    """On a worker: open the model. Returns a function that translates a file and returns its number of lines."""
+    answer = begin(cores)
+
+    def work(file: File) -> int:
+        lines = 0
+        with file.source.reading() as source, file.target.writing() as target:
+            for line in answer(file.source.name, (raw.removesuffix(b"\n") for raw in source)):
+                target.write(f"{line}\n".encode())
+                lines += 1
+        return lines
+
+    return work
+
+
+def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
+    """Translate all lines of all files. Returns how many files there are, how many were complete, and the new lines."""
+    out = Place.of(bulk.output)
+    files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
+    for file in files:
+        if (suffix := PurePath(file.source.name).suffix.lower()) in NO_LINES:
+            do = "unpack it or convert it to lines of text or JSON, or leave it out"
+            raise DataError(f"{file.source.name} is not a file of plain lines", found=suffix, do=do)
+        if file.source.is_same(file.target):
+            raise DataError("an output would replace its input", found=file.source.name, do="choose another folder")
+    todo = [file for file in files if not (bulk.resume and file.target.size() is not None)]
+    lines = done = 0
+    failed: list[str] = []
+    if todo:
+        with cluster(bulk.address), bar("translating", sum(file.bytes for file in todo)) as show:
+            cores = cores_of_a_worker(bulk.cores)
+            for file, outcome in results(partial(worker, bulk.begin, cores), todo, cores):
+                if isinstance(outcome, Failed):
+                    failed.append(f"{file.source.name}: {' '.join(outcome.why.split())}")
+                    continue
+                lines += outcome
+                done += file.bytes
+                show(done)
+    if failed:
+        raise DataError(
+            f"{len(failed):,} of {len(todo):,} files failed",
+            found="\n    ".join([*sorted(failed)[:MOST_LISTED], *["…"] * (len(failed) > MOST_LISTED)]),
+            do="run the same command with --resume to try these again; the others are kept",
+        )
+    return len(files), len(files) - len(todo), lines
