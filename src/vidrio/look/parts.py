@@ -218,7 +218,7 @@ def _of_int8(trace: Trace, name: str, x_RN: Array, d_RN: Array) -> Iterator[_Sum
     """The effect of rounding rows to int8 before a product; nothing in floating point."""
     if trace.machine.whole:
         whole_RN, scale_R = (trace.values[f"{name}.{part}"].astype(float) for part in ("whole", "scale"))
-        yield _Summand(f"{name}.whole", ((whole_RN * scale_R[:, None] - x_RN) * d_RN).sum(axis=-1))
+        yield _Summand(f"{name}.whole", ((whole_RN * scale_R[..., None] - x_RN) * d_RN).sum(axis=-1))
 
 
 def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
