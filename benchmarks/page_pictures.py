@@ -27,8 +27,9 @@ def unfold(page: Page, title: str) -> Locator:
 def top_at(selector: str) -> Callable[[Page], Page]:
     def scrolled(page: Page) -> Page:
         page.locator(selector).wait_for()
-        page.wait_for_timeout(1500)  # what comes above it moves it
-        page.locator(selector).evaluate("there => scrollTo({ top: there.getBoundingClientRect().top + scrollY - 8 })")
+        for _ in range(4):  # what is drawn above it moves it
+            page.locator(selector).evaluate("there => there.scrollIntoView()")
+            page.wait_for_timeout(1500)
         return page
 
     return scrolled

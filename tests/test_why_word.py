@@ -1,6 +1,8 @@
 """Why one word and not another: the parts add up to the difference of the logits, and match their names."""
 
 import json
+import math
+import re
 from collections import defaultdict
 from dataclasses import replace
 from html import unescape
@@ -20,11 +22,12 @@ from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, Tap
 from vidrio.glass.trace import Trace
+from vidrio.look.changed import look_changed
 from vidrio.look.interventions import each_word_deleted
 from vidrio.look.layer_by_layer import After, after_each, overtakes
 from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Part, decisions, neurons, runner_up
 from vidrio.look.run import look, open_model
-from vidrio.look.why_word import why_word
+from vidrio.look.why_word import data, why_step, why_word
 from vidrio.look.writing import text_width
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
@@ -313,6 +316,23 @@ def test_a_classifier_says_which_words_made_the_class(tmp_path: Path, capsys: py
     told = json.loads(why(capsys, label, "bala core", *model)[1])
     assert sum(part["value"] for part in told["parts"]) == told["difference"] > 0
     assert {part["token"] for part in told["parts"]} >= {"bala", "core"}
+
+
+@pytest.mark.parametrize(
+    ("change", "gone"),
+    [
+        (("without", "cross"), r"\.cross\.h"),
+        (("heads-off", "dec.0.self.h1"), r"dec\.0\.self\.h1"),
+        (("without", "ffn"), r"\.ffn$"),
+    ],
+)
+def test_what_a_what_if_replaced_adds_nothing_by_its_inputs(change: tuple[str, str], gone: str) -> None:
+    model = open_model("lesson")
+    before, after = (why_step(look_changed(model, "hello world", made).after, 1) for made in ([], [change]))
+    assert any(re.search(gone, part.name) for part in before.parts)
+    assert not [part for part in after.parts if re.search(gone, part.name)]
+    assert math.fsum(part.value for part in after.parts) == after.difference
+    assert data(after)["neurons"] or "ffn" in change
 
 
 def test_numbers_that_a_what_if_replaced_are_not_called_rounding(capsys: pytest.CaptureFixture[str]) -> None:

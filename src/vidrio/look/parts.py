@@ -154,6 +154,8 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
             for unit in np.argsort(-np.abs(value_F))[:count].tolist():
                 added_D = _through_norms(trace, active_F[unit] * W2_FD[unit], block.norms, row)
                 found.append((block.name, unit, float(value_F[unit]), added_D))
+    if not found:  # without feed-forward networks
+        return []
     found = sorted(found, key=lambda one: -abs(one[2]))[:count]
     pushes_NV = np.stack([added_D for *_, added_D in found]) @ _columns(trace).T
     return [Neuron(*one[:3], pushes_V) for one, pushes_V in zip(found, pushes_NV, strict=True)]
@@ -177,7 +179,9 @@ def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _
             name = f"{side}.{layer}.{kind}"
             if post:
                 d_RD, norms = yield from _norm(trace, d_RD, f"{name}.norm", norms)
-            if kind == "ffn":
+            if f"{name}.out" in trace.computed:
+                pass  # a what-if replaced it, so its heads or units did not make it
+            elif kind == "ffn":
                 yield _Summand(name, (d_RD * values[f"{name}.out"]).sum(axis=-1))
                 yield _Block(name, d_RD, norms)
             elif kind == "ssru":
@@ -205,6 +209,8 @@ def _norm(
 def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Summand]:
     """Each head's value of each row that it reads."""
     for h, WO_KD in enumerate(np.split(_parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
+        if f"{name}.head.h{h}" in trace.computed:  # replaced by a what-if
+            continue
         weights, V = (trace.values[f"{name}.{letter}.h{h}"].astype(float) for letter in ("weights", "V"))
         yield _Summand(f"{name}.h{h}", weights * (d_RD @ WO_KD.T @ V.T), reads)
     if f"{name}.bO" in trace.machine.parameters:
