@@ -13,16 +13,25 @@ function whenThere(id: string, then: (element: HTMLElement) => void): void {
   requestAnimationFrame(look);
 }
 
+const STEADY = 20; // frames in which a place must not move
+
 /** Scroll to an element, once it is there. */
 export const goTo = (id: string, focused = true): void =>
   whenThere(id, (there) => {
     if (focused) there.focus({ preventScroll: true });
-    // What comes into sight on the way gets its own height only then.
-    const scroll = (frames: number) => {
+    // Blocks above get their height only when they come into sight: until the place is steady, or the reader acts.
+    const end = performance.now() + 4000;
+    let acted = false;
+    for (const act of ["wheel", "pointerdown", "keydown"])
+      addEventListener(act, () => (acted = true), { once: true, passive: true });
+    const scroll = (frames: number, before: number) => {
+      if (acted || !there.isConnected) return;
       there.scrollIntoView({ block: focused ? "start" : "nearest" });
-      if (frames) requestAnimationFrame(() => scroll(frames - 1));
+      const place = there.getBoundingClientRect().top + scrollY;
+      const left = place === before ? frames - 1 : STEADY;
+      if (left > 0 && performance.now() < end) requestAnimationFrame(() => scroll(left, place));
     };
-    scroll(6);
+    scroll(STEADY, Number.NaN);
   });
 
 /** Open a block, or with "" none: then back to where the block stands in the machine. */
