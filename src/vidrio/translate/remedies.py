@@ -69,8 +69,11 @@ def in_parts(tried: Tried, judge: Judge) -> Plan:
         if is_free(place.start, place.end, taken) and not re.match("['’]s\\b", source[place.end :]):
             taken.append(place)
             text = source[place.start : place.end]
-            as_number = in_notation(text, *judge.lexicons) if place.kind == "number" else text
-            instead = wanted.get(place) or masked.written.get(text, as_number)
+            # Python 3.11 stays as it is; 3,110 would be three, and a fraction, in Spanish.
+            is_grouped = place.kind == "number" and re.search(r"\d[.,]\d{3}(?!\d)", text)
+            as_number = in_notation(text, *judge.lexicons) if is_grouped else text
+            fact = None if place in spans(source) else wanted.get(place)
+            instead = fact or masked.written.get(text, as_number)
             nothing = Hypothesis((), 0.0, 0.0, (), ended=True)
             if instead != text:
                 written.append((place.start, Sentence(text, (instead,), (nothing,), Masked(text, ""), options)))
