@@ -82,7 +82,7 @@ format: $(READY_TEST) ## put the code into the one format
 
 pins: python ## resolve the dependencies afresh into constraints.txt
 	@rm -rf .venv-pins && "$(PYTHON)" -m venv .venv-pins
-	@.venv-pins/bin/pip install --quiet $(PINNED) -e '.[train,dev]'
+	@.venv-pins/bin/pip install --quiet $(PINNED) -e '.[train,interop,dev]'
 	@sed -n '/^#/p' constraints.txt > .venv-pins/constraints.txt
 	@.venv-pins/bin/pip list --format=freeze --exclude pip --exclude vidrio | sed 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f >> .venv-pins/constraints.txt
 	@mv .venv-pins/constraints.txt constraints.txt && rm -rf .venv-pins && cat constraints.txt
@@ -122,6 +122,6 @@ $(READY_TEST): $(REQUIREMENTS) | python
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
 	@{ sh tests/install_chromium.sh; \
 	  if command -v npm > /dev/null 2>&1; then cd page && npm install --no-save --no-audit --no-fund --silent || echo 'The page cannot be built here; its tests use what is built.' >&2; fi; } & \
-	  "$(VENV_TEST)/$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[train,dev]'; \
+	  "$(VENV_TEST)/$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'; \
 	  status=$$?; wait; exit $$status
 	@touch "$@"

@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shared import ENGLISH_SPANISH, TESTS, processor
+from shared import ENGLISH_SPANISH, processor
 from vidrio.engine.library import CHOICES, WISH, native_path, supports
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -202,8 +202,7 @@ def main() -> None:
     if given.compete:
         compete(json.loads(given.compete))
         return
-    sys.path.insert(0, str(TESTS))
-    from ctranslate2_model import write_engine
+    from vidrio.interop.to_ctranslate2 import write_engine
 
     folder = find(given.model)
     print(f"{processor()}; {folder.name}; ratios: to {', to '.join(RIVALS)}")

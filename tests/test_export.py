@@ -1,9 +1,10 @@
-"""Exported models in `transformers` translate as `glass/` does."""
+"""Exported models in `transformers`, CTranslate2 and Argos translate as `glass/` does."""
 
 import json
 import operator
 import random
 import warnings
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from ctranslate2_model import write_engine
 from marian_models import SPANISH, searched, sentences, write_marian
 from small_models import rewrite_config, write_model
 from vidrio.cli import main
@@ -22,6 +22,7 @@ from vidrio.glass.machine import build
 from vidrio.glass.walk import decode, encode, logits, translate_forced
 from vidrio.hypothesis import default_options
 from vidrio.interop.convert import import_model
+from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
@@ -164,7 +165,9 @@ def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
         if least < 25:
             write_parameters(folder, quantise(read_parameters(folder), config))
             rewrite_config(folder)
-            write_engine(folder, exported := tmp_path / "int8")
+            exported = tmp_path / "int8"
+            assert main(["export", str(folder), "--to", "ctranslate2", str(exported)]) == 0
+            assert "CC BY 4.0" in (exported / "README.md").read_text()
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         search = {"beam_size": 4, "max_decoding_length": 14, "length_penalty": options.length_penalty}
         search["suppress_sequences"] = [[tokenizer.token(i)] for i in options.suppressed]
@@ -214,6 +217,27 @@ def test_ctranslate2_computes_every_choice(row: int, tmp_path: Path) -> None:
         assert (log_prob_TV.max(1) - log_probs)[:-1].max(initial=0) < 2e-3
 
 
+def test_a_package_for_argos(tmp_path: Path) -> None:
+    import sentencepiece
+
+    folder = write_ours(tmp_path / "ours", norm="pre")
+    package = tmp_path / "en-es.argosmodel"
+    assert main(["export", str(folder), "--to", "argos", str(package)]) == 0
+    with zipfile.ZipFile(package) as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+        proto = archive.read("translate-en_es/sentencepiece.model")
+        metadata = json.loads(archive.read("translate-en_es/metadata.json"))
+        assert b"CC BY 4.0" in archive.read("translate-en_es/README.md")
+    assert {"metadata.json", "sentencepiece.model", "model/model.bin", "model/config.json", "README.md"} <= names
+    assert (metadata["from_code"], metadata["to_code"]) == ("en", "es")
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    lines = [*TEXTS, *SPANISH]
+    same = sum(processor.encode(line, out_type=str) == tokenizer.tokens(line) for line in lines)
+    assert same == len(lines)
+    assert processor.get_piece_size() == tokenizer.size
+
+
 REFUSED = {
     "an odd head": ("hf", {"d_head": 5}, "2 heads of 5"),
     "learned positions": ("hf", {"positions": "learned"}, "learned"),
@@ -222,6 +246,10 @@ REFUSED = {
     "pre-norm, untied": ("hf", {"norm": "pre", "tying": "none"}, "tied 'none'"),
     "no translator": ("hf", {"shape": "decoder", "source_vocabulary": 0}, "its shape is 'decoder'"),
     "a recurrent decoder": ("hf", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
+    "no translator for CTranslate2": ("ctranslate2", {"shape": "decoder", "source_vocabulary": 0}, "its shape is"),
+    "a recurrent decoder for CTranslate2": ("ctranslate2", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
+    "a recurrent decoder for Argos": ("argos", {"decoder_cell": "ssru"}, "its decoder is recurrent"),
+    "case tokens for Argos": ("argos", {"case_tokens": True}, "case tokens"),
 }
 
 

@@ -54,7 +54,7 @@ def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
         *("click", "fastapi", "filelock", "huggingface-hub", "justhtml", "markdown-it-py", "numpy", "py3langid"),
         *("python-multipart", "safetensors", "sentencex", "tokenizers", "uvicorn", "wasmtime"),
     }
-    assert {"train", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
+    assert {"train", "interop", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
     assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")
 
 

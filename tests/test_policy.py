@@ -68,8 +68,11 @@ LIBRARIES = {
     "js": ("engine.browser",),  # the browser around Python
     "pyodide": ("engine.browser",),
     "safetensors": ("model", "learn", "interop", "look", "serve"),
+    "ctranslate2": ("interop",),
     "huggingface_hub": ("interop",),
     "sentencex": ("text",),
+    "sentencepiece": ("interop",),
+    "google": ("interop",),
     "wasmtime": ("engine",),
     "torch": ("learn", "interop"),
     "sacrebleu": ("score",),

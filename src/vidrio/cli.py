@@ -44,6 +44,9 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
+    "ctranslate2": "interop",
+    "google": "interop",  # protobuf
+    "sentencepiece": "interop",
     "pyarrow": "ray",
     "ray": "ray",
 }

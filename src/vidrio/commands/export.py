@@ -6,7 +6,7 @@ import click
 
 from vidrio.commands._options import THERE
 
-PROGRAMS = ("hf", "marian")
+PROGRAMS = ("hf", "ctranslate2", "argos", "marian")
 
 
 @click.command()
@@ -17,9 +17,10 @@ PROGRAMS = ("hf", "marian")
 def export(model_name: str, program: str, text: Path | None, place: Path) -> None:
     """Convert MODEL, a folder or a packaged model's name, to another program's format.
 
-    hf: a folder for transformers; marian: a folder for bergamot, translateLocally and Firefox's engine, which needs
-    --text with a hundred or more typical lines. The model's card and licence are included.
-    docs/interop.md says which models can be exported.
+    hf: a folder for transformers; ctranslate2: a folder for ctranslate2.Translator; argos: a package for Argos
+    Translate and LibreTranslate; marian: a folder for bergamot, translateLocally and Firefox's engine, which needs
+    --text with a hundred or more typical lines. The model's card and licence are included. docs/interop.md says which
+    models can be exported.
     """
     from vidrio.commands._lines import read_lines
     from vidrio.interop.convert import export_model

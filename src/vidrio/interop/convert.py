@@ -12,10 +12,12 @@ from vidrio.data.lock import locked
 from vidrio.errors import ModelError
 from vidrio.interop import huggingface, marian, registry
 from vidrio.interop.foreign import CARD, make_folder, opening_of
+from vidrio.interop.to_argos import export_argos
+from vidrio.interop.to_ctranslate2 import export_ctranslate2
 from vidrio.interop.to_huggingface import export_huggingface
 from vidrio.interop.to_marian import export_marian
 from vidrio.model import find as models
-from vidrio.model.files import write_atomically
+from vidrio.model.files import write_atomically, write_output
 from vidrio.model.folder import About
 
 NAME = re.compile(r"[\w.-]+/[\w.-]+")  # Helsinki-NLP/opus-mt-en-es
@@ -60,9 +62,16 @@ def import_model(
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
-    """Export to the new folder `to`. Marian needs lines of the source language to calibrate its activations."""
+    """Export to the new folder `to`; for Argos, to the file `to`. Marian needs lines of the source language to
+    calibrate its activations."""
     folder = models.find(name)
-    files = export_marian(folder, lines) if program == "marian" else export_huggingface(folder)
+    if program == "argos":
+        write_output(to, export_argos(folder))
+        return
+    if program == "marian":
+        files = export_marian(folder, lines)
+    else:
+        files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder)
     with new_folder(to) as (made, _):
         if (folder / CARD).is_file():
             files[CARD] = (folder / CARD).read_bytes()

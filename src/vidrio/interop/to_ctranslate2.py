@@ -1,29 +1,56 @@
-"""Exports a model folder for `ctranslate2.Translator`, tokens to tokens: an engine to compare ours with.
+"""Export a model folder for `ctranslate2.Translator`: tokens to tokens, int8, with the tokenizers.
 
 CTranslate2's defaults differ from the paper almost everywhere: sinusoids that start at position 1, a final norm,
 embeddings times √D, ε by kind of norm. So every setting is written out.
 """
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vidrio.errors import about_file
 from vidrio.glass.positions import TABLES
+from vidrio.interop.foreign import not_exported
+from vidrio.interop.to_huggingface import marian_tokenizer
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import read_config, read_parameters
+from vidrio.model.folder import TOKENIZERS, read_config, read_parameters
 from vidrio.model.parameters import check_parameters, output_is_tied, source_table, target_table
 from vidrio.model.quantised import LARGEST
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = 1024  # source tokens that CTranslate2 accepts by default
+POSITIONS = 1024  # source tokens that CTranslate2, and so Argos, accepts by default
+
+
+def export_ctranslate2(folder: Path) -> dict[str, bytes]:
+    """The files of the exported model."""
+    config, about = read_config(folder)
+    files = engine_files(folder)
+    source, target = read_tokenizers(folder, config)
+    if source.sentence_pieces:
+        return files | marian_tokenizer(config, about, source, target)
+    return files | {name: (folder / name).read_bytes() for name in TOKENIZERS if (folder / name).is_file()}
+
+
+def engine_files(folder: Path) -> dict[str, bytes]:
+    """CTranslate2's own files, int8."""
+    with tempfile.TemporaryDirectory() as temporary:
+        engine = Path(temporary) / "model"
+        write_engine(folder, engine)
+        return {file.name: file.read_bytes() for file in sorted(engine.iterdir())}
 
 
 def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     """CTranslate2's own files in the new folder `to`."""
     config, _ = read_config(folder)
     special = config.special
+    problems = [f"its shape is {config.shape!r}"] if config.shape != "encoder-decoder" else []
+    problems += ["its decoder is recurrent (ssru)"] if config.decoder_cell != "attention" else []
+    problems += [f"it has no {name} token" for name in ("start", "end") if getattr(special, name) < 0]
+    if problems:
+        raise not_exported(folder, "CTranslate2", problems)
     parameters = read_parameters(folder)
     check_parameters(parameters, config, where=str(folder))
     source, target = read_tokenizers(folder, config)
@@ -42,7 +69,8 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     spec.optimize(quantization=quantisation)  # finds tied matrices, then quantises in place, on copies of ours
     fit_into_seven_bits(spec)
     to.mkdir()
-    spec.save(str(to))
+    with about_file(to):
+        spec.save(str(to))
 
 
 def fit_into_seven_bits(spec: Any) -> None:
