@@ -20,7 +20,7 @@ import numpy as np
 
 
 class At(NamedTuple):
-    """One number: its quantity, and its place."""
+    """One number: a quantity, and a position in it."""
 
     name: str
     place: tuple[int, ...]

@@ -180,14 +180,14 @@ def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tup
     inputs, made = letters(cell.indices, len(stage.axes))
     at: dict[str, int | None] = dict(zip(inputs[min(slot, len(inputs) - 1)], place, strict=True))
     ways = [at]
-    if "p" in at:  # every row that picks this number
+    if "p" in at:  # every row that selects this number
         rows = np.flatnonzero(trace.array(stage.inputs[1]) == at["p"]).tolist()
         ways = [{**at, "i": row} for row in rows if at.get("i", row) == row]
     if "h" in at:
         ways = [{**at, "i": place[0] + 1}]
     if "c" in at:
         ways = [{**at, "j": slot * trace.machine.config.d_head + place[1]}]
-    shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
+    shape = trace.array(stage.address).shape  # may be shorter than its input: a position table
     for way in ways:
         index = tuple(way.get(axis) for axis in made)
         if all(i is None or i < length for i, length in zip(index, shape, strict=True)):

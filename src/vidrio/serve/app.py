@@ -202,7 +202,7 @@ class Listener(socket.socket):
 
 
 def has_left(client: socket.socket) -> bool:
-    """Whether the client has closed its end already, so that its request need not be read. Linux only."""
+    """Whether the client has closed its end, so that its request need not be read. Linux only."""
     if not hasattr(socket, "TCP_INFO"):
         return False
     return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT
