@@ -4,7 +4,7 @@
     ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy
     python benchmarks/libretranslate_agreement.py MODEL... --libretranslate ENVIRONMENT [--texts 200]
 
-The packaged models have case tokens, which Argos lacks: give models that were imported, for example. Each text is one
+The packaged models have case tokens, which Argos lacks: give your own, or imported ones of OPUS-MT. Each text is one
 sentence. The engine searches as Argos does, with a beam of 4 and a length penalty of 0.2, without what else `vidrio
 translate` does, such as hiding names, which is not part of a package. Different translations are listed.
 """
@@ -83,7 +83,8 @@ def ours(model: str, texts: list[str]) -> list[str]:
     folder = find(model)
     config, _ = read_config(folder)
     source, target = read_tokenizers(folder, config)
-    options = replace(default_options(config), beam=4, length_penalty=0.2, max_length=256)
+    most = min(256, config.max_positions // 2)
+    options = replace(default_options(config), beam=4, length_penalty=0.2, max_length=most)
     engine = Engine.load(folder, config)
     found = engine.search([[*source.encode(text), *config.source_close] for text in texts], options)
     return [target.decode(best.ids) for best, *_ in found]
