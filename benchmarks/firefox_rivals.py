@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 
 def files(folder):
@@ -38,13 +39,15 @@ def vidrio(given, all_of_it):
         found = translator.engine.search(sources, options, shortlists=lists)
         return target.decode_batch([best.ids for best, *_ in found])
 
-    return (lambda lines: [one.text for one in translator.translate(lines)]) if all_of_it else translate
+    return (lambda lines: [one.text for one in translator.translate(list(lines))]) if all_of_it else translate
 
 
 def marian(given):
     import importlib.util
 
     spec = importlib.util.spec_from_file_location("_bergamot", given["module"])
+    assert spec, "no such module"
+    assert spec.loader
     bergamot = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bergamot)
     model, spms, lex = files(Path(given["folder"]))
@@ -75,7 +78,7 @@ def marian(given):
     return min(map(with_batches, sizes), key=seconds)
 
 
-ENGINE = None  # of a worker process
+ENGINE: Any = None  # of a worker process
 
 
 def open_fxtranslate(given):

@@ -21,7 +21,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its products of one sentence are small
 
@@ -36,7 +36,7 @@ from vidrio.look.translated import look_at, translator_of
 from vidrio.search import largest
 
 RIVALS = 5
-Scores = np.ndarray  # T × S: of each token of the translation, each row of the source
+Scores: TypeAlias = np.ndarray  # T × S: of each token of the translation, each row of the source
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

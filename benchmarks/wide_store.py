@@ -76,6 +76,8 @@ def main() -> None:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=2000)
     given = parser.parse_args()
+    from pyarrow.fs import FileSelector
+
     from vidrio.wide.files import Place
 
     with tempfile.TemporaryDirectory() as temporary, store(given.moto):
@@ -106,7 +108,8 @@ def main() -> None:
                     raise SystemExit(f"{name} differs")
 
         def done() -> int:
-            return len(Place.of(f"{BASE}/out").files())
+            out = Place.of(f"{BASE}/out")
+            return len(out.system.get_file_info(FileSelector(out.path, allow_not_found=True)))
 
         first = command("txt", f"{BASE}/out")
         wait_for(lambda: done() >= 2, first)

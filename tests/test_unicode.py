@@ -85,7 +85,7 @@ def test_a_character_takes_no_words_along(direction: str) -> None:
 @pytest.mark.parametrize(
     ("text", "translation"),
     [
-        ("The book costs 20 ± 2 dollars.", "El libro cuesta 20 ± 2 dólares."),
+        ("The book costs 20 ± 3 euros.", "El libro cuesta 20 ± 3 euros."),
         ("The re\u200bd hou\ufe0fse", "La casa roja"),
         ("The r\U000e0065ed house\u2063", "La casa roja"),
         ("\U0001d413\U0001d421\U0001d41e red house", "La casa roja"),

@@ -72,7 +72,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
 
     \b
     vidrio why coche "I bought a new car yesterday." --not auto
-    vidrio why su "The doctor lost her phone." --patch-from "The doctor lost his phone."
+    vidrio why su "She lost her phone." --patch-from "She lost his phone."
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
     vidrio why "out.prob[0,hola]" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
