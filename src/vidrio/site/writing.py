@@ -125,7 +125,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     version = sha256(json_text([site, shell]).encode()).hexdigest()[:12]
     (to / "site.json").write_text(json_text({"version": version, **site}), "utf-8")
     service = (HERE / "service.js").read_text("utf-8")
-    for name, value in {"VERSION": version, "SHELL": [".", "site.json", *shell], "FILES": list(sizes)}.items():
+    for name, value in {"VERSION": version, "SHELL": [".", "site.json", run, *shell], "FILES": list(sizes)}.items():
         service = service.replace(f'"{name}"', json_text(value))
     (to / "service.js").write_text(service, "utf-8")
     of_models = {name: sizes[path] for name, path in models.items()}
