@@ -177,7 +177,7 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
         access_log=settings.log,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
-        http=partial(Connection, most=most_connections(settings.connections), idle={}),  # type: ignore[arg-type]
+        http=partial(Connection, most=most_connections(settings.connections), idle=({}, {})),  # type: ignore[arg-type]
         ws="none",
         loop="asyncio",
         backlog=1,  # connections that asyncio accepts before it serves the others; see Listener.listen

@@ -13,14 +13,17 @@ MOST_UNSENT = 32 << 20  # bytes of untaken answers
 RESERVED = 64  # open files that are not connections
 
 
-class Connection(H11Protocol):
-    """One of at most `most` connections. One more closes the one that has been idle longest, so a client that sends its
-    request at once is served, however many others send half a request."""
+Idle = dict["Connection", None]  # in the order in which they became idle
 
-    def __init__(self, *, most: int, idle: dict["Connection", None], **given: Any) -> None:
+
+class Connection(H11Protocol):
+    """One of at most `most` connections. One more closes an idle one, so a client that sends its request at once is
+    served, however many others send half a request."""
+
+    def __init__(self, *, most: int, idle: "tuple[Idle, Idle]", **given: Any) -> None:
         super().__init__(**given)
         self._most = most
-        self._idle = idle  # the connections that are not busy, in the order in which they became so
+        self._new, self._answered = idle  # those that are not busy: before their first answer, and after one
         self._all: set[Connection] = self.connections  # type: ignore[assignment]
         self.idle_since = self.loop.time()
         self.send_until: float | None = None  # while the client is not reading its answer
@@ -44,16 +47,17 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._check()
-        self._idle[self] = None
-        if len(self._all) > self._most:
-            longest = next(iter(self._idle))
-            del self._idle[longest]
+        self._new[self] = None
+        if len(self._all) > self._most:  # the longest idle of the larger group: attackers do not displace the others
+            group = max(self._new, self._answered, key=len)
+            longest = next(iter(group))
+            del group[longest]
             longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._checking:
             self._checking.cancel()
-        self._idle.pop(self, None)
+        self._leave_idle()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -63,16 +67,20 @@ class Connection(H11Protocol):
         if not was_busy:
             super().data_received(data)
         if self.is_busy:
-            self._idle.pop(self, None)
+            self._leave_idle()
         if was_busy or (self.is_busy and self.conn.trailing_data[0]):
             self.cycle.keep_alive = False
             self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         self.idle_since = self.loop.time()
-        self._idle.pop(self, None)
-        self._idle[self] = None
+        self._leave_idle()
+        self._answered[self] = None
         super().on_response_complete()
+
+    def _leave_idle(self) -> None:
+        self._new.pop(self, None)
+        self._answered.pop(self, None)
 
     def pause_writing(self) -> None:
         super().pause_writing()
