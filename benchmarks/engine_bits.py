@@ -22,7 +22,7 @@ from engine_speed import FILES, builds
 from shared import ENGLISH_SPANISH, processor
 from vidrio.engine.engine import Engine, load_model
 from vidrio.engine.library import opener
-from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.engine import INT8
 from vidrio.glass.machine import build
 from vidrio.glass.walk import translate_forced
 from vidrio.hypothesis import Hypothesis, Options
@@ -68,7 +68,7 @@ def main() -> None:
             print(f"  beam {beam}, {name:9}: {sum(here)} sentences differ from {next(iter(engines))}", flush=True)
         best = [found[0].ids for found in together]
 
-    engine, machine = next(iter(engines.values())), build(config, read_arrays(folder), np.float32, WHOLE_NUMBERS)
+    engine, machine = next(iter(engines.values())), build(config, read_arrays(folder), np.float32, INT8)
     numbers, others = 0, 0
     for source, target in zip(sources[: given.glass], best, strict=False):
         in_engine = engine.quantities(source, target)

@@ -13,7 +13,7 @@ from traced import CHOICES, make_trace
 from vidrio import cli
 from vidrio.errors import ModelError
 from vidrio.glass.checking import Checked, check, check_quantity, recomputed, recomputed_names
-from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import FLOAT, IN_ORDER, INT8, Arithmetic
 from vidrio.glass.expressions import PRECISIONS, At, bounded
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.receipts import made_from
@@ -35,7 +35,7 @@ def vidrio(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 
 MACHINES = [
     *((dtype, FLOAT) for dtype in (np.float64, np.float32, np.float16)),
-    *((np.float32, arithmetic) for arithmetic in (WHOLE_NUMBERS, IN_ORDER)),
+    *((np.float32, arithmetic) for arithmetic in (INT8, IN_ORDER)),
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from traced import CHOICES, make_machine, run
 from vidrio.glass import operations
 from vidrio.glass.declaration import Name, _definitions, line, stages_of, variable, variables
-from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.engine import IN_ORDER, INT8
 from vidrio.glass.machine import Machine
 from vidrio.glass.trace import Trace
 from vidrio.glass.whatif import parse
@@ -28,7 +28,7 @@ CHANGES = [
 def machines() -> Iterator[tuple[str, Machine]]:
     for choice in CHOICES:
         yield choice, make_machine(choice)
-        yield f"{choice} in whole numbers", make_machine(choice, np.float32, WHOLE_NUMBERS)
+        yield f"{choice} in int8", make_machine(choice, np.float32, INT8)
         yield f"{choice} in order", make_machine(choice, np.float32, IN_ORDER)
     paper = make_machine()
     for asked in CHANGES:

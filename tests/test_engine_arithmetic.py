@@ -8,7 +8,7 @@ import pytest
 from parity_models import SOURCE, TARGET
 from traced import CHOICES, make_machine, run
 from vidrio.glass import engine, maths, positions
-from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.engine import IN_ORDER, INT8
 from vidrio.glass.machine import KeyValueCache
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.walk import encode, last_row, logits
@@ -42,7 +42,7 @@ def test_rows_are_rounded_to_the_nearest_of_255_numbers() -> None:
     x[3] = 0
     x[4] = 1e-31
     scale = engine.scale_of_rows(x)
-    whole = WHOLE_NUMBERS.operations["whole_by_rows"].run(x, scale)
+    whole = INT8.operations["whole_by_rows"].run(x, scale)
     assert np.abs(whole[:3]).max(axis=1).tolist() == [127.0] * 3
     assert np.all(np.abs(whole * scale[:, None] - x) <= 0.5001 * scale[:, None])
     assert scale[3:].tolist() == [1.0, 1.0]
@@ -74,7 +74,7 @@ def test_what_the_mask_hides_does_not_change_the_rest() -> None:
     np.testing.assert_allclose(engine.softmax(x), maths.softmax(x.astype(np.float64)), rtol=1e-6)
 
 
-@pytest.mark.parametrize("arithmetic", [WHOLE_NUMBERS, IN_ORDER], ids=lambda a: a.name)
+@pytest.mark.parametrize("arithmetic", [INT8, IN_ORDER], ids=lambda a: a.name)
 @pytest.mark.parametrize("choice", [c for c, how in CHOICES.items() if how.get("shape") != "encoder"])
 def test_steps_with_kept_keys_and_values_give_the_bits_of_one_pass(choice: str, arithmetic: object) -> None:
     machine = make_machine(choice, np.float32, arithmetic)
@@ -89,7 +89,7 @@ def test_steps_with_kept_keys_and_values_give_the_bits_of_one_pass(choice: str, 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_it_is_close_to_floating_point(choice: str) -> None:
     exact = run(make_machine(choice)).array("out.prob")
-    for arithmetic, far in ((WHOLE_NUMBERS, 0.1), (IN_ORDER, 1e-5)):
+    for arithmetic, far in ((INT8, 0.1), (IN_ORDER, 1e-5)):
         found = run(make_machine(choice, np.float32, arithmetic)).array("out.prob")
         assert found.dtype == np.float32
         assert np.abs(found - exact).max() < far

@@ -12,7 +12,7 @@ from small_models import random_sources, write_model
 from source import PACKAGE, REPOSITORY
 from vidrio.engine.engine import Engine
 from vidrio.errors import ConfigError
-from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.engine import IN_ORDER, INT8
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.walk import classify, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Options, Sampling, default_options
@@ -62,7 +62,7 @@ class Both:
         self.config, _ = read_config(folder)
         self.engine = Engine.load(folder, self.config, workers=2)
         stored = read_arrays(folder)
-        arithmetic = WHOLE_NUMBERS if uses_int8(stored, self.config) else IN_ORDER
+        arithmetic = INT8 if uses_int8(stored, self.config) else IN_ORDER
         self.machine: Machine = build(self.config, stored, np.float32, arithmetic)
         self.steps: dict[tuple[int, ...] | None, Step] = {}
 

@@ -23,7 +23,7 @@ from vidrio.errors import ConfigError, InputError
 from vidrio.glass.checking import check
 from vidrio.glass.compared import compare
 from vidrio.glass.declaration import stages_of
-from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.engine import INT8
 from vidrio.glass.machine import Machine
 from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
@@ -94,7 +94,7 @@ def test_the_decoder_is_marians() -> None:
 
 
 def test_a_decoder_without_a_start_token_begins_with_zeros() -> None:
-    for machine in (make_machine("recurrent"), make_machine("recurrent", np.float32, WHOLE_NUMBERS)):
+    for machine in (make_machine("recurrent"), make_machine("recurrent", np.float32, INT8)):
         trace = run(machine)
         assert not trace.array("tgt.embedding")[0].any()
         assert trace.array("tgt.embedding")[1:].any(axis=1).all()

@@ -5,14 +5,14 @@ import pytest
 
 from traced import CHOICES, make_machine, run
 from vidrio.glass.declaration import stages_of
-from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.engine import FLOAT, IN_ORDER, INT8
 from vidrio.glass.machine import Machine
 from vidrio.model.parameters import parameter_specs
 
 KINDS = {"input", "parameter", "constant", "value", "aggregate", "choice"}
 
 
-MACHINES = [(choice, arithmetic) for choice in CHOICES for arithmetic in (FLOAT, WHOLE_NUMBERS, IN_ORDER)]
+MACHINES = [(choice, arithmetic) for choice in CHOICES for arithmetic in (FLOAT, INT8, IN_ORDER)]
 
 
 @pytest.fixture(params=MACHINES, ids=lambda made: f"{made[0]}, {made[1].name}")
@@ -58,6 +58,6 @@ def test_every_stage_says_what_it_is(machine: Machine) -> None:
 
 
 def test_the_choices_use_every_operation_of_the_paper_and_of_whole_numbers() -> None:
-    machines = [make_machine(choice, np.float32, how) for choice in CHOICES for how in (FLOAT, WHOLE_NUMBERS)]
+    machines = [make_machine(choice, np.float32, how) for choice in CHOICES for how in (FLOAT, INT8)]
     used = {stage.operation for machine in machines for stage in stages_of(machine).values()}
     assert {name for machine in machines for name in machine.operations} - used == {"left_out"}  # a what-if's

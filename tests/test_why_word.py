@@ -18,7 +18,7 @@ from tolerances import FLOAT64
 from traced import CHOICES, make_machine, make_trace, run
 from vidrio import cli
 from vidrio.errors import AddressError, InputError
-from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.engine import INT8
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array, Tap
 from vidrio.glass.trace import Trace
@@ -70,7 +70,7 @@ def test_in_whole_numbers_the_parts_and_the_rounding_are_the_difference(choice: 
 def whole(choice: str) -> Machine:
     config = make_config(**CHOICES[choice])
     stored = {name: value.astype(np.float32) for name, value in make_parameters(config, 7).items()}
-    return build(config, stored, np.float32, WHOLE_NUMBERS)
+    return build(config, stored, np.float32, INT8)
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -1,4 +1,4 @@
-"""Markdown as tokens, by markdown-it: what it finds is looked up in the source, and only words are rewritten."""
+"""Markdown is parsed by markdown-it, and its tokens are located in the source, where only words are rewritten."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vidrio.glass.cells import ZERO, Cell, below_diagonal, epsilon, wave
-from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import INT8, Arithmetic
 from vidrio.glass.expressions import Number, apply
 from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array, Tap, allowed, naive_softmax
@@ -102,7 +102,7 @@ def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Ma
     """Operations that another what-if has replaced stay replaced."""
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, which is the lesson
         parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
-    whole = int8_matrices(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
+    whole = int8_matrices(parameters, machine.config) if arithmetic is INT8 else {}
     return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import INT8, Arithmetic
 from vidrio.glass.machine import Machine
 from vidrio.glass.operations import Operation
 from vidrio.glass.walk import classify, take, translate_forced
@@ -71,7 +71,7 @@ class Declaration:
 
     @property
     def whole(self) -> bool:
-        return self.arithmetic is WHOLE_NUMBERS
+        return self.arithmetic is INT8
 
     def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> str:
         row, names = self.operations[operation], tuple(one for one in inputs if type(one) is str)

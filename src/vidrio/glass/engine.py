@@ -2,7 +2,7 @@
 
 There are two kinds, which differ only in how parameters multiply:
 
-WHOLE_NUMBERS   matrices in int8 of seven bits (model/quantised.py) times rows in int8; the product is exact
+INT8   matrices in int8 of seven bits (model/quantised.py) times rows in int8; the product is exact
 IN_ORDER        float32, term by term
 
 A row x is rounded to integers with one scale, and so is each column of W:
@@ -150,4 +150,4 @@ RUNS: dict[str, Callable[..., Array]] = {
 }
 _OPERATIONS = {name: named(name, run) for name, run in RUNS.items()}
 IN_ORDER = Arithmetic("float32 in order", _OPERATIONS)
-WHOLE_NUMBERS = Arithmetic("whole numbers", _OPERATIONS)
+INT8 = Arithmetic("int8", _OPERATIONS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import FLOAT, INT8, Arithmetic
 from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.operations import OPERATIONS, Operation
 from vidrio.glass.words import without_head
@@ -59,7 +59,7 @@ class Machine:
     @property
     def whole(self) -> bool:
         """Whether parameters multiply in int8."""
-        return self.arithmetic is WHOLE_NUMBERS
+        return self.arithmetic is INT8
 
     @property
     def can_cache(self) -> bool:
@@ -132,5 +132,5 @@ def build(
         config=config,
         parameters={name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()},
         arithmetic=arithmetic,
-        whole_parameters=int8_matrices(stored, config) if arithmetic is WHOLE_NUMBERS else {},
+        whole_parameters=int8_matrices(stored, config) if arithmetic is INT8 else {},
     )

@@ -185,14 +185,14 @@ def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
 # --- products with parameters -----------------------------------------------------------------------------------------
 
 
-class InWholeNumbers(NamedTuple):
+class Int8Rows(NamedTuple):
     """Rows rounded to int8, with their scales."""
 
     whole: Quantity
     scale: Quantity
 
 
-Rows = Quantity | InWholeNumbers
+Rows = Quantity | Int8Rows
 
 
 def rows(g: Glass, x: Quantity, name: str) -> Rows:
@@ -200,7 +200,7 @@ def rows(g: Glass, x: Quantity, name: str) -> Rows:
     if not g.whole:
         return x
     scale = g(f"{name}.scale", "scale_of_rows", x)
-    return InWholeNumbers(g(f"{name}.whole", "whole_by_rows", x, scale), scale)
+    return Int8Rows(g(f"{name}.whole", "whole_by_rows", x, scale), scale)
 
 
 def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -> Quantity:

@@ -17,7 +17,7 @@ import numpy as np
 
 from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
 from vidrio.glass import changes
-from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
+from vidrio.glass.engine import FLOAT, INT8
 from vidrio.glass.machine import Machine
 from vidrio.glass.maths import Array
 from vidrio.glass.operations import Operation
@@ -111,8 +111,8 @@ CHOICES = {
     "positions": {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()},
     "change-dtype": {
         "int8": Change(
-            "parameters multiply in whole numbers, as in the engine",
-            partial(changes.with_arithmetic, arithmetic=WHOLE_NUMBERS, dtype=np.float32),
+            "parameters multiply in int8, as in the engine",
+            partial(changes.with_arithmetic, arithmetic=INT8, dtype=np.float32),
         ),
         **{
             dtype.__name__: Change(

@@ -91,7 +91,7 @@ class Formula(NamedTuple):
 ZERO_START = "departs: the paper has a start token"
 MAX_0 = "departs: Eq. 2 has max(0, x)"
 LAYER_NORM = "§3.1, layer norm"
-WHOLE = "departs: the paper has no whole numbers"
+WHOLE = "departs: the paper does not quantise"
 WHAT_IF = "what if: not in the paper"
 FORMULAS = {
     "parameter": Formula("", ""),
@@ -158,22 +158,16 @@ FORMULAS = {
     # products of integers
     "lookup_whole": Formula("row ids of <0> · its scale", "E_{ids}"),
     "lookup_whole_or_zero": Formula("row ids of <0> · its scale; 0 where there is no token", "E_{ids}", ZERO_START),
-    "scale_of_rows": Formula(
-        "max |x| / 127 of each row", r"\max|x|/127", WHOLE, "what 1 is worth in each row of whole numbers up to 127"
-    ),
-    "scale_of_weight_rows": Formula(
-        "max |W| / 63 of each row", r"\max|W|/63", WHOLE, "what 1 is worth in each row of whole numbers up to 63"
-    ),
+    "scale_of_rows": Formula("max |x| / 127 of each row", r"\max|x|/127", WHOLE, "the int8 scale of each row"),
+    "scale_of_weight_rows": Formula("max |W| / 63 of each row", r"\max|W|/63", WHOLE, "the int8 scale of each row"),
     "scale_of_weight_columns": Formula(
-        "max |W| / 63 of each column", r"\max|W|/63", WHOLE, "what 1 is worth in each column of whole numbers up to 63"
+        "max |W| / 63 of each column", r"\max|W|/63", WHOLE, "the int8 scale of each column"
     ),
-    "whole_by_rows": Formula(
-        "round(x · (1 / scale))", r"\mathrm{round}(x\cdot(1/s_x))", WHOLE, "the rows in whole numbers"
-    ),
-    "whole_by_columns": Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE, "the same in whole numbers"),
-    "whole_table": Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE, "the same in whole numbers"),
-    "whole_product": Formula("x.whole <W>.whole", r"\bar{x}\bar{W}", WHOLE, "the same in whole numbers: exact"),
-    "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the same in whole numbers: exact"),
+    "whole_by_rows": Formula("round(x · (1 / scale))", r"\mathrm{round}(x\cdot(1/s_x))", WHOLE, "the rows in int8"),
+    "whole_by_columns": Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE, "the weights in int8"),
+    "whole_table": Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE, "the weights in int8"),
+    "whole_product": Formula("x.whole <W>.whole", r"\bar{x}\bar{W}", WHOLE, "the product of int8 numbers, exact"),
+    "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the product of int8 numbers, exact"),
     "restore": Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
 }
 # Kinds of quantities; all other operations make values. Constants depend on parameters alone.

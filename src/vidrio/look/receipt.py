@@ -274,7 +274,7 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
 
 
 def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
-    """The results of typical mistakes, each of which omits one step of the formula."""
+    """The results of typical mistakes. Each mistake omits one step of the formula."""
     match bill.expression:
         case Apply("/", (a, b)):
             yield {"slip": "not divided", "value": evaluate(a)}

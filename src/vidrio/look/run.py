@@ -22,7 +22,7 @@ import numpy as np
 
 from vidrio.engine.engine import Engine, Stopped
 from vidrio.errors import ConfigError
-from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
+from vidrio.glass.engine import FLOAT, INT8
 from vidrio.glass.machine import Machine, build
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
@@ -88,7 +88,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type | None = None
     config, about = read_config(path)
     stored = read_arrays(path)
     whole = uses_int8(stored, config) if dtype is None else dtype is np.int8
-    machine = build(config, stored, np.float32, WHOLE_NUMBERS) if whole else build(config, stored, dtype or np.float64)
+    machine = build(config, stored, np.float32, INT8) if whole else build(config, stored, dtype or np.float64)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
 

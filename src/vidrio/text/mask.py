@@ -111,7 +111,7 @@ class Masker:
         return self._tokens(name) >= LONG
 
     def is_rare(self, name: str) -> bool:
-        """Whether a name has so many tokens that it is hidden."""
+        """Whether a name has RARE tokens or more, and is hidden."""
         return self._tokens(name) >= RARE
 
     def unspellable(self, source: str) -> list[Span]:
@@ -178,8 +178,8 @@ class Masker:
         return hidden
 
     def _names(self, source: str) -> Iterator[Span]:
-        """Capitalised words, of which one is rare, with their neighbours. The first word of a sentence counts only if
-        it is rarer, or is long and has such a neighbour."""
+        """Groups of capitalised words that contain a rare one. The first word of a sentence belongs to a group only if
+        it has RARE_FIRST tokens, or LONG tokens and a rare word after it."""
         for match in re.finditer(_NAMES, source):
             start, end = match.span("names")
             names = match["names"].split()

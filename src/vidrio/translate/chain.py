@@ -8,8 +8,8 @@ from vidrio.translate.translator import Translator
 
 
 def load_chain(names: Sequence[str | None], workers: int | None = None, *, shortlist: bool = False) -> list[Translator]:
-    """A chain of models, each of which reads the language that the previous one writes. Without names, the default
-    model."""
+    """Load models that translate one after the other. Each must read the language that the previous one writes.
+    Without names, load the default model."""
     translators = [Translator.load(name, workers, shortlist=shortlist) for name in names or [None]]
     for one, following in pairwise(translators):
         written, read = one.about.target_language, following.about.source_language
