@@ -13,25 +13,25 @@ function whenThere(id: string, then: (element: HTMLElement) => void): void {
   requestAnimationFrame(look);
 }
 
-const STEADY = 20; // frames in which a place must not move
+const SETTLING = 4000; // milliseconds
+let going = 0; // the latest place to go to
 
 /** Scroll to an element, once it is there. */
 export const goTo = (id: string, focused = true): void =>
   whenThere(id, (there) => {
     if (focused) there.focus({ preventScroll: true });
-    // Blocks above get their height only when they come into sight: until the place is steady, or the reader acts.
-    const end = performance.now() + 4000;
-    let acted = false;
+    // What is above gets its height only as it is drawn: until that is over, or the reader acts.
+    const [mine, end] = [++going, performance.now() + SETTLING];
     for (const act of ["wheel", "pointerdown", "keydown"])
-      addEventListener(act, () => (acted = true), { once: true, passive: true });
-    const scroll = (frames: number, before: number) => {
-      if (acted || !there.isConnected) return;
-      there.scrollIntoView({ block: focused ? "start" : "nearest" });
-      const place = there.getBoundingClientRect().top + scrollY;
-      const left = place === before ? frames - 1 : STEADY;
-      if (left > 0 && performance.now() < end) requestAnimationFrame(() => scroll(left, place));
+      addEventListener(act, () => (going += Number(mine === going)), { once: true, passive: true });
+    const scroll = (before: number) => {
+      if (mine !== going || !there.isConnected || performance.now() > end) return;
+      const place = () => there.getBoundingClientRect().top + scrollY;
+      if (place() !== before) there.scrollIntoView({ block: focused ? "start" : "nearest" });
+      const now = place();
+      requestAnimationFrame(() => scroll(now));
     };
-    scroll(STEADY, Number.NaN);
+    scroll(Number.NaN);
   });
 
 /** Open a block, or with "" none: then back to where the block stands in the machine. */
