@@ -69,7 +69,7 @@ GROWING: list[tuple[Callable[..., Plan], Callable[[int], str], int]] = [
 def test_time_grows_in_proportion_to_the_size(
     planned: Callable[..., Plan], make: Callable[[int], str], size: int
 ) -> None:
-    """Less than 2.5 times per doubling; quadratic time would be 16 times for both."""
+    """Less than 2.8 times per doubling, 7.8 for both; quadratic time would be 16."""
 
     def act(length: int) -> None:
         try:
@@ -80,7 +80,7 @@ def test_time_grows_in_proportion_to_the_size(
 
     gc.disable()  # what other tests have left behind would be looked through again and again
     try:
-        assert takes_at_most(2.5**2, act, size // 2, 2 * size)
+        assert takes_at_most(2.8**2, act, size // 2, 2 * size)
     finally:
         gc.enable()
 
