@@ -1,6 +1,6 @@
-"""The paper's maths in plain NumPy: one sentence, no batch, no padding. The reference for the other engines.
+"""The reference implementation: the paper's maths in plain NumPy, for one sentence at a time, without padding.
 
-The reference: walk.py, from ids to probabilities; operations.py, each step; machine.py, a model ready to run. The
-proof: trace.py, all values of a run by address; cells.py, how each is recomputed; receipts.py, one of them;
-checking.py, all. What-ifs: whatif.py.
+walk.py computes the model from ids to probabilities, operations.py has its operations, and machine.py combines them
+with parameters. trace.py stores all values of a run by address, cells.py defines how each value is recomputed,
+receipts.py recomputes a single value, and checking.py recomputes all of them. whatif.py changes a run.
 """

@@ -1,7 +1,7 @@
-"""In the browser, the sums of engine.py run in the engine's glass.wasm, since NumPy has no BLAS there.
+"""Matrix products for the browser, where NumPy has no BLAS. They run in the engine's glass.wasm instead.
 
-Integer products are exact in any order, and the others keep their order, so every number is the same as in NumPy
-(tests/test_site.py compares changed runs bit for bit).
+Integer products are exact in any order, and float products add terms in the same order as engine.py, so the results are
+bit-for-bit identical to NumPy's (tests/test_site.py compares them).
 """
 
 from pathlib import Path
@@ -13,15 +13,15 @@ from vidrio.engine.browser import Browser
 
 WASM = Path(__file__).parents[1] / "engine" / "built" / "glass.wasm"
 TALL, WIDE = 4, 8  # rows and columns per tile
-HELD = 64 << 20  # bytes of matrices that are kept packed
+HELD = 64 << 20  # maximum size of cached packed matrices, in bytes
 
 _glass = Browser(WASM.read_bytes())
-_rooms: dict[str, tuple[int, int]] = {}  # purpose → address and size
-_held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # by address in NumPy's memory, which stays allocated
+_rooms: dict[str, tuple[int, int]] = {}  # buffer name → address and size
+_held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # keyed by NumPy address, valid while the array is held
 
 
 def whole_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a b of integers."""
+    """Multiply two integer matrices."""
     if a.ndim == 1:
         return whole_product(a[None], b)[0]
     (rows, depth), columns = a.shape, b.shape[1]
@@ -30,7 +30,7 @@ def whole_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def in_order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a b, each sum term by term."""
+    """Multiply two matrices, adding the terms of each sum in order."""
     if a.ndim == 1:
         return in_order(a[None], b)[0]
     columns, a = b.shape[1], np.ascontiguousarray(a)
@@ -47,7 +47,7 @@ def _called(name: str, x: int, w: int, shape: tuple[int, ...], columns: int) -> 
 
 
 def _ready(b: np.ndarray) -> int:
-    """The address of a matrix as the module reads it: bytes in pairs of k. Kept, because parameters recur."""
+    """Return the address of the matrix packed as int8 in pairs of rows. Cached, because parameters are reused."""
     key = (b.__array_interface__["data"][0], b.shape, b.strides)
     if key not in _held:
         depth, columns = _up(b.shape[0], 2), _up(b.shape[1], WIDE)
@@ -62,7 +62,7 @@ def _ready(b: np.ndarray) -> int:
 
 
 def _filled(a: np.ndarray, shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """Padded with zeros to a shape."""
+    """Pad an array with zeros to this shape."""
     filled = np.zeros(shape, dtype)
     filled[: a.shape[0], : a.shape[1]] = a
     return filled

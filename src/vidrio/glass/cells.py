@@ -1,8 +1,8 @@
-"""How one number of each quantity is computed by the paper's formulas, for receipts and checks.
+"""The formula for a single number of each quantity, for receipts and checks.
 
-This is a second implementation, which shares nothing with the maths that it checks. A cell's function takes the inputs
-of one number, or rows of them, and returns their expression (expressions.py). `indices` says which inputs these are;
-checking.py passes whole arrays instead.
+This is a second implementation of the paper's maths, which shares no code with the one that it checks. Each cell has a
+function that takes the numbers and rows selected by `indices` and returns an expression (expressions.py). To recompute
+an entire quantity at once, checking.py calls the same functions with arrays.
 """
 
 import math
@@ -21,9 +21,9 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Making:
-    """One number to be written as an expression, or, with arrays of indices, all numbers of a quantity."""
+    """The number to express as a formula, or all numbers of a quantity if `place` holds arrays of indices."""
 
-    trace: Any  # a Trace: trace.py, which needs this file
+    trace: Any  # a Trace; trace.py depends on this module
     stage: Stage
     place: Any
 
@@ -36,11 +36,11 @@ class Making:
         return PRECISIONS[self.trace.machine.dtype.name]
 
     def read(self, name: str, pattern: tuple[Any, ...]) -> Number | Row:
-        """The number of an input at a position, or the row along the free axis (None)."""
+        """Return the number at a position of an input, or a row along the axis whose index is None."""
         found = self.trace.array(name)[tuple(slice(None) if i is None else i for i in pattern)]
         if not any(i is None for i in pattern):
             return Number(found if np.ndim(found) else found.item(), At(name, pattern))
-        if self.place and np.ndim(self.place[0]):  # the free axis last, after those of the quantity
+        if self.place and np.ndim(self.place[0]):  # move the free axis to the end, after the quantity's axes
             found = np.moveaxis(found, 0, -1) if pattern[0] is None else found
             found = found.reshape((1,) * (len(self.place) + 1 - found.ndim) + found.shape)
         return Row(name, pattern, found)
@@ -48,11 +48,11 @@ class Making:
 
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
-    """The index letters of the inputs and of the number itself; without those of rows if there is only one row.
+    """Split `indices` into the letters of each input and of the result. A single row has no row letter i.
 
-    `ik,kj,j->ij`: number (i, j) is computed from row i of the first input, column j of the second, number j of the
-    third. A letter only on the left runs over its whole axis, but p is the value of the second input (a token's id, the
-    chosen token), h is the previous row, and c is column j within its head.
+    With `ik,kj,j->ij`, number (i, j) is computed from row i of the first input, column j of the second and number j of
+    the third. A letter that occurs only on the left spans its entire axis, with three exceptions: p is the value of the
+    second input (a token id or the chosen token), h is the previous row, and c is column j within its head.
     """
     inputs, made = indices.split("->")
     if len(made) > rank:
@@ -61,7 +61,7 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 
 def inputs_of(m: Making, indices: str) -> list[Any]:
-    """The numbers, or rows of numbers, from which one number is computed."""
+    """Return the numbers and rows that a number is computed from."""
     if not indices:
         return []
     wanted, made = letters(indices, len(m.place))
@@ -74,13 +74,13 @@ def inputs_of(m: Making, indices: str) -> list[Any]:
     if "c" in indices:
         at["c"], wanted = at["j"] % m.config.d_head, wanted * len(m.stage.inputs)
     found: list[Any] = []
-    for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection's bias may be missing
+    for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection may have no bias
         read = m.read(name, tuple([at.get(axis) for axis in axes]))
-        found.append(where(at["h"] >= 0, read, Number(0.0)) if "h" in axes else read)  # 0 before the first row
+        found.append(where(at["h"] >= 0, read, Number(0.0)) if "h" in axes else read)  # zero before the first row
     return found
 
 
-# --- how one number is made -------------------------------------------------------------------------------------------
+# --- formulas ---------------------------------------------------------------------------------------------------------
 
 ZERO, ONE = Number(0.0), Number(1.0)
 
@@ -94,7 +94,7 @@ def epsilon(m: Making) -> Number:
 
 
 def wave(m: Making, pair: Any, sine: Any, less: float = 0.0) -> Expression:
-    """sin or cos of position / 10000^(2 pair / (D − less)); §3.5."""
+    """Return sin or cos of position / 10000^(2 pair / (D − less)). §3.5."""
     width = Number(float(m.config.d_model), symbol="D")
     exponent = Number(2.0 * pair) / (width - Number(less) if less else width)
     angle = Number(1.0 * m.place[0]) / apply("^", Number(10000.0), exponent)
@@ -131,7 +131,7 @@ def below_diagonal(m: Making, x: Number, otherwise: Number) -> Expression:
 
 
 def softmax(m: Making, row: Row) -> Expression:
-    """exp(x − max) / Σ exp(x − max)."""
+    """Compute exp(x − max) / Σ exp(x − max)."""
     largest = row.maximum()
     return apply("exp", row.pick(m.place[-1]) - largest) / apply("Σ", apply("exp", row - largest))
 
@@ -153,25 +153,25 @@ def gelu(m: Making, x: Number) -> Expression:
 
 
 def sigmoid(m: Making, x: Number) -> Expression:
-    """1 / (1 + exp(−x)), written so that exp never overflows."""
+    """Compute 1 / (1 + exp(−x)) in a form that never overflows."""
     e = apply("exp", ZERO - apply("abs", x))
     return where(x.value >= 0, ONE, e) / (ONE + e)
 
 
 def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
-    """log of exp(x) / Σ exp(x), without the quotient."""
+    """Compute log(exp(x) / Σ exp(x)) without a division."""
     largest = row.maximum()
     return row.pick(token.value) - largest - apply("log", apply("Σ", apply("exp", row - largest)))
 
 
 def scale_of_rows(m: Making, row: Row) -> Expression:
-    """max |x| / 127; 1 for a row that is nearly zero."""
+    """Compute max |x| / 127, or 1 for a row that is nearly zero."""
     largest = row.pick(np.abs(row.values).argmax(-1))
     return where(abs(largest.value) >= 2.0**-100, apply("abs", largest) / Number(127.0), ONE)
 
 
 def scale_of_weights(m: Making, row: Row) -> Expression:
-    """max |W| / 63; 1 / 63 if all are 0."""
+    """Compute max |W| / 63, or 1 / 63 if all weights are 0."""
     largest = row.pick(np.abs(row.values).argmax(-1))
     return where(largest.value != 0, apply("abs", largest), ONE) / Number(63.0)
 
@@ -181,11 +181,11 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Nu
 
 
 class Cell(NamedTuple):
-    """How one number is computed, and from which."""
+    """How a single number is computed, and from which inputs."""
 
-    indices: str = ""  # the indices of its inputs, as letters
-    make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # read, not computed
-    causal: bool = False  # right of the diagonal there are no inputs
+    indices: str = ""  # index letters of the inputs and the result
+    make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # by default, the stored value
+    causal: bool = False  # numbers to the right of the diagonal have no inputs
 
 
 COPY = Cell("ij->ij", lambda m, x: x)
@@ -196,7 +196,7 @@ CELLS = {
     "copy": COPY,
     "left_out": COPY,
     "add": Cell("ij,ij->ij", lambda m, a, b: a + b),
-    # from tokens to rows
+    # embeddings and positions
     "lookup": Cell("pj,i->ij", lambda m, x, token: x),
     "lookup_or_zero": Cell("pj,i->ij", lambda m, x, token: where(token.value >= 0, x, ZERO)),
     "scale": Cell("ij->ij", lambda m, x: root(m.config.d_model, "√D") * x),
@@ -226,12 +226,12 @@ CELLS = {
     "variance": Cell("ij,i->i", variance),
     "normalise": Cell("ij,i,i->ij", normalise),
     "gain_and_bias": Cell("ij,j,j->ij", lambda m, x, gain, bias: x * gain + bias),
-    # from rows to tokens
+    # output
     "project_tied": Cell("ik,jk,j->ij", project),
     "column_mean": Cell("ij->j", mean),
     "log_of_choice": Cell("ip,i->i", lambda m, prob, token: apply("log", prob)),
     "log_softmax_of_choice": Cell("ik,i->i", log_softmax_of_choice),
-    # products of integers
+    # int8 products
     "lookup_whole": Cell("pj,i,p->ij", lambda m, x, token, scale: x * scale),
     "lookup_whole_or_zero": Cell("pj,i,p->ij", lambda m, x, token, scale: where(token.value >= 0, x * scale, ZERO)),
     "scale_of_rows": Cell("ik->i", scale_of_rows),

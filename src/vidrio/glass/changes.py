@@ -1,4 +1,4 @@
-"""Machines with changes: other operations, or other parameters."""
+"""Functions that return a changed copy of a machine, with other operations, parameters or settings."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from vidrio.glass.words import WHAT_IF, Formula, without_head
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import SUMMED, int8_matrices, to_int8
 
-# --- operations that the paper does not have --------------------------------------------------------------------------
+# --- operations that are not in the paper -----------------------------------------------------------------------------
 
 NAIVE_SOFTMAX = Operation(
     "naive_softmax",
@@ -54,7 +54,7 @@ NORMALISED_BESIDE = Operation(
 
 
 def divide_by(divisor: float) -> Operation:
-    """Divide scores by another number than √d_k."""
+    """Return an operation that divides scores by `divisor` instead of √d_k."""
     return Operation(
         "divide_by",
         lambda scores, d_head: scores / divisor,
@@ -63,33 +63,33 @@ def divide_by(divisor: float) -> Operation:
     )
 
 
-# --- machines with something changed ----------------------------------------------------------------------------------
+# --- changed machines -------------------------------------------------------------------------------------------------
 
 
 def with_row(machine: Machine, name: str, row: Operation | None = None) -> Machine:
-    """Replace an operation; None: by the original one."""
+    """Replace an operation, or restore the original one if `row` is None."""
     others = {key: other for key, other in machine.changes.items() if key != name}
     return replace(machine, changes=others if row is None else {**others, name: row})
 
 
 def without(machine: Machine, what: str) -> Machine:
-    """Without `layer-norm`, or without `residual` connections."""
+    """Leave out `layer-norm`, or the `residual` connections."""
     return replace(machine, without=machine.without | {what})
 
 
 def with_config(machine: Machine, **fields: Any) -> Machine:
-    """ConfigError if no model may have it."""
+    """Change fields of the config. Raises ConfigError for invalid values."""
     return replace(machine, config=replace(machine.config, **fields))
 
 
 def with_edits(machine: Machine, edit: Tap, *, rows: bool = True) -> Machine:
-    """Edit quantities as they are computed; `rows`: not all rows alike."""
+    """Edit quantities as they are computed. `rows` is True if the edit depends on the row."""
     tapped = machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
     return replace(tapped, edits_rows=machine.edits_rows or rows)
 
 
 def with_positions(machine: Machine, kind: str) -> Machine:
-    """One of config.POSITIONS, or `seed`: the worked example's mistake."""
+    """Use one of config.POSITIONS, or `seed`, which reproduces the mistake in the worked example."""
     if kind == machine.config.positions:
         return machine
     config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
@@ -99,18 +99,18 @@ def with_positions(machine: Machine, kind: str) -> Machine:
 
 
 def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
-    """Operations that another what-if has replaced stay replaced."""
-    with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, which is the lesson
+    """Change the number format. Operations replaced by another what-if stay replaced."""
+    with np.errstate(over="ignore"):  # float16 turns values above 65504 into ∞, as intended
         parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
     whole = int8_matrices(parameters, machine.config) if arithmetic is INT8 else {}
     return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
 
 
 def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:
-    """Change one parameter (one head of it, if its address names one) in a copy."""
+    """Change one parameter, or a single head if the address includes one. The original array is not modified."""
     whole, head = without_head(name)
     if whole not in machine.parameters:
-        return machine  # learned positions that another what-if has replaced
+        return machine  # learned positions, already replaced by another what-if
     array = machine.parameters[whole].copy()
     part = int(head.removeprefix(".h")) if head else ...
     array[part] = change(array[part])

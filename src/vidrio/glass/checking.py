@@ -1,7 +1,7 @@
-"""Every number of a run at once: does it follow from its inputs?
+"""Checks all the numbers of a run at once against their inputs.
 
-The cell of an operation (cells.py) gets arrays for its numbers: a whole quantity is recomputed as a receipt recomputes
-one number.
+The cell function of each operation (cells.py) is called with arrays instead of scalars, so an entire quantity is
+recomputed in the same way that a receipt recomputes a single number.
 """
 
 import math
@@ -15,23 +15,23 @@ from vidrio.glass.maths import Array
 from vidrio.glass.receipts import Compared, distance
 from vidrio.glass.trace import Trace
 
-NAMED = 8  # exceptions kept per quantity
+NAMED = 8  # maximum number of exceptions kept per quantity
 
 
 @dataclass
 class Checked:
-    """The result of recomputing numbers."""
+    """The result of a check."""
 
     count: int = 0
     quantities: int = 0
-    edited: int = 0  # numbers that a what-if replaced
-    share: float = 0.0  # the largest difference, relative to what rounding explains
+    edited: int = 0  # numbers replaced by a what-if
+    share: float = 0.0  # the largest acceptable difference found, divided by its tolerance
     share_at: At | None = None
     wrong: int = 0
-    exceptions: list[tuple[At, Compared]] = field(default_factory=list)  # the worst of each quantity
+    exceptions: list[tuple[At, Compared]] = field(default_factory=list)  # the worst ones in each quantity
 
     def worst(self, count: int) -> list[tuple[At, Compared]]:
-        """The exceptions furthest beyond their tolerance."""
+        """Return the exceptions that exceed their tolerance the most."""
 
         def excess(entry: tuple[At, Compared]) -> float:
             result = entry[1]
@@ -41,7 +41,7 @@ class Checked:
 
 
 def check(trace: Trace) -> Checked:
-    """Recompute every number of a run; an empty text has none."""
+    """Recompute every number of a run. Empty input has no numbers."""
     checked = Checked()
     for name in recomputed_names(trace) if trace.values else ():
         check_quantity(trace, name, checked)
@@ -49,12 +49,12 @@ def check(trace: Trace) -> Checked:
 
 
 def recomputed_names(trace: Trace) -> list[str]:
-    """The computed quantities: not parameters, ids, or the search's choice."""
+    """Return the names of all computed quantities, excluding parameters, ids and the tokens chosen by the search."""
     return [name for name in trace.addresses() if trace.stages[name].kind in ("value", "aggregate", "constant")]
 
 
 def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
-    """Recompute a quantity; of what a what-if replaced, the numbers before it did."""
+    """Recompute a quantity. If a what-if replaced its values, the original values are checked."""
     after = trace.array(name)
     model = trace.computed.get(name, after)
     value, tolerance = recomputed(trace, name)
@@ -76,10 +76,10 @@ def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
 
 
 def recomputed(trace: Trace, name: str) -> tuple[Array, Array]:
-    """All numbers of a quantity from its inputs, and for each the largest difference that rounding explains."""
+    """Recompute a quantity from its inputs. Returns the values and the largest differences that rounding explains."""
     stage, shape = trace.stages[name], trace.array(name).shape
     cell, m = trace.operation(stage).cell, Making(trace, stage, tuple(np.indices(shape, sparse=True)))
     value, error = bounded(cell.make(m, *inputs_of(m, cell.indices)), m.precision)
-    own = m.precision.epsilon * np.abs(value) * 2.0**-8  # of the recomputation itself
+    own = m.precision.epsilon * np.abs(value) * 2.0**-8  # rounding error of the recomputation itself
     error = np.where((error == 0) | ~np.isfinite(value), 0.0, error + own)
     return np.broadcast_to(value, shape), np.broadcast_to(error, shape)

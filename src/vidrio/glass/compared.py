@@ -1,4 +1,4 @@
-"""Compare a run before and after a what-if: which numbers changed, by how much, and where NaN begins."""
+"""Compare a run before and after a what-if: which numbers changed, by how much, and where NaN first appears."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from vidrio.glass.whatif import WhatIf
 
 @dataclass(frozen=True)
 class Changed:
-    """The largest change of a layer, relative to the largest number of its quantity. NaN: some of it became NaN."""
+    """The largest change in a layer, relative to the largest number in its quantity; NaN if any number became NaN."""
 
-    address: str  # of the number that changed most
+    address: str  # of the number that changed the most
     largest: float
     relative: float
     before: float
@@ -25,7 +25,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The effect on the numbers. Decoder rows are compared up to the first step that read other tokens."""
+    """The effects of a what-if. Decoder rows are compared up to the first step that received different tokens."""
 
     shared_steps: int
     layers: dict[str, Changed]  # in the order of computation, including unchanged layers
@@ -36,7 +36,7 @@ class Comparison:
 
 
 def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
-    """Compare two runs on the same text, number by number."""
+    """Compare two runs on the same input, number by number."""
     shared = _shared(before.target_tokens, after.target_tokens)
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:
@@ -52,20 +52,20 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> int:
-    """The number of steps that read the same tokens."""
+    """Return the number of decoding steps that received the same tokens in both runs."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
-    """Ids are left out, because their differences mean nothing. So are masked scores, where every change from −∞ is
-    infinite."""
+    """Find the largest change in each layer. Ids are skipped because their differences are meaningless, and masked
+    scores because any change from −∞ is infinite."""
     largest: dict[str, Changed] = {}
     for name, stage in before.stages.items():
         if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
             continue
         if name in before and name in after:
             old, new = before.array(name), after.array(name)
-            is_same = np.may_share_memory(old, new)  # an unchanged parameter: one of its numbers is enough
+            is_same = np.may_share_memory(old, new)  # an unchanged parameter, so one number is enough
             rows = tuple(slice(1) if is_same else slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
             changed = _changed(name, old[rows], new[rows])
             layer = layer_of(name)
@@ -78,7 +78,7 @@ def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed
 
 def _changed(name: str, before: Array, after: Array) -> Changed:
     before, after = before.astype(np.float64), after.astype(np.float64)
-    same = (before == after) | (np.isnan(before) & np.isnan(after)) | np.isneginf(after)  # hidden
+    same = (before == after) | (np.isnan(before) & np.isnan(after)) | np.isneginf(after)  # masked
     with np.errstate(invalid="ignore"):
         difference = after - before
     np.abs(difference, out=difference)
@@ -92,7 +92,7 @@ def _changed(name: str, before: Array, after: Array) -> Changed:
 
 
 def layer_of(name: str) -> str:
-    """enc.0.self.scores.h1 belongs to enc.0, out.prob to out."""
+    """Return the layer of a quantity: enc.0 for enc.0.self.scores.h1, out for out.prob."""
     first, _, rest = name.partition(".")
     second = rest.partition(".")[0]
     return f"{first}.{second}" if second.isdigit() else first
@@ -103,16 +103,16 @@ def _size(changed: Changed) -> float:
 
 
 def _kl(p: Array, q: Array) -> float:
-    """Σ p log(p / q), the Kullback–Leibler divergence of q from p; 0 if nothing changed."""
+    """Return Σ p log(p / q), the Kullback–Leibler divergence of q from p, or 0 if nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = p / p.sum(), q / q.sum()  # in float16, their sum differs from 1 by more than this measures
+        p, q = p / p.sum(), q / q.sum()  # rounding in float16 makes the sums differ from 1
         divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
-    return 0.0 if -1e-12 < divergence < 0 else divergence  # never below 0, except by rounding
+    return 0.0 if -1e-12 < divergence < 0 else divergence  # negative only through rounding
 
 
 def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
-    """The address of the first number that is NaN (or infinite), in the order of computation. The −∞ of a mask is
-    expected."""
+    """Return the address of the first NaN or infinite number in the order of computation, ignoring the −∞ of masked
+    scores."""
     for name, array in trace.values.items():
         if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
             places = np.argwhere(wrong(np.where(np.isneginf(array), 0, array) if ".scaled." in name else array))

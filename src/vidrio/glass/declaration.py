@@ -1,6 +1,7 @@
-"""The table of all quantities of a model: address, axes, formula, NumPy code, place in the paper, and inputs.
+"""The table of all quantities of a model: address, axes, formula, NumPy code, section of the paper, and inputs.
 
-The walk (walk.py) writes it: the calls that compute on a Machine declare on a Declaration.
+The table is built by running walk.py on a Declaration instead of a Machine: each call then declares a quantity rather
+than computing it.
 """
 
 import ast
@@ -27,7 +28,7 @@ from vidrio.model.quantised import SUMMED
 
 
 def stages_of(machine: Machine) -> dict[str, Stage]:
-    """All quantities of this machine: parameters first, then values in the order of computation."""
+    """Return all quantities of a machine: first the parameters, then the values in the order of computation."""
     return _stages(
         machine.config, machine.arithmetic, machine.dtype, frozenset(machine.changes.items()), machine.without
     )
@@ -53,14 +54,14 @@ def _stages(
 
 
 class Name(str):
-    """An argument that is displayed by this name; all others are displayed by value."""
+    """An argument that is displayed as this name; other arguments are displayed as values."""
 
     __slots__ = ()
 
 
 @dataclass
 class Declaration:
-    """The walk on addresses: each call declares a quantity."""
+    """A substitute for a Machine, on which each call declares a quantity and returns its address."""
 
     config: ModelConfig
     arithmetic: Arithmetic
@@ -79,7 +80,7 @@ class Declaration:
         return self._add(address, axes, row, names, _code(address, row, inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: str) -> str:
-        """Its code is a loop; one of its inputs is the quantity itself."""
+        """Declare a recurrence. Its code is a loop, and the quantity is one of its own inputs."""
         row, axes, made = self.operations[operation], self.table[inputs[0]].axes, variable(address)
         rows = (*(f"{variable(one)}[t]" for one in inputs), f"({made}[t - 1] if t else 0)")
         code = f"for t in range({axes[0]}): {line(row.run, f'{made}[t]', rows)}"
@@ -96,13 +97,13 @@ class Declaration:
         return address
 
     def _axes(self, row: Operation, inputs: Sequence[str]) -> str:
-        """By the letters of the operation: ik,kj->ij of TD and DK makes TK."""
+        """Infer the axes from the operation's index letters: with ik,kj->ij, TD and DK give TK."""
         wanted, made = row.cell.indices.split("->")
         axis: dict[str, str] = {}
         for letters, name in zip(wanted.split(","), inputs, strict=False):
             own = self.table[name].axes
             axis |= zip(letters if len(letters) == len(own) else letters.replace("i", ""), own, strict=True)
-        # One row only; the columns of a softmax are those it sums over, those of all heads together are E.
+        # A single row has no i; a softmax keeps the columns that it sums over; concatenated heads have axis E.
         axis = {"i": "", "j": axis.get("k", "E")} | axis
         return "".join(axis[letter] for letter in made)
 
@@ -137,10 +138,10 @@ class Declaration:
 
 
 def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str:
-    """A formula with the names of its inputs: <0> and <1>, the weight's letter <W>, a bias <b> if there is one."""
+    """Fill in a formula's placeholders: inputs <0> and <1>, the weight's letter <W>, and <b> if there is a bias."""
     for i, name in enumerate(inputs):
         text = text.replace(f"<{i}>", name)
-    W = 2 if row.name == "restore" else 1  # the input that is the weight; its bias follows it
+    W = 2 if row.name == "restore" else 1  # index of the weight, which is followed by its bias
     if "<W>" in text:
         letter = without_head(inputs[W])[0].removesuffix(".whole").removesuffix(".scale").rpartition(".")[2]
         text = text.replace("<W>", letter)
@@ -148,7 +149,7 @@ def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str
 
 
 def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
-    """The line of NumPy: inputs by their names, numbers as they are."""
+    """Return the line of NumPy code, with inputs as variables and constants as literals."""
     short = iter(variables([one for one in inputs if type(one) is str]))
     shown = [
         next(short) if type(one) is str else repr(one.name) if isinstance(one, np.dtype) else one for one in inputs
@@ -156,16 +157,16 @@ def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
     return line(row.run, variable(address), tuple(map(str, shown)))
 
 
-# --- the line of NumPy, read from the function that runs --------------------------------------------------------------
+# --- the line of NumPy, from the source code of the function ----------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
 def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
-    """`scaled = scores / math.sqrt(32)`, for a `run` with the body `scores / math.sqrt(d_head)`."""
+    """Return `scaled = scores / math.sqrt(32)`, for example, if `run` has the body `scores / math.sqrt(d_head)`."""
     function = deepcopy(_definitions(sys.modules[run.__module__])[run.__code__.co_firstlineno])
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
-    statements = [part for part in body if not isinstance(part, ast.Expr)]  # except the docstring
-    if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # a loop is displayed by name
+    statements = [part for part in body if not isinstance(part, ast.Expr)]  # without the docstring
+    if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # e.g. a loop
         return f"{made} = {run.__name__}({', '.join(arguments)})"
     given = _given(run, function.args, arguments)
     for node in ast.walk(function):
@@ -173,13 +174,13 @@ def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
             node.id = given.get(node.id, node.id)
     texts = [ast.unparse(part) for part in statements]
     match statements[-1]:
-        case ast.Return(ast.IfExp(ast.Compare(b, [ast.Is()]), without, with_bias)):  # only the branch that is taken
+        case ast.Return(ast.IfExp(ast.Compare(b, [ast.Is()]), without, with_bias)):  # keep the branch that is taken
             texts[-1] = f"return {ast.unparse(without if ast.unparse(b) == 'None' else with_bias)}"
     return "; ".join([*texts[:-1], texts[-1].replace("return", f"{made} =", 1)])
 
 
 def _given(run: Callable[..., Any], parameters: ast.arguments, arguments: tuple[str, ...]) -> dict[str, str]:
-    """What replaces each parameter, and each variable that the function closes over."""
+    """Map the function's parameters and closure variables to their replacements."""
     names = [parameter.arg for parameter in parameters.args]
     given = {name: repr(value) for name, value in inspect.getclosurevars(run).nonlocals.items()}
     given |= dict.fromkeys(names, "None")  # a missing bias
@@ -190,24 +191,24 @@ def _given(run: Callable[..., Any], parameters: ast.arguments, arguments: tuple[
 
 
 def variable(address: str) -> str:
-    """A variable's name for a quantity: `scores` of enc.0.self.scores.h1, `norm_out` of enc.0.self.norm.out."""
+    """Return a variable name for a quantity: `scores` for enc.0.self.scores.h1, `norm_out` for enc.0.self.norm.out."""
     parts = [part for part in address.split(".") if not part.lstrip("h").isdigit()]
     needs_more = parts[-1] in ("out", "in", "sum", "ids", "scale", "whole", "product") and len(parts) > 1
     return "_".join(parts[-2:]) if needs_more else parts[-1]
 
 
 def variables(addresses: Sequence[str]) -> list[str]:
-    """The same for the inputs of a quantity. If two share a name, as heads do, they are numbered."""
+    """Return variable names for all inputs of a quantity, numbered if two would be the same, as for heads."""
     names = [variable(address) for address in addresses]
     return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 
 
-_PARSING = threading.Lock()  # Python before 3.11.8 adds up the depths of all threads' syntax trees: SystemError
+_PARSING = threading.Lock()  # before Python 3.11.8, concurrent parsing may fail with SystemError
 
 
 @cache
 def _definitions(module: ModuleType) -> dict[int, ast.Lambda | ast.FunctionDef]:
-    """The functions of a file, by line."""
+    """Return the functions in a module, keyed by line number."""
     with _PARSING:
         tree = ast.parse(inspect.getsource(module))
     return {node.lineno: node for node in ast.walk(tree) if isinstance(node, ast.Lambda | ast.FunctionDef)}

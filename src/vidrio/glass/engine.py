@@ -1,19 +1,20 @@
-"""The engine's arithmetic, with the same bits as the C code on every processor (docs/engine.md).
+"""The engine's arithmetic, bit-for-bit identical to the C code on every processor (docs/engine.md).
 
-There are two kinds, which differ only in how parameters multiply:
+There are two variants, which differ only in how parameters are multiplied:
 
-INT8   matrices in int8 of seven bits (model/quantised.py) times rows in int8; the product is exact
-IN_ORDER        float32, term by term
+INT8       7-bit matrices stored as int8 (model/quantised.py) times int8 rows; the products are exact
+IN_ORDER   float32, with the terms of each sum added in order
 
-A row x is rounded to integers with one scale, and so is each column of W:
+Each row x and each column of W is quantised with its own scale:
 
     scale   = max |x| / 127
     whole   = rint(x · (1 / scale))        −127 … 127
     product = whole_x whole_W              exact
     x W + b ≈ product · (scale_x · scale_W) + b
 
-Everything else is float32, rounded after each operation. Sums have a fixed order, whatever the width of a processor's
-vectors: scores and mixtures term by term, sums over a row in 16 lanes (model/exact.py). exp and log are our own.
+Everything else is float32, rounded after each operation. The order of summation is fixed, whatever the processor's
+vector width: matrix products add terms in order, and sums over a row use 16 lanes. model/exact.py implements these
+sums, exp and log.
 """
 
 import sys
@@ -33,7 +34,7 @@ EXACT_IN_FLOAT32 = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """How a machine multiplies and adds: which operations differ from NumPy's floating point."""
+    """The operations that replace NumPy's floating-point arithmetic."""
 
     name: str
     operations: Mapping[str, Operation]
@@ -45,8 +46,8 @@ FLOAT = Arithmetic("float", {})
 
 
 def in_order(a: Array, b: Array) -> Array:
-    """a b, each sum term by term, from 0 on. Several rows and columns may be computed at once."""
-    if a.ndim == 1:  # a classifier's one row
+    """Compute a b, adding the terms of each sum in order. Rows and columns can be computed in parallel."""
+    if a.ndim == 1:  # the single row of a classifier
         return in_order(a[None], b)[0]
     total = np.zeros((len(a), b.shape[1]), float32)
     for k in range(a.shape[1]):
@@ -55,36 +56,36 @@ def in_order(a: Array, b: Array) -> Array:
 
 
 def whole_product(a: Array, b: Array) -> Array:
-    """a b of integers, exact in any order: float32 represents every sum below 2²⁴, and float64 far larger ones."""
+    """Compute a b for integers, exactly: float32 can represent all sums below 2²⁴, and float64 far larger ones."""
     if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
         return a @ b
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
 
 
-if sys.platform == "emscripten":  # the same in C
+if sys.platform == "emscripten":  # the same functions, in C
     from vidrio.glass.browser import in_order, whole_product
 
 
 def softmax(x: Array) -> Array:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. Masked entries are exactly 0, so they do not change the sum."""
+    """Compute exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. Masked entries become exactly 0 and do not affect the sum."""
     exps = exp(x - x.max(axis=-1, keepdims=True))
     return exps / in_lanes(exps)[..., None]
 
 
 def variance(x: Array, mean: Array) -> Array:
-    """Of each row."""
+    """Compute the variance of each row."""
     centred = x - mean[:, None]
     return in_lanes(centred * centred) / float32(x.shape[-1])
 
 
 def normalise(x: Array, mean: Array, var: Array, epsilon: float) -> Array:
-    """(x − μ) / √(σ² + ε), by the inverse of the root."""
+    """Compute (x − μ) / √(σ² + ε), multiplying by the reciprocal of the root."""
     inverse = float32(1) / np.sqrt(var + float32(epsilon))
     return (x - mean[:, None]) * inverse[:, None]
 
 
 def log_softmax_of_choice(logits: Array, choice: Array) -> Array:
-    """log softmax of the logits, at the chosen tokens."""
+    """Compute the log-softmax of the logits at the chosen tokens."""
     largest = logits.max(axis=-1)
     return (logits[np.arange(len(choice)), choice] - largest) - log(in_lanes(exp(logits - largest[:, None])))
 
@@ -93,7 +94,7 @@ def log_softmax_of_choice(logits: Array, choice: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """σ(x) = 1 / (1 + exp(−x)), in a form that never overflows."""
+    """Compute σ(x) = 1 / (1 + exp(−x)) in a form that never overflows."""
     e = exp(-np.abs(x))
     return np.where(x >= 0, float32(1), e) / (float32(1) + e)
 
@@ -102,7 +103,7 @@ _ERF = [float32(c) for c in (1.061405429, -1.453152027, 1.421413741, -0.28449673
 
 
 def gelu(x: Array) -> Array:
-    """x Φ(x), Φ(x) = ½ (1 + erf(x / √2)), erf by Abramowitz & Stegun 7.1.26: within 1.5e-7."""
+    """Compute x Φ(x), Φ(x) = ½ (1 + erf(x / √2)). erf is Abramowitz & Stegun 7.1.26, accurate to within 1.5e-7."""
     z = np.abs(x) * float32(0.70710678)
     t = float32(1) / (float32(1) + float32(0.3275911) * z)
     erf = float32(1) - (polynomial(t, _ERF) * t) * exp(-(z * z))
@@ -110,12 +111,12 @@ def gelu(x: Array) -> Array:
 
 
 def scale_of_rows(x: Array) -> Array:
-    """The quantisation step of each row; 1 for a row that is nearly zero, which becomes 0."""
+    """Return the quantisation step of each row. It is 1 for a row that is nearly zero, which is rounded to 0."""
     largest = np.abs(x).max(axis=-1)
     return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
 
 
-# --- the two ----------------------------------------------------------------------------------------------------------
+# --- the two variants -------------------------------------------------------------------------------------------------
 
 RUNS: dict[str, Callable[..., Array]] = {
     "project": lambda x, W, b=None: in_order(x, W) if b is None else in_order(x, W) + b,
@@ -131,7 +132,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     "swish": lambda x: x * sigmoid(x),
     "sigmoid": sigmoid,
     "log_softmax_of_choice": log_softmax_of_choice,
-    # products of integers
+    # int8 products
     "lookup_whole": lambda whole, ids, scale: whole[ids] * scale[ids, None],
     "lookup_whole_or_zero": lambda whole, ids, scale: np.where(
         ids[:, None] < 0, np.float32(0), whole[ids] * scale[ids, None]

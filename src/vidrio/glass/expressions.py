@@ -1,12 +1,12 @@
-"""Arithmetic as data: the tree of sums, products and functions that computes one number.
+"""Expression trees: the sums, products and functions that compute one number, represented as data.
 
-A receipt derives from this tree its value, a bound on the model's rounding error, the steps on paper, and the text for
-Python or a spreadsheet. Leaves may be arrays, for all numbers of a quantity at once (checking.py). Trees are evaluated
-with more precision than the model's, and without the maths that they check.
+From the tree of a number, a receipt derives its value, a bound on the model's rounding error, the calculation step by
+step, and a formula for Python or a spreadsheet. Leaves can be arrays, to compute all numbers of a quantity at once
+(checking.py). Trees are evaluated in higher precision than the model's, and share no code with the maths they check.
 
-Each operation of the model rounds once, by at most half an epsilon of its result (exp and other functions: by at most
-four epsilons). A sum of n terms rounds n times, in any order. Errors of inputs are carried on.
-`bounded` adds this up along the tree. It counts whole epsilons, which leaves room for its own rounding.
+Each operation of the model rounds once, by at most half an epsilon of its result (four epsilons for functions such as
+exp). A sum of n terms rounds n times, in any order. Errors in the inputs propagate to the result. `bounded` accumulates
+all of these errors. It allows a full epsilon for each rounding, which leaves room for its own rounding.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 
 
 class At(NamedTuple):
-    """One number: a quantity, and a position in it."""
+    """The address of one number: a quantity and a position in it."""
 
     name: str
     place: tuple[int, ...]
@@ -33,21 +33,21 @@ class Precision(NamedTuple):
     """The floating-point format that the model computes in."""
 
     name: str
-    wide: Any  # the format of the check
-    epsilon: float  # the distance from 1 to the next number
-    tiny: float  # the possible error near 0
+    wide: Any  # the wider format used to recompute values
+    epsilon: float  # the distance from 1 to the next representable number
+    tiny: float  # the largest rounding error near 0
     largest: float
 
     @property
     def smallest(self) -> Any:
-        """The smallest number above 0."""
+        """The smallest positive number."""
         return np.longdouble(np.finfo(self.name).smallest_subnormal)
 
 
 FLOAT64 = Precision("float64", np.longdouble, 2.0**-52, 2.0**-1074, float(np.finfo(np.float64).max))
 PRECISIONS = {
     "float64": FLOAT64,
-    # The engine's exp is 0 below −87, which omits less than this.
+    # `tiny` covers the engine's exp, which returns 0 below −87.
     "float32": Precision("float32", np.float64, 2.0**-23, 2.0**-125, float(np.finfo(np.float32).max)),
     "float16": Precision("float16", np.float64, 2.0**-10, 2.0**-24, 65504.0),
 }
@@ -76,15 +76,15 @@ class Expression:
 class Number(Expression):
     """A number with an address, or a constant of the formula."""
 
-    value: Any  # a float, or an array of them
+    value: Any  # a float or an array of floats
     at: At | None = None
-    symbol: str = ""  # of a constant: √d_k, ε
-    rounded: bool = False  # a constant that the model rounds to its own precision
+    symbol: str = ""  # for a constant, its name: √d_k, ε
+    rounded: bool = False  # whether the model rounds this constant to its own precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row(Expression):
-    """The numbers along the free axis (None) of a position; in an array, along the last axis. It occurs inside a Σ."""
+    """The numbers along the axis whose index is None, the last axis of an array. Rows occur only inside a Σ."""
 
     name: str
     place: tuple[int | None, ...]
@@ -94,7 +94,7 @@ class Row(Expression):
         return Number(self.values[i].item(), At(self.name, tuple(i if p is None else p for p in self.place)))
 
     def pick(self, i: Any) -> Number:
-        """The number at a position; in an array, those at an array of positions."""
+        """Return the number at a position, or the numbers at an array of positions."""
         if self.values.ndim == 1:
             return self[int(i)]
         return Number(np.take_along_axis(self.values, np.asarray(i)[..., None], -1)[..., 0])
@@ -109,8 +109,8 @@ class Row(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Apply(Expression):
-    """An operation: one of FUNCTIONS; Σ over the rows inside; or float64: a part that the model computes in float64,
-    whatever its own precision, and then rounds. The base of a power is a constant."""
+    """An operation: one of FUNCTIONS, a sum Σ over the rows inside it, or float64 for a part that the model computes in
+    float64 and then rounds to its own precision. The base of a power is a constant."""
 
     function: str
     parts: tuple[Expression, ...]
@@ -121,19 +121,19 @@ def apply(function: str, *parts: Expression) -> Apply:
 
 
 def where(condition: Any, a: Expression, b: Expression) -> Expression:
-    """One of two values; in an array, chosen element by element."""
+    """Select one of two values, element by element if the condition is an array."""
     if isinstance(condition, np.ndarray):
         return Apply("where", (Number(condition), a, b))
     return a if condition else b
 
 
 def mapped(node: Expression, leaf: Callable[[Any], Expression]) -> Expression:
-    """The same tree with other leaves."""
+    """Return the tree with each leaf replaced by `leaf(…)`."""
     return apply(node.function, *(mapped(part, leaf) for part in node.parts)) if isinstance(node, Apply) else leaf(node)
 
 
 def leaves(node: Expression) -> Iterator[Any]:
-    """Its numbers and rows, in the order of the formula."""
+    """Yield the numbers and rows of a tree in the order of the formula."""
     if isinstance(node, Apply):
         for part in node.parts:
             yield from leaves(part)
@@ -142,7 +142,7 @@ def leaves(node: Expression) -> Iterator[Any]:
 
 
 def terms(total: Apply) -> tuple[Expression, ...]:
-    """The terms of a Σ."""
+    """Return the terms of a Σ."""
     (inner,) = total.parts
     length = next(len(leaf.values) for leaf in leaves(inner) if isinstance(leaf, Row))
 
@@ -153,7 +153,7 @@ def terms(total: Apply) -> tuple[Expression, ...]:
 
 
 def expanded(node: Expression) -> Expression:
-    """Each Σ written as a sum."""
+    """Replace each Σ with a sum of its terms."""
     match node:
         case Apply("Σ"):
             return Apply("+", terms(node))
@@ -163,7 +163,7 @@ def expanded(node: Expression) -> Expression:
 
 
 def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
-    """The innermost operations evaluated, as on paper, in an expanded tree."""
+    """Evaluate the innermost operations of an expanded tree, as you would on paper."""
     if not isinstance(node, Apply):
         return node
     if all(isinstance(part, Number) for part in node.parts):
@@ -171,7 +171,7 @@ def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
     return Apply(node.function, tuple(step(part, precision) for part in node.parts))
 
 
-# --- the value, and how far rounding can carry ------------------------------------------------------------------------
+# --- values and rounding errors ---------------------------------------------------------------------------------------
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "-": sub, "*": mul, "/": np.divide, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
@@ -182,12 +182,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
-    """The value in float64; ∞ beyond the precision's largest number, as in the model."""
+    """Return the value in float64, or ∞ if it exceeds the largest number of the model's precision."""
     return bounded(node, precision)[0]
 
 
 def bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
-    """The value, and the largest difference that rounding (the model's and this one's) explains."""
+    """Return the value, and the largest difference that rounding here and in the model can explain."""
     with np.errstate(all="ignore"):
         value, error = _bounded(node, precision)
     return (value, error) if np.ndim(value) else (float(value), float(error))
@@ -205,25 +205,25 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
         case Apply("Σ", (inner,)):
             value, error = _bounded_sum(inner, precision)
             if precision.name == "float16" and not (isinstance(inner, Apply) and inner.function == "exp"):
-                return value, error  # NumPy adds in float32 for a mean
+                return value, error  # NumPy accumulates a float16 mean in float32
         case Apply("float64", (inside,)):
             value, error = _bounded(inside, FLOAT64)
             error = error + eps * np.abs(value) + tiny
         case Apply(function, parts):
             value, error = _bounded_function(function, [_bounded(part, precision) for part in parts], precision)
         case _:
-            raise TypeError(f"{node} is no expression")
-    beyond = np.abs(value) > precision.wide(precision.largest) * (1 + eps / 4)  # which rounds to ∞
+            raise TypeError(f"{node} is not an expression")
+    beyond = np.abs(value) > precision.wide(precision.largest) * (1 + eps / 4)  # rounds to ∞
     value = np.where(beyond, np.copysign(np.inf, value), value)
     value = np.where(np.abs(value) < precision.smallest / 2, 0.0, value)
     return value, np.where(np.isinf(value) | np.isnan(error), 0.0, error)  # rounding cannot change ∞
 
 
 def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
-    """Along the last axis of the rows."""
+    """Sum over the last axis of the rows."""
     eps, tiny = precision.epsilon, precision.tiny
     match inner:
-        case Apply("*", (Row(values=x), Row(values=y))):  # an array of all terms may not fit into memory
+        case Apply("*", (Row(values=x), Row(values=y))):  # an array of all terms might not fit in memory
             a, b = x.astype(precision.wide), y.astype(precision.wide)
             return _inner(a, b), a.shape[-1] * (eps * _inner(np.abs(a), np.abs(b)) + tiny)
 
@@ -235,12 +235,12 @@ def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
 
 
 def _inner(a: Any, b: Any) -> Any:
-    """Over the last axes; every row with every column at once."""
+    """Compute inner products over the last axis; for three axes, of every row with every column."""
     return a[:, 0] @ b[0].T if a.ndim == 3 else (a * b).sum(-1)
 
 
 def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
-    """Errors of inputs change a monotonic function most at the ends of their intervals; then the result is rounded."""
+    """Bound the error at the ends of the inputs' error intervals, where monotonic functions change the most."""
     values, errors = zip(*parts, strict=True)
     value, eps = FUNCTIONS[function](*values), precision.epsilon
     if function == "where":
@@ -254,7 +254,7 @@ def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Pr
     if function in ("abs", "max0", "round"):  # exact
         return value, carried
     if function == "/":
-        carried = np.where(np.abs(values[1]) > errors[1], carried, np.inf)  # or the divisor may be 0
+        carried = np.where(np.abs(values[1]) > errors[1], carried, np.inf)  # otherwise the divisor may be 0
     if function == "erf":
         carried = carried + 2 * FUNCTION * eps  # the absolute error of the engine's polynomial
     epsilons = 1 if function in ("-", "*", "/", "squared") else FUNCTION

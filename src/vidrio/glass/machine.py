@@ -1,7 +1,7 @@
-"""A model ready to run: its parameters, and the operations that it computes with.
+"""A model ready to run: its parameters and its operations.
 
-walk.py runs on a `Machine`: it computes each quantity with its row of the table of operations, and passes it to the
-tap. A what-if replaces rows; the walk does not change.
+walk.py calls a `Machine` for each quantity. The machine looks up the operation in a table, computes the value and
+passes it to the tap. A what-if replaces entries of the table; the walk stays the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,33 +22,33 @@ from vidrio.model.quantised import Int8, dequantise, int8_matrices
 
 @dataclass
 class KeyValueCache:
-    """The results of earlier decoding steps, by address: keys and values, or a recurrent cell's last row."""
+    """Results of earlier decoding steps, by address: keys and values, or the last row of a recurrent cell."""
 
     length: int = 0  # target tokens so far
     rows: dict[str, Array] = field(default_factory=dict)
 
     def branch(self) -> "KeyValueCache":
-        """A copy to continue from. The arrays are shared, since nothing writes into them."""
+        """Return a copy to continue from. The arrays are shared, because they are never modified in place."""
         return KeyValueCache(self.length, dict(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A model ready to run, with any changes of a what-if."""
+    """A model ready to run, including the changes made by a what-if."""
 
     config: ModelConfig
     parameters: Mapping[str, Array]
     arithmetic: Arithmetic = FLOAT
-    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # if it multiplies in int8
-    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that replace the table's
-    without: frozenset[str] = frozenset()  # layer-norm, residual: left out
-    tap: Tap = no_tap  # receives every quantity: a trace stores it, a what-if edits it
-    edits_rows: bool = False  # rows of a quantity are edited differently
-    cache: KeyValueCache | None = None  # in step-by-step decoding
+    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # only with INT8 arithmetic
+    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that override the table
+    without: frozenset[str] = frozenset()  # what to leave out: layer-norm, residual
+    tap: Tap = no_tap  # called with every quantity, e.g. to store or edit it
+    edits_rows: bool = False  # whether the tap edits some rows differently from others
+    cache: KeyValueCache | None = None  # for step-by-step decoding
 
     @cached_property
     def operations(self) -> Mapping[str, Operation]:
-        """The table of operations, each under the name by which the walk calls it, and under its own."""
+        """The operations, both by the name that the walk uses and by their own."""
         own = {row.name: row for row in self.changes.values()}
         return {**own, **OPERATIONS, **self.arithmetic.operations, **self.changes}
 
@@ -58,45 +58,45 @@ class Machine:
 
     @property
     def whole(self) -> bool:
-        """Whether parameters multiply in int8."""
+        """Whether parameters are multiplied in int8."""
         return self.arithmetic is INT8
 
     @property
     def can_cache(self) -> bool:
-        """Whether decoding may cache earlier rows: no row reads later ones, and none is edited by its number."""
+        """Whether decoding may cache earlier rows: rows must not see later ones or be edited individually."""
         return "mask" not in self.changes and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":
         return replace(self, tap=tap)
 
-    # --- what the walk calls ------------------------------------------------------------------------------------------
+    # --- called by the walk -------------------------------------------------------------------------------------------
 
     def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Array:
         return self.tap(address, self.operations[operation].run(*inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
-        """A recurrence: each row depends on its inputs' rows and on the previous row."""
+        """Compute a recurrence, in which each row depends on the same row of the inputs and on the previous row."""
         run, made = self.operations[operation].run, np.zeros_like(inputs[0])
         earlier = {} if self.cache is None else self.cache.rows
         before = earlier.get(address, np.zeros_like(made[0]))
         for t in range(len(made)):
             before = made[t] = run(*(x[t] for x in inputs), before)
         tapped = self.tap(address, made)
-        for t in range(1, 0 if tapped is made else len(made)):  # what the tap changed continues into later rows
+        for t in range(1, 0 if tapped is made else len(made)):  # recompute later rows after a change by the tap
             made[t] = run(*(x[t] for x in inputs), tapped[t - 1])
             tapped = self.tap(address, made)
         earlier[address] = tapped[-1]
         return tapped
 
     def given(self, address: str, operation: str, ids: Sequence[int], *inputs: Any, axes: str = "") -> Array:
-        """Tokens' ids, of the text or chosen by the search."""
+        """Record token ids, which come from the input text or from the search."""
         return self.tap(address, np.asarray(ids, dtype=np.int64))
 
     def count(self, ids: Array) -> int:
         return len(ids)
 
     def parameter(self, address: str) -> Array:
-        """A parameter by its address; one head of it if the address ends in .h0, .h1, …"""
+        """Return a parameter by its address, or a single head if the address ends in .h0, .h1, …"""
         name, head = without_head(address)
         matrix, _, last = name.rpartition(".")
         array: Array = (
@@ -110,8 +110,8 @@ class Machine:
         return self.cache.length if self.cache else 0
 
     def all_rows(self, address: str, make: Callable[[], Array], *, grow: bool) -> Array:
-        """Keys or values of all rows. In step-by-step decoding, the decoder's own grow by a row; the memory's do not
-        change."""
+        """Return the keys or values of all rows. In step-by-step decoding they are cached, and `grow` adds the rows of
+        the current step; those of the memory never change."""
         if self.cache is None:
             return make()
         earlier = self.cache.rows.get(address)
@@ -125,7 +125,7 @@ class Machine:
 def build(
     config: ModelConfig, stored: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
 ) -> Machine:
-    """Prepare a model. Parameters may be as stored: integers with their scales."""
+    """Build a machine from parameters as they are stored, which may be integers with scales."""
     parameters = dequantise(stored)
     check_parameters(parameters, config)
     return Machine(

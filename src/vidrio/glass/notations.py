@@ -1,4 +1,4 @@
-"""An expression as text: for reading, for Python, for a spreadsheet."""
+"""Writes expressions as text for people, for Python or for a spreadsheet."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from vidrio.glass.expressions import Apply, At, Expression, Number, Row, mapped, terms
 
-SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is shortened
+SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms shown when a sum is shortened
 LONGEST_SUM = 8
 
 ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
-# How tightly an operation binds, and how tightly its operands must, or they get brackets. All others have brackets of
-# their own.
+# The precedence of each operation, followed by the lowest precedence of each operand that needs no brackets. Operations
+# that are not listed have brackets of their own.
 BINDING = {
     "-": (SUM, SUM, PRODUCT),
     "*": (PRODUCT, PRODUCT, POWER),
@@ -23,11 +23,11 @@ BINDING = {
 
 @dataclass(frozen=True)
 class Notation:
-    """One notation."""
+    """A way to write expressions."""
 
     number: Callable[[Number], str]
-    functions: Mapping[str, str]  # `{}` stands for the operands
-    left_out: str = ""  # replaces the omitted terms of a long sum; empty: write them all
+    functions: Mapping[str, str]  # templates with a `{}` for each operand
+    left_out: str = ""  # replaces the omitted terms of a long sum; if empty, all terms are written
 
 
 _PLAIN = {
@@ -49,7 +49,7 @@ _SPREADSHEET = {
 
 
 def plain(number: Callable[[float], str]) -> Notation:
-    """For reading: numbers as `number` shows them, long sums with the middle omitted and counted."""
+    """Return a notation for people: `number` formats the numbers, and long sums omit the terms in the middle."""
     return Notation(lambda n: number(n.value), _PLAIN, left_out="… ({} more terms) …")
 
 
@@ -70,18 +70,18 @@ COPIES = {
 
 
 def copy_of(node: Expression, kind: str) -> str:
-    """The expression at full precision, to paste into Python or a spreadsheet."""
+    """Return the expression at full precision, to be pasted into Python or a spreadsheet."""
     text = write(node, COPIES[kind])
     return f"={text}" if kind == "spreadsheet" else text
 
 
 def write(node: Expression, notation: Notation) -> str:
-    """The expression as text."""
+    """Return the expression as text."""
     return _write(node, notation)[0]
 
 
 def _write(node: Expression, notation: Notation) -> tuple[str, int]:
-    """The text, and how tightly it binds."""
+    """Return the text and its precedence."""
     match node:
         case Number():
             digits = notation.number(node)
@@ -96,7 +96,7 @@ def _write(node: Expression, notation: Notation) -> tuple[str, int]:
             binds, *least = BINDING.get(function, (ATOM, ANYTHING))
             operands = [_in(part, binding, notation) for part, binding in zip(parts, least, strict=True)]
             return notation.functions[function].format(*operands), binds
-    raise TypeError(f"{node} is no expression")
+    raise TypeError(f"{node} is not an expression")
 
 
 def _in(node: Expression, least: int, notation: Notation) -> str:
@@ -115,7 +115,7 @@ def _sum(parts: tuple[Expression, ...], notation: Notation) -> str:
 
 
 def formula(node: Expression, name: Callable[[str], str]) -> str:
-    """The formula of one number, with indices: `Σ_k Q[0,k]*K[0,k]`. `name` shortens the quantities' addresses."""
+    """Return the formula of one number with its indices, e.g. `Σ_k Q[0,k]*K[0,k]`. `name` shortens addresses."""
 
     def symbol(n: Number) -> str:
         if n.at is None:

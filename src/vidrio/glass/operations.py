@@ -1,7 +1,7 @@
-"""The NumPy of every step: the code that runs, and that is displayed.
+"""The NumPy code of each operation. The same code is run and displayed.
 
-`words.py` has the formula of each, `cells.py` an independent recomputation, under the same names. A what-if replaces
-operations; so does the engine's arithmetic (engine.py).
+For each operation, `words.py` has a formula and `cells.py` an independent recomputation, under the same name. What-ifs
+and the engine's arithmetic (engine.py) replace operations.
 """
 
 import math
@@ -17,12 +17,12 @@ from vidrio.glass.positions import sinusoidal, sinusoidal_halves, sinusoidal_mar
 from vidrio.glass.words import FORMULAS, Formula
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity: two operations that compute the same are different
+@dataclass(frozen=True, eq=False)  # compared by identity, not by what they compute
 class Operation:
-    """One small step."""
+    """One operation of the model."""
 
     name: str
-    run: Callable[..., Array]  # of the inputs, and of other arguments from the walk
+    run: Callable[..., Array]  # called with the inputs and any other arguments from the walk
     formula: Formula
     cell: Cell
 
@@ -36,7 +36,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     "copy": lambda x: x,
     "left_out": lambda x: x,  # a layer norm or a residual connection left out by a what-if
     "add": lambda a, b: a + b,
-    # from tokens to rows
+    # embeddings and positions
     "lookup": lambda table, ids: table[ids],
     "lookup_or_zero": lambda table, ids: np.where(ids[:, None] < 0, table.dtype.type(0), table[ids]),
     "scale": lambda x, d_model: x * math.sqrt(d_model),
@@ -70,7 +70,7 @@ RUNS: dict[str, Callable[..., Array]] = {
     "variance": lambda x, mean: ((x - mean[:, None]) ** 2).mean(axis=-1),
     "normalise": lambda x, mean, var, epsilon: (x - mean[:, None]) / np.sqrt(var[:, None] + epsilon),
     "gain_and_bias": lambda normed, gain, bias: normed * gain + bias,
-    # from rows to tokens
+    # output
     "project_tied": lambda x, E, b=None: x @ E.T if b is None else x @ E.T + b,
     "column_mean": lambda x: x.mean(axis=0),
     "log_of_choice": lambda prob, choice: np.log(prob[np.arange(len(choice)), choice]),

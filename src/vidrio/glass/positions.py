@@ -1,7 +1,7 @@
-"""The table of positions (§3.5): row p is added to the embedding of the token at position p.
+"""Position tables (§3.5): row p is added to the embedding of the token at position p.
 
-It is computed in float64, with exp, sine and cosine made of + − · / alone: the same bits on every processor, and the
-engine computes them in the same order. NumPy's own differ in the last bit from one processor to the next.
+The tables are computed in float64. NumPy's exp, sin and cos differ in the last bit between processors, so this module
+has its own. They use only + − · /, in the same order as the engine, and give identical results on every processor.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _COSINE = [(-1.0) ** (k // 2) / factorial(k) for k in range(16, 0, -2)]
 
 
 def exp(x: np.ndarray) -> np.ndarray:
-    """eˣ = 2ⁿ eʳ with |r| ≤ log 2 / 2; |x| < 700."""
+    """Compute eˣ = 2ⁿ eʳ with |r| ≤ log 2 / 2, for |x| < 700."""
     n = (x * _LOG2_E + _ROUND) - _ROUND
     r = (x - n * _LN2) - n * _LN2_REST
     y: np.ndarray = np.ldexp(polynomial(r, _EXP), n.astype(np.int32))
@@ -33,7 +33,7 @@ def exp(x: np.ndarray) -> np.ndarray:
 
 
 def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """sin x and cos x for 0 ≤ x < 2²⁰, from the quarter of the circle and the rest r, |r| ≤ π/4."""
+    """Compute sin x and cos x for 0 ≤ x < 2²⁰, from the quadrant and the remainder r, |r| ≤ π/4."""
     k = (x * _2_BY_PI + _ROUND) - _ROUND
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
     z = r * r
@@ -50,17 +50,17 @@ def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scales(d_model: int) -> np.ndarray:
-    """10000^(2i/D), by which pair i of sine and cosine divides the position. §3.5."""
+    """Return 10000^(2i/D), which divides the position in pair i of sine and cosine. §3.5."""
     return exp(np.arange(0, d_model, 2) / d_model * LOG_10000)
 
 
 def marian_scales(d_model: int) -> np.ndarray:
-    """Marian's, with D − 2 for D: the longest wave is 2π · 10000."""
+    """Return Marian's scales, with D − 2 instead of D, so that the longest wavelength is 2π · 10000."""
     return exp(np.arange(0, d_model, 2) / (d_model - 2) * LOG_10000)
 
 
 def waves(n_positions: int, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """sin(p / scale) and cos(p / scale), a row for each position."""
+    """Return sin(p / scale) and cos(p / scale), with one row per position."""
     return sine_and_cosine(np.arange(n_positions)[:, None] / scales)
 
 
@@ -70,18 +70,18 @@ def sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
 
 
 def sinusoidal_halves(n_positions: int, d_model: int) -> np.ndarray:
-    """The same numbers in the order of `transformers`' MarianMT: all sines, then all cosines."""
+    """Return the same numbers in the order used by MarianMT in `transformers`: all sines, then all cosines."""
     return np.concatenate(waves(n_positions, scales(d_model)), axis=1)
 
 
 def sinusoidal_marian(n_positions: int, d_model: int) -> np.ndarray:
-    """Marian's own table: sines, then cosines."""
+    """Return Marian's own table: all sines, then all cosines."""
     return np.concatenate(waves(n_positions, marian_scales(d_model)), axis=1)
 
 
 def slipped_sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
-    """The worked example's mistake: the column j stands where the pair's number i should, so no two columns share a
-    frequency. Row 1 of width 4 begins sin 1, cos 0.01 instead of sin 1, cos 1."""
+    """Reproduce the mistake in the worked example, which uses the column index j instead of the pair index i, so that
+    no two columns share a frequency. With width 4, row 1 begins sin 1, cos 0.01 instead of sin 1, cos 1."""
     columns = np.arange(d_model)
     return np.where(columns % 2 == 0, *waves(n_positions, exp(2 * columns / d_model * LOG_10000)))
 
@@ -92,7 +92,7 @@ TABLES: dict[str, Callable[[int, int], np.ndarray]] = {
     "sinusoidal-marian": sinusoidal_marian,
     "none": lambda n_positions, d_model: np.zeros((n_positions, d_model)),
 }
-# The length of each column's wave, in positions.
+# The wavelength of each column, in positions.
 WAVELENGTHS = {
     "sinusoidal": lambda d_model: 2 * np.pi * np.repeat(scales(d_model), 2),
     "sinusoidal-halves": lambda d_model: 2 * np.pi * np.tile(scales(d_model), 2),

@@ -1,4 +1,4 @@
-"""The receipt of one number: its formula, the values put in, an independent recomputation, and how far apart they are.
+"""The receipt of a number: its formula, the values substituted, an independent recomputation and the difference.
 
 at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
@@ -30,16 +30,16 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import Stage, without_head
 
-ANY = ":"  # in an address, every index of that axis
+ANY = ":"  # in an address, all indices of an axis
 
 
 def locate(trace: Trace, address: Address) -> At:
-    """The number at an address; AddressError with the nearest valid ones if there is none."""
+    """Find the number at an address. The AddressError for an invalid address lists the nearest valid ones."""
     return At(address.name, trace.position(address))
 
 
 def distance(a: Array | float, b: Array | float) -> Array:
-    """|a − b|: 0 between equal infinities and between NaN and NaN, ∞ between NaN and a number."""
+    """Return |a − b|, or 0 for equal infinities and for two NaNs, and ∞ for NaN and a number."""
     with np.errstate(invalid="ignore"):
         difference = np.where(np.equal(a, b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(np.subtract(a, b)))
     return np.where(np.isnan(difference), np.inf, difference)
@@ -47,7 +47,7 @@ def distance(a: Array | float, b: Array | float) -> Array:
 
 @dataclass(frozen=True)
 class Compared:
-    """A number of the model beside its recomputation."""
+    """A number computed by the model, and its recomputation."""
 
     model: float
     recomputed: float
@@ -63,29 +63,29 @@ class Compared:
 
 
 def made_from(trace: Trace, at: At) -> tuple[Expression, dict[At, None]]:
-    """The expression of a number, and the addresses of the numbers in it, with the ids that selected them."""
+    """Return the expression of a number, and the addresses of its inputs, including ids used to select rows."""
     stage = trace.stages[at.name]
     cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
     inputs = inputs_of(m, cell.indices)
     node = cell.make(m, *inputs)
     ids = [one for one in inputs if isinstance(one, Number) and isinstance(one.value, int)]
     found = dict.fromkeys(number.at for number in (*leaves(expanded(node)), *ids) if number.at is not None)
-    found.pop(at, None)  # parameters, ids and choices are not computed
+    found.pop(at, None)  # parameters, ids and choices have no inputs
     return node, found
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The derivation of one number."""
+    """The derivation of a number."""
 
     at: At
     stage: Stage
-    tokens: tuple[str, ...]  # of its indices; "" for those without
-    value: float  # after a what-if, which may have replaced the computed one
+    tokens: tuple[str, ...]  # the token at each index; "" if the axis has no tokens
+    value: float  # after any what-if, which may have replaced the computed value
     compared: Compared
     precision: Precision
     expression: Expression
-    inputs: tuple[tuple[At, float], ...]  # its inputs, without duplicates
+    inputs: tuple[tuple[At, float], ...]  # without duplicates
     used_by: tuple[str, ...]
 
     @property
@@ -95,7 +95,7 @@ class Receipt:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """A short name in formulas for each quantity: its last part, or more if two would be the same."""
+        """The short names of quantities in formulas: the last part of the address, or more if needed to be unique."""
         names = list(dict.fromkeys(n.at.name for n in leaves(expanded(self.expression)) if n.at is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
@@ -106,11 +106,11 @@ class Receipt:
 
     @cached_property
     def formula(self) -> str:
-        """With the indices of this number: `Σ_k Q[0,k]*K[0,k]`."""
+        """The formula with the indices of this number, e.g. `Σ_k Q[0,k]*K[0,k]`."""
         return notations.formula(self.expression, lambda name: self.short_names[name])
 
     def working(self, number: Callable[[float], str] = repr) -> list[str]:
-        """The formula with the values put in, then evaluated line by line, as on paper."""
+        """Return the formula with the values substituted, and each line of its evaluation, as on paper."""
         notation, node = notations.plain(number), expanded(self.expression)
         lines = [notations.write(node, notation)]
         while not isinstance(node, Number):
@@ -121,11 +121,11 @@ class Receipt:
         return lines
 
     def copy(self, kind: str) -> str:
-        """At full precision, for `python` or `spreadsheet`."""
+        """Return the expression at full precision, for `python` or `spreadsheet`."""
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:
-        """The result of computing with the values as printed, where it is not what is printed for this number."""
+        """Recompute the number from its inputs as printed. Returns the result if it differs from the printed number."""
         if isinstance(self.expression, Number):
             return None
 
@@ -137,7 +137,7 @@ class Receipt:
 
 
 def receipt(trace: Trace, at: At) -> Receipt:
-    """The receipt of one number."""
+    """Return the receipt of a number."""
     (node, sources), precision = made_from(trace, at), PRECISIONS[trace.machine.dtype.name]
     model = float(trace.computed.get(at.name, trace.array(at.name))[at.place])  # before a what-if replaced it
     recomputed, tolerance = bounded(node, precision)
@@ -155,16 +155,16 @@ def receipt(trace: Trace, at: At) -> Receipt:
 
 
 def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
-    """The tokens of the number's indices, "" where an axis has none."""
+    """Return the token at each index of a number, or "" if the axis has no tokens."""
     axes = [trace.axis_tokens(at.name, axis) for axis in trace.stages[at.name].axes]
     return tuple(tokens[i] if i < len(tokens) else "" for tokens, i in zip(axes, at.place, strict=True))
 
 
-# --- where it goes ----------------------------------------------------------------------------------------------------
+# --- where a number is used -------------------------------------------------------------------------------------------
 
 
 def used_by(trace: Trace, at: At) -> Iterator[str]:
-    """The addresses of the numbers that are computed from this one; `:` stands for every index."""
+    """Yield the addresses of the numbers that are computed from this one. `:` represents all indices of an axis."""
     for stage in trace.stages.values():
         for slot, name in enumerate(stage.inputs):
             if name == at.name and stage.address in trace:
@@ -173,7 +173,7 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 
 
 def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    """The numbers of a stage that depend on number `place` of its input `slot`; None: every index of that axis."""
+    """Yield the positions in a stage that depend on `place` in its input `slot`; None represents all indices."""
     cell = trace.operation(stage).cell
     if not cell.indices or (cell.causal and place[1] > place[0]):
         return
@@ -187,7 +187,7 @@ def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tup
         ways = [{**at, "i": place[0] + 1}]
     if "c" in at:
         ways = [{**at, "j": slot * trace.machine.config.d_head + place[1]}]
-    shape = trace.array(stage.address).shape  # may be shorter than its input: a position table
+    shape = trace.array(stage.address).shape  # may be shorter than its input, e.g. a position table
     for way in ways:
         index = tuple(way.get(axis) for axis in made)
         if all(i is None or i < length for i, length in zip(index, shape, strict=True)):

@@ -1,12 +1,12 @@
 """All values of one run, by address.
 
-`machine.tapped(trace.tap)` is a machine that reports each quantity to a `Trace`, which refuses undeclared quantities
-(declaration.py) and axes of the wrong length.
+`machine.tapped(trace.tap)` returns a machine that reports each quantity to a `Trace`, which rejects undeclared
+quantities (declaration.py) and axes of the wrong length.
 
-Addresses are the same on the command line, in JSON, on the page, in tests and in errors.
+The same addresses are used on the command line, in JSON, on the page, in tests and in error messages:
 
-    enc.0.self.weights.h1            a whole matrix
-    enc.0.self.weights.h1[1,0]       one of its numbers; rows and columns by number or by token: [world,hello]
+    enc.0.self.weights.h1            an entire matrix
+    enc.0.self.weights.h1[1,0]       one of its numbers, by indices or by tokens: [world,hello]
     dec.0.self.WQ.h1[2,3]            a parameter
     out.prob[0,hola]                 the probability of hola at decoding step 0
 """
@@ -25,7 +25,7 @@ from vidrio.glass.operations import Operation
 from vidrio.glass.walk import take
 from vidrio.glass.words import Stage
 
-TAKEN = ("out.choice", "out.score")  # the tokens that the search chose
+TAKEN = ("out.choice", "out.score")  # recorded after the search
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ _ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?", re.DOTA
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address. Only a trace can tell whether it exists."""
+    """Parse an address without checking that it exists, which depends on the trace."""
     match = _ADDRESS.fullmatch(text.strip())
     if match is None:
         raise AddressError(
@@ -59,15 +59,15 @@ class Trace:
     """The values of one run of one machine on one text."""
 
     machine: Machine
-    source_tokens: Sequence[str] = ()  #: as the encoder read them
-    target_tokens: Sequence[str] = ()  #: as the decoder read them, the start token first
-    chosen_tokens: Sequence[str] = ()  #: the token chosen after each
+    source_tokens: Sequence[str] = ()  #: the encoder's input
+    target_tokens: Sequence[str] = ()  #: the decoder's input, beginning with the start token
+    chosen_tokens: Sequence[str] = ()  #: the token chosen at each step
     vocabulary: Sequence[str] = ()  #: the target vocabulary, by id
     source_vocabulary: Sequence[str] = ()
     labels: Sequence[str] = ()  #: a classifier's classes
     values: dict[str, Array] = field(default_factory=dict)  #: every quantity, by address
     sizes: dict[str, int] = field(default_factory=dict)  #: the length of each axis: S, T, D, …
-    #: the computed values of quantities that a what-if replaced
+    #: the original values of quantities replaced by a what-if
     computed: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Trace:
         return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
 
     def tap(self, name: str, value: Array) -> Array:
-        """Store a value under its address. Undeclared quantities are refused."""
+        """Store a value under its address, and reject undeclared quantities."""
         stage = self.stages.get(name)
         if stage is None or stage.of_the_model:
             raise AddressError(f"{name} is computed but not declared", do="let the walk compute it")
@@ -93,13 +93,13 @@ class Trace:
         return value
 
     def take(self, ids: Sequence[int]) -> None:
-        """Store the tokens that the search chose, and their log-probabilities."""
-        with np.errstate(divide="ignore"):  # a forced token may have the probability 0
+        """Store the tokens chosen by the search, and their log-probabilities."""
+        with np.errstate(divide="ignore"):  # a forced token may have probability 0
             take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
 
     def keep(self, found: Mapping[str, "memoryview[float]"]) -> bool:
-        """Store the values of a pass that the engine computed, which are all quantities except those of the search.
-        Returns False if its quantities differ from this machine's."""
+        """Store the values of a pass computed by the engine: all quantities except those recorded after the search.
+        Returns False if the engine's quantities are not those of this machine."""
         names = [name for name, stage in self.stages.items() if not stage.of_the_model and name not in TAKEN]
         if found.keys() != set(names):
             return False
@@ -109,7 +109,7 @@ class Trace:
         return True
 
     def tap_through(self, change: Tap) -> Tap:
-        """A tap that applies `change` to each value and stores the result."""
+        """Return a tap that applies `change` to each value and stores the result."""
 
         def tap(name: str, value: Array) -> Array:
             changed = change(name, value)
@@ -123,11 +123,11 @@ class Trace:
         return name in self.values or (name in self.stages and self.stages[name].of_the_model)
 
     def addresses(self, prefix: str = "") -> list[str]:
-        """The addresses of all quantities, parameters included, that equal `prefix` or start with it."""
+        """Return the addresses of all quantities, including parameters, that equal `prefix` or are below it."""
         return [name for name in self.stages if name in self and (not prefix or f"{name}.".startswith(f"{prefix}."))]
 
     def stage(self, name: str) -> Stage:
-        """The declaration of a quantity. The error for an unknown name lists the closest ones."""
+        """Return the declaration of a quantity. The error for an unknown name lists the closest matches."""
         stage = self.stages.get(name)
         if stage is None or name not in self:
             inside = self.addresses(name)
@@ -142,21 +142,21 @@ class Trace:
         return stage
 
     def array(self, name: str) -> Array:
-        """A whole quantity or parameter, as a NumPy array."""
+        """Return an entire quantity or parameter as a NumPy array."""
         stage = self.stage(name)
         return self.machine.parameter(name) if stage.of_the_model else self.values[name]
 
     def operation(self, stage: Stage) -> Operation:
-        """The operation that computes a quantity."""
+        """Return the operation that computes a quantity."""
         return self.machine.operations[stage.operation]
 
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
-        """The tokens along an axis, if its rows or columns are tokens."""
+        """Return the tokens along an axis, if it has any."""
         side = self.source_vocabulary if name.startswith("src.") else self.vocabulary
         return {"S": self.source_tokens, "T": self.target_tokens, "V": side, "C": self.labels}.get(axis, ())
 
     def position(self, address: Address) -> tuple[int, ...]:
-        """The index of an address as numbers. Tokens are looked up; indices out of range are refused."""
+        """Convert the index of an address to integers. Tokens are looked up, and indices out of range are rejected."""
         array, axes = self.array(address.name), self.stage(address.name).axes
         if len(address.index) != array.ndim:
             here = Address(address.name, tuple("0" * array.ndim))
@@ -187,5 +187,5 @@ class Trace:
         raise AddressError(f"{address}: {part} is not on its axis {axis}", found=f"0 to {length - 1}{known}")
 
     def number(self, address: Address) -> float:
-        """The number at an address."""
+        """Return the number at an address."""
         return float(self.array(address.name)[self.position(address)])

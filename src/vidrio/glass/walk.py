@@ -1,12 +1,12 @@
-"""The paper's model, from ids to probabilities, top to bottom. Every call of `g` names a quantity and makes it.
+"""The paper's model, from ids to probabilities, top to bottom. Each call to `g` produces a quantity with an address:
 
     scores = g(f"{name}.scores.h0", "rows_dot_rows", Q, K)    # address, operation (operations.py), inputs
 
-With a `Machine` (machine.py), g computes, and these functions take and return arrays. With a `Declaration`
-(declaration.py), it records all quantities, and they take and return addresses. So both always agree.
+If `g` is a `Machine` (machine.py), it computes values, and these functions take and return arrays. If it is a
+`Declaration` (declaration.py), it records quantities, and they take and return addresses. The two always agree.
 
-There are three shapes: encoder–decoder (translation), an encoder with a linear layer on top (classification), a decoder
-alone (generation). Paper: §3.1 and Figure 1. The letters of the axes: see config.py.
+There are three shapes: encoder–decoder (translation), encoder with a linear layer on top (classification), and decoder
+only (generation). See §3.1 and Figure 1 of the paper, and config.py for the letters of the axes.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from vidrio.glass.maths import Array
 from vidrio.glass.words import part
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-Quantity = Any  # an array, or the address of one
+Quantity = Any  # an array or its address
 Glass = Any  # a Machine or a Declaration
 
 
@@ -30,7 +30,7 @@ Glass = Any  # a Machine or a Declaration
 
 
 def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
-    """√D times a row of the embedding for each id (§3.4), plus the row of its position (§3.5), counted from `first`."""
+    """Embed ids: √D times their embeddings (§3.4), plus the rows of their positions, starting at `first` (§3.5)."""
     c = g.config
     table, axes, made = (source_table(c), "S", "enc.in") if side == "src" else (target_table(c), "T", "dec.in")
     if first + len(ids) > c.max_positions:
@@ -51,7 +51,7 @@ def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
 
 
 def positions(g: Glass, side: str, n: int, first: int = 0) -> Quantity:
-    """n rows of the position table. §3.5."""
+    """Return n rows of the position table. §3.5."""
     c, axes = g.config, {"src": "SD", "tgt": "TD"}[side]
     learned = [g.parameter(f"{side}.pos")] if c.positions == "learned" else []
     kind = f"{c.positions.replace('-', '_')}_positions"
@@ -69,15 +69,15 @@ def encode(g: Glass, source_ids: Sequence[int]) -> Quantity:
 
 
 def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Self-attention, then feed-forward, each with its residual connection and norm. §3.1."""
+    """Self-attention, then feed-forward, each with a residual connection and layer norm. §3.1."""
     x = sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self"))
     return sub_layer(g, x, f"{name}.ffn", lambda x: feed_forward(g, x, f"{name}.ffn"))
 
 
 def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
-    """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
+    """The decoder: target ids so far, and the memory if there is an encoder → one row per id. Figure 1, right.
 
-    On a machine with a cache, `target_ids` are only the new ones; the cache has the results of earlier ones.
+    On a machine with a cache, `target_ids` contains only new ids, and the cache holds the results of earlier ones.
     """
     x = embed(g, target_ids, "tgt", g.seen)
     for n in range(g.config.n_decoder_layers):
@@ -88,7 +88,7 @@ def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quan
 
 
 def decoder_layer(g: Glass, x: Quantity, memory: Quantity | None, name: str) -> Quantity:
-    """Masked self-attention or a recurrent cell, cross-attention to the memory if there is one, feed-forward. §3.1."""
+    """Masked self-attention or a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1."""
     x = DECODER_CELLS[g.config.decoder_cell](g, x, name)
     if memory is not None:
         x = sub_layer(g, x, f"{name}.cross", lambda x: multi_head(g, x, memory, f"{name}.cross"))
@@ -96,12 +96,12 @@ def decoder_layer(g: Glass, x: Quantity, memory: Quantity | None, name: str) -> 
 
 
 def masked_self_attention(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Each row reads the rows up to itself. §3.2.3."""
+    """Self-attention in which each row sees only itself and earlier rows. §3.2.3."""
     return sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self", masked=True))
 
 
 def recurrent_cell(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Each row reads the state that earlier rows left, and updates it."""
+    """A recurrent cell, whose state is updated by each row in turn."""
     return sub_layer(g, x, f"{name}.ssru", lambda x: ssru(g, x, f"{name}.ssru"))
 
 
@@ -111,8 +111,8 @@ DECODER_CELLS = {"attention": masked_self_attention, "ssru": recurrent_cell}
 
 
 def sub_layer(g: Glass, x: Quantity, name: str, make: Callable[[Quantity], Quantity]) -> Quantity:
-    """LayerNorm(x + Sublayer(x)), as in the paper (§3.1); or x + Sublayer(LayerNorm(x)), which trains more easily when
-    deep (docs/departures.md)."""
+    """LayerNorm(x + Sublayer(x)), as in the paper (§3.1), or x + Sublayer(LayerNorm(x)), which makes deep models easier
+    to train (docs/departures.md)."""
     if g.config.norm == "pre":
         return residual(g, x, make(norm(g, x, f"{name}.norm")), name)
     return norm(g, residual(g, x, make(x), name), f"{name}.norm")
@@ -126,7 +126,7 @@ def residual(g: Glass, x: Quantity, made: Quantity, name: str) -> Quantity:
 
 
 def norm(g: Glass, x: Quantity, name: str) -> Quantity:
-    """γ (x − μ) / √(σ² + ε) + β, with μ and σ² of each row; σ² divides by D, not by D − 1."""
+    """γ (x − μ) / √(σ² + ε) + β, with the mean and variance of each row; the variance divides by D, not D − 1."""
     if "layer-norm" in g.without:
         return g(f"{name}.out", "left_out", x)
     mean = g(f"{name}.mean", "mean", x)
@@ -136,7 +136,7 @@ def norm(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 def multi_head(g: Glass, x: Quantity, y: Quantity, name: str, *, masked: bool = False) -> Quantity:
-    """Rows x query rows y: Concat(head_1, …, head_H) W^O. §3.2.2. `masked`: no row sees a later one."""
+    """Concat(head_1, …, head_H) W^O, with queries from x, and keys and values from y. §3.2.2."""
     x_rows = rows(g, x, f"{name}.x")
     y_rows = x_rows if y is x else rows(g, y, f"{name}.y")
     heads = [head(g, x_rows, y_rows, name, h, masked=masked) for h in range(g.config.n_heads)]
@@ -145,7 +145,7 @@ def multi_head(g: Glass, x: Quantity, y: Quantity, name: str, *, masked: bool = 
 
 
 def head(g: Glass, x: "Rows", y: "Rows", name: str, h: int, *, masked: bool) -> Quantity:
-    """softmax(Q Kᵀ / √K) V. Eq. 1. Large dot products would saturate the softmax, hence √K. §3.2.1."""
+    """softmax(Q Kᵀ / √K) V. Eq. 1. Dividing by √K keeps large dot products from saturating the softmax. §3.2.1."""
 
     def at(quantity: str) -> str:
         return f"{name}.{quantity}.h{h}"
@@ -166,7 +166,7 @@ def head(g: Glass, x: "Rows", y: "Rows", name: str, h: int, *, masked: bool) -> 
 
 
 def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
-    """max(0, x W₁ + b₁) W₂ + b₂, for each row separately. Eq. 2."""
+    """max(0, x W₁ + b₁) W₂ + b₂, applied to each row separately. Eq. 2."""
     hidden = project(g, rows(g, x, f"{name}.x"), f"{name}.hidden", f"{name}.W1", f"{name}.b1")
     active = g(f"{name}.active", g.config.activation, hidden)
     return project(g, rows(g, active, f"{name}.active"), f"{name}.out", f"{name}.W2", f"{name}.b2")
@@ -174,7 +174,7 @@ def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
 
 def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
     """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (x_t W) and f_t = σ(x_t W_f + b_f): Marian's simpler simple
-    recurrent unit, which replaces self-attention. docs/departures.md."""
+    recurrent unit, which replaces self-attention. See docs/departures.md."""
     x_rows = rows(g, x, f"{name}.x")
     gate = project(g, x_rows, f"{name}.gate", f"{name}.Wf", f"{name}.bf")
     forget = g(f"{name}.forget", "sigmoid", gate)
@@ -196,7 +196,7 @@ Rows = Quantity | Int8Rows
 
 
 def rows(g: Glass, x: Quantity, name: str) -> Rows:
-    """Rows as they are multiplied by parameters: in floating point, or rounded to int8."""
+    """Prepare rows for products with parameters: unchanged in floating point, otherwise rounded to int8."""
     if not g.whole:
         return x
     scale = g(f"{name}.scale", "scale_of_rows", x)
@@ -204,7 +204,7 @@ def rows(g: Glass, x: Quantity, name: str) -> Rows:
 
 
 def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -> Quantity:
-    """x W + b; x Wᵀ if W is a tied embedding."""
+    """x W + b, or x Wᵀ + b if W is a tied embedding."""
     bias = [g.parameter(b)] if b else []
     if not g.whole:
         return g(made, f"project{tied}", x, g.parameter(W), *bias)
@@ -213,15 +213,15 @@ def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -
 
 
 def bias(g: Glass, name: str) -> str:
-    """An attention's bias; the paper has none. docs/departures.md."""
+    """Return the name of an attention bias, if the model has one. The paper has none. See docs/departures.md."""
     return name if g.config.attention_bias else ""
 
 
-# --- from rows to words -----------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def logits(g: Glass, x: Quantity) -> Quantity:
-    """The logits of the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the transposed embedding. §3.4."""
+    """The logits for the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the transposed embedding. §3.4."""
     c, x = g.config, rows(g, x, "out.x")
     b = "out.b" if c.output_bias or not c.has_decoder else ""
     if output_is_tied(c):
@@ -230,12 +230,12 @@ def logits(g: Glass, x: Quantity) -> Quantity:
 
 
 def predict(g: Glass, x: Quantity) -> Quantity:
-    """Probabilities of the next token, after each row (of the classes, for one row). §3.4."""
+    """The probabilities of the next token after each row, or of the classes. §3.4."""
     return g("out.prob", "softmax", logits(g, x))
 
 
 def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quantity:
-    """The tokens that the search chose after each row, and their log-probabilities."""
+    """Record the token that the search chose after each row, and its log-probability."""
     choice = g.given("out.choice", "choice", ids, prob)
     if g.arithmetic is FLOAT:
         return g("out.score", "log_of_choice", prob, choice)
@@ -243,14 +243,14 @@ def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quan
 
 
 def classify(g: Glass, source_ids: Sequence[int]) -> Quantity:
-    """Encoder only: the mean row of the memory, and a linear layer → probabilities of the classes."""
+    """Encoder only: the mean of the memory's rows, then a linear layer → class probabilities."""
     return predict(g, g("out.pooled", "column_mean", encode(g, source_ids)))
 
 
 def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[int]) -> Quantity:
-    """Teacher forcing: all target rows at once → probabilities of the next token after each.
+    """Teacher forcing: all target rows at once → probabilities of the next token after each row.
 
-    Because of the causal mask, row t is what the decoder computes at decoding step t, so one pass shows every step.
+    Because of the causal mask, row t is the same as in decoding step t, so a single pass computes every step.
     """
     memory = encode(g, source_ids) if g.config.has_encoder else None
     return predict(g, decode(g, target_ids, memory))
@@ -260,14 +260,14 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
 
 
 def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
-    """The decoder's row after the last of `new_ids`, 1·D; they follow the tokens in the cache."""
+    """Run the decoder on `new_ids`, which follow the tokens in the cache. Returns the last row, 1·D."""
     x = decode(replace(machine, cache=cache), new_ids, memory)
     cache.length += len(new_ids)
     return x[-1:]
 
 
 def stepper(machine: Machine, source_ids: Sequence[int] | None) -> Callable[[Sequence[tuple[int, ...]]], Array]:
-    """`step(prefixes) → logits of the next token`, with a key–value cache for every live prefix."""
+    """Return `step(prefixes) → logits of the next token`, which keeps a key–value cache for each active prefix."""
     memory = encode(machine, source_ids) if machine.config.has_encoder and source_ids is not None else None
     caches: dict[tuple[int, ...], KeyValueCache] = {}
 

@@ -1,11 +1,11 @@
-"""What-ifs: a list of changes, and their effects on a machine.
+"""What-ifs: lists of changes to a machine.
 
-    whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
-    machine = whatif.apply(machine)  # run it again: `after`
+    whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: a trace of the machine
+    machine = whatif.apply(machine)  # running it gives `after`
     compare(before, after, whatif)  # compared.py
 
-A change (a function of `changes.py`) replaces operations or parameters of the machine, or edits numbers as they are
-computed. Its addresses and tokens are those of the run before the change.
+A change uses a function from `changes.py` to replace operations or parameters of the machine, or to edit numbers as
+they are computed. Its addresses and tokens refer to the run before the change.
 """
 
 import json
@@ -28,18 +28,18 @@ from vidrio.hypothesis import HeadOff, Hidden, Interventions
 
 @dataclass(frozen=True)
 class Change:
-    """One change: what it does, and how."""
+    """A single change, and its description."""
 
     says: str
     make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
-    asked: str = ""  # as requested: --softmax naive
-    interventions: Interventions | None = None  # interventions by which the engine computes the same; None: it cannot
+    asked: str = ""  # as requested, e.g. --softmax naive
+    interventions: Interventions | None = None  # equivalent interventions for the engine; None if there are none
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Several changes, made together."""
+    """Several changes, applied in order."""
 
     changes: tuple[Change, ...] = ()
 
@@ -48,21 +48,21 @@ class WhatIf:
 
     @property
     def interventions(self) -> Interventions | None:
-        """Interventions by which the engine computes the same; None: it cannot."""
+        """Equivalent interventions for the engine, or None if there are none."""
         each = [change.interventions for change in self.changes]
         return None if None in each else tuple(one for some in each for one in some or ())
 
     def apply(self, machine: Machine) -> Machine:
-        """The changed machine."""
+        """Return a machine with all changes applied."""
         for change in self.changes:
             machine = change.make(machine)
         return machine
 
 
 def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
-    """The changes requested by pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
+    """Parse changes requested as pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
 
-    One error names all changes that are impossible.
+    A single error lists all changes that are impossible.
     """
     made, problems = [], []
     for option, words in asked:
@@ -77,7 +77,7 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
     return WhatIf(tuple(made))
 
 
-# --- changes that have a name -----------------------------------------------------------------------------------------
+# --- named changes ----------------------------------------------------------------------------------------------------
 
 
 def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine]:
@@ -142,14 +142,14 @@ _SILENT = {
     "ffn": "the feed-forward networks add nothing",
     "ssru": "the recurrent cells add nothing",
 }
-# Changes of operations that not every model has, and the names of those operations.
+# Changes to operations that not every model has, with the names of those operations.
 _NEEDED = {
     ("mask", ""): ("mask", "masked self-attention"),
     ("without", "forget-gate"): ("sigmoid", "recurrent cell"),
 }
 
 
-# --- what was asked for -----------------------------------------------------------------------------------------------
+# --- parsing ----------------------------------------------------------------------------------------------------------
 
 
 def _change(option: str, words: str, before: Trace) -> Change:
@@ -178,7 +178,7 @@ def _change(option: str, words: str, before: Trace) -> Change:
     if operation and all(stage.operation != operation for stage in before.stages.values()):
         raise ConfigError(f"this model has no {part}")
     if option in ("positions", "norm-epsilon"):
-        change.make(before.machine)  # refused now if it is impossible
+        change.make(before.machine)  # raises an error now if it is impossible
     return change
 
 
@@ -190,7 +190,7 @@ def _number(words: str) -> float:
 
 
 def _numbers(words: str) -> Array:
-    """A number, or rows of them."""
+    """Parse a number, or rows of numbers."""
     try:
         return np.array(json.loads(words) if words.startswith("[") else float(words), dtype=float)
     except (ValueError, TypeError):
@@ -198,7 +198,7 @@ def _numbers(words: str) -> Array:
 
 
 def _without_sub_layer(what: str, before: Trace) -> Change:
-    """Sub-layers that add nothing: those of a kind, of a layer, or one."""
+    """Silence sub-layers: all of one kind, all in one layer, or a single one."""
     sub_layers = [name.removesuffix(".sum") for name in before.stages if name.endswith(".sum")]
     if what in _SILENT:
         silent = [name for name in sub_layers if name.endswith(f".{what}")]
@@ -219,7 +219,7 @@ def _zero(names: set[str]) -> Callable[[Machine], Machine]:
 
 
 def _heads_off(words: str, before: Trace) -> Change:
-    """Heads, such as enc.1.self.h0, whose outputs become 0."""
+    """Set the outputs of heads, such as enc.1.self.h0, to 0."""
     heads = {name.replace(".head.", "."): name for name in before.stages if ".head." in name}
     wanted = [word.strip() for word in words.split(",") if word.strip()] or [words]
     for word in wanted:
@@ -231,7 +231,7 @@ def _heads_off(words: str, before: Trace) -> Change:
 
 
 def _hidden(words: str, before: Trace) -> Change:
-    """Source positions, by number or token, that no attention reads: their scores become −∞."""
+    """Hide source positions, given by index or token, from all attention by setting their scores to −∞."""
     if "src.ids" not in before:
         raise ConfigError("this model has no encoder, so no source")
     rows = [before.position(Address("src.ids", (word.strip(),)))[0] for word in words.split(",")]
@@ -252,8 +252,8 @@ def _hidden(words: str, before: Trace) -> Change:
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
-    """ADDRESS=VALUE: a parameter or a computed value; one number, a row (`*` for an index), or all of it. VALUE is a
-    number, or rows of numbers: [[1, 0], [0, 1]]."""
+    """Parse ADDRESS=VALUE. ADDRESS selects one number, a row (with `*` as an index) or all of a parameter or computed
+    value. VALUE is a number, or rows of numbers such as [[1, 0], [0, 1]]."""
     text, equals, value_text = words.rpartition("=")
     if not equals:
         raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
@@ -264,7 +264,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     place = _place(address, stage, before)
 
     def fits(array: Array) -> bool:
-        """The changed run may have fewer tokens, and no such row."""
+        """Return whether the value fits. The changed run may have fewer tokens, and lack the row."""
         try:
             np.broadcast_to(value, array[place].shape)
         except (IndexError, ValueError):
@@ -294,7 +294,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
 
 
 def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
-    """The position of an address; `*` is a whole axis, and no index is everything."""
+    """Return the position of an address, in which `*` selects an entire axis, and no index selects everything."""
     if not address.index:
         return (slice(None),) * len(stage.axes)
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))

@@ -1,4 +1,4 @@
-"""The description of each quantity: what it is, its formula, and its section of the paper."""
+"""Descriptions of all quantities: what they are, their formulas, and the relevant sections of the paper."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +30,7 @@ PARAMETERS = {
 }
 MIXED = "the heads, mixed back to width D"
 EMBEDDED = ("§3.5", "embedding + position: layers' input")
-# By the last part of the address, or by the last two. Without a section, that of the operation (operations.py) applies.
+# Keyed by the last one or two parts of the address. If the section is empty, the section of the operation applies.
 QUANTITIES = {
     "src.ids": ("", "the source tokens' ids"),
     "tgt.ids": ("", "the target tokens' ids"),
@@ -80,12 +80,12 @@ OF_CLASSES = {
 
 
 class Formula(NamedTuple):
-    """How an operation is written. <0> is the first input's address, <W> the letter of a weight, <b> its bias."""
+    """The formula of an operation. <0> is the address of the first input, <W> the weight's letter, <b> its bias."""
 
     plain: str
     latex: str
-    place: str = ""  # of the paper; without one, that of the quantity applies
-    says: str = ""  # what the quantity is; likewise
+    place: str = ""  # section of the paper; overrides that of the quantity
+    says: str = ""  # description; overrides that of the quantity
 
 
 ZERO_START = "departs: the paper has a start token"
@@ -100,7 +100,7 @@ FORMULAS = {
     "copy": Formula("<0>", "x"),
     "left_out": Formula("<0>", "x", WHAT_IF),
     "add": Formula("<0> + <1>", "a+b"),
-    # from tokens to rows
+    # embeddings and positions
     "lookup": Formula("row ids of <0>", "E_{ids}"),
     "lookup_or_zero": Formula("row ids of <0>; 0 where there is no token", "E_{ids}", ZERO_START),
     "scale": Formula("√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4"),
@@ -146,7 +146,7 @@ FORMULAS = {
     "variance": Formula("Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM),
     "normalise": Formula("(x − mean) / √(var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}", LAYER_NORM),
     "gain_and_bias": Formula("normed · gain + bias", r"\gamma\hat{x}+\beta", LAYER_NORM),
-    # from rows to tokens
+    # output
     "project_tied": Formula("x <W>ᵀ<b>", r"x<W>^\top<b>"),
     "column_mean": Formula("mean of memory's rows", r"\frac{1}{S}\sum_s memory_s", "departs: not in the paper"),
     "log_of_choice": Formula("log prob[choice]", r"\log p(\hat{y})", "§6.1"),
@@ -155,7 +155,7 @@ FORMULAS = {
         r"z_{\hat{y}}-\max z-\log\sum_j e^{z_j-\max z}",
         "§6.1",
     ),
-    # products of integers
+    # int8 products
     "lookup_whole": Formula("row ids of <0> · its scale", "E_{ids}"),
     "lookup_whole_or_zero": Formula("row ids of <0> · its scale; 0 where there is no token", "E_{ids}", ZERO_START),
     "scale_of_rows": Formula("max |x| / 127 of each row", r"\max|x|/127", WHOLE, "the int8 scale of each row"),
@@ -170,7 +170,7 @@ FORMULAS = {
     "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the product of int8 numbers, exact"),
     "restore": Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
 }
-# Kinds of quantities; all other operations make values. Constants depend on parameters alone.
+# Kinds of quantities. All other operations produce values. Constants depend only on parameters.
 KINDS = {
     **dict.fromkeys(("mean", "variance", "column_mean"), "aggregate"),
     **dict.fromkeys(("scale_of_weight_rows", "scale_of_weight_columns", "whole_by_columns", "whole_table"), "constant"),
@@ -180,27 +180,27 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Stage:
-    """A number, a vector or a matrix with an address."""
+    """A number, vector or matrix with an address."""
 
     address: str  # enc.0.self.scores.h1
-    axes: str  # SS: one letter per axis, as in config.py; empty for a single number
-    operation: str  # how it is computed: operations.py
-    inputs: tuple[str, ...]  # their addresses, in the order of the formula
+    axes: str  # one letter per axis, e.g. SS (see config.py); empty for a single number
+    operation: str  # how it is computed (see operations.py)
+    inputs: tuple[str, ...]  # addresses, in the order of the formula
     formula: str  # plain text
     latex: str
     place: str  # the section of the paper
-    says: str  # what it is, in a few words
+    says: str  # a short description
     kind: str = "value"  # or one of KINDS
     code: str = ""  # the line of NumPy that computes it
 
     @property
     def of_the_model(self) -> bool:
-        """Whether it is the same for every text."""
+        """Whether it is the same for all inputs."""
         return self.kind in ("parameter", "constant")
 
 
 def words(address: str, axes: str) -> tuple[str, str]:
-    """A quantity's section of the paper, and its description."""
+    """Return the section of the paper and the description of a quantity."""
     if axes == "C" and address in OF_CLASSES:
         return OF_CLASSES[address]
     parts = without_head(address)[0].split(".")
@@ -208,12 +208,12 @@ def words(address: str, axes: str) -> tuple[str, str]:
 
 
 def without_head(address: str) -> tuple[str, str]:
-    """enc.0.self.WQ.h1 → enc.0.self.WQ and .h1; without a head, the second is empty."""
+    """Split an address: enc.0.self.WQ.h1 → enc.0.self.WQ and .h1. Without a head, the second part is empty."""
     name, dot, head = address.rpartition(".h")
     return (name, dot + head) if head.isdigit() else (address, "")
 
 
 def part(address: str, of_it: str) -> str:
-    """A part of a quantity: enc.0.self.WQ.h1 → enc.0.self.WQ.scale.h1."""
+    """Return the address of a part of a quantity: enc.0.self.WQ.h1 → enc.0.self.WQ.scale.h1."""
     name, head = without_head(address)
     return f"{name}.{of_it}{head}"
