@@ -89,7 +89,7 @@ def test_clean_refuses_what_would_lose_data(
     before = pairs.read_bytes()
     monkeypatch.chdir(tmp_path)
     assert run("clean", pairs, "--to", "pairs.tsv") == 2
-    assert "are the same file" in capsys.readouterr().err
+    assert "must be different files" in capsys.readouterr().err
     assert run("clean", pairs, "--to", "c.tsv", "--held-out", 5) == 2
     assert run("clean", pairs, "--to", tmp_path / "no" / "c.tsv") == 1
     assert "cannot be written" in capsys.readouterr().err

@@ -105,7 +105,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
     assert read_lines(tmp_path / "a") == ["uno", "dos", ""]
     with pytest.raises(DataError, match=r"a has 3, .*b has 1"):
         read_aligned([tmp_path / "a", tmp_path / "b"])
-    with pytest.raises(DataError, match=r"line 3 of .*c is not UTF-8\n  found: byte 0xFF at place 1"):
+    with pytest.raises(DataError, match=r"line 3 of .*c is not UTF-8\n  found: byte 0xFF at position 1"):
         read_lines(tmp_path / "c")
     with pytest.raises(DataError, match="there is nothing to score"):
         read_aligned([tmp_path / "empty", tmp_path / "empty"])

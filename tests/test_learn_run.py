@@ -253,7 +253,7 @@ def test_one_class_is_nothing_to_tell_apart(tmp_path: Path) -> None:
         (["pairs.tsv"], 2, "Missing option '--to'"),
         (["nowhere.tsv", "--to", "m"], 1, "there is no file nowhere.tsv"),
         (["pairs.tsv", "--to", "m", "--time", "soon"], 2, "'soon' is not a duration"),
-        (["pairs.tsv", "--to", "m", "--time", "5m", "--steps", "3"], 2, "exclude each other"),
+        (["pairs.tsv", "--to", "m", "--time", "5m", "--steps", "3"], 2, "mutually exclusive"),
         (["pairs.tsv", "--to", "m", "--d-model", "33", "--heads", "3"], 1, "d_model is 33"),
         (["pairs.tsv", "--to", "m", "--dropout", "1.5"], 2, "1.5 is not in the range 0<=x<1"),
         (["pairs.tsv", "--to", "pairs.tsv"], 1, "is a file"),

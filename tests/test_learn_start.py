@@ -108,7 +108,7 @@ def test_a_recurrent_decoder_is_trained_from_nothing(tmp_path):
         (("--d-model", "64"), "keeps its sizes"),
         (("--preset", "tiny"), "keeps its sizes"),
         (("--task", "generate"), "keeps its sizes"),
-        (("--vocabulary", "100"), "takes the tokenizer of that model"),
+        (("--vocabulary", "100"), "reuses the tokenizer of that model"),
     ],
 )
 def test_what_the_model_decides_cannot_be_chosen(learned, tmp_path, options, told):

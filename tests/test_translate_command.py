@@ -118,7 +118,7 @@ def test_resume_with_standard_input_and_from_nothing(model, lines, expected, tmp
     (tmp_path / "out").rename(tmp_path / "out.vidrio-part")
     done = run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[:5]))
     assert done.returncode == 1
-    assert b"600 lines are translated already, the input has 5" in done.stderr
+    assert b"600 lines are already translated, but the input has 5" in done.stderr
     assert run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines)).returncode == 0
     assert (tmp_path / "out").read_bytes() == text_of(expected)
 
@@ -226,7 +226,7 @@ def test_bytes_that_are_not_utf8_are_told_by_line(model, lines, expected, tmp_pa
     stdin = text_of(lines[:2]) + b"bala \xff\xfe core\n" + text_of(lines[2:3])
     done = run(model, stdin=stdin)
     assert done.returncode == 1
-    assert b"line 3 of standard input is not UTF-8\n  found: byte 0xFF at place 6 of the line" in done.stderr
+    assert b"line 3 of standard input is not UTF-8\n  found: byte 0xFF at position 6 of the line" in done.stderr
     assert done.stdout == text_of(expected[:2])
     (tmp_path / "in").write_bytes(stdin)
     assert run(model, "-i", tmp_path / "in").stdout == done.stdout
@@ -286,7 +286,7 @@ def test_ctrl_c_leaves_lines_and_resume_goes_on(model, lines, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--resume",), "--resume needs the --output"),
+        (("--resume",), "--resume requires the --output"),
         (("--n-best", "2"), "add --json"),
         (("--confidence", "--json"), "include it"),
         (("-i", "in.txt", "-o", "out", "--ray", "--confidence"), "without --ray"),

@@ -1,1 +1,1 @@
-"""One file per command: parse, call, print. Heavy modules are imported inside the functions that need them."""
+"""The commands, one per file: parse options, call the library, print. Heavy modules are imported inside functions."""

@@ -1,4 +1,4 @@
-"""Lines of input and output: files, pipes and terminals of any size, in constant memory."""
+"""Read and write lines from files, pipes and terminals of any size, in constant memory."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ READ_AT_ONCE = 1 << 20  # bytes
 
 
 def translate_lines(work: "Work") -> None:
-    """Write one line per line. With --resume, the output of an earlier command is kept."""
+    """Write one line of output per line of input. With --resume, keep the output of an earlier command."""
     request = work.request
     source = Path(request.sources[0]) if request.sources else None
     target = None if request.target is None else Path(request.target)
@@ -45,13 +45,13 @@ def translate_lines(work: "Work") -> None:
         if left:
             raise DataError(
                 "there is more output than input",
-                found=f"{done} lines are translated already, the input has {done - left}",
-                do="give the same input as before, or delete the part to start afresh",
+                found=f"{done} lines are already translated, but the input has {done - left}",
+                do="give the same input as before, or delete the partial file to start over",
             )
 
 
 class Decoder:
-    """Decodes lines one by one, without a byte-order mark at the start. Errors name the line that is not UTF-8."""
+    """Decode lines one at a time, dropping an initial byte-order mark. Errors report which line is not UTF-8."""
 
     def __init__(self, name: str) -> None:
         self._name, self._number = name, 0
@@ -63,14 +63,14 @@ class Decoder:
         except UnicodeDecodeError as error:
             raise DataError(
                 f"line {self._number} of {self._name} is not UTF-8",
-                found=f"byte 0x{raw[error.start]:02X} at place {error.start + 1} of the line",
+                found=f"byte 0x{raw[error.start]:02X} at position {error.start + 1} of the line",
                 do="convert it to UTF-8",
             ) from None
 
 
 def arriving(source: Path | None) -> Iterator[Iterator[str]]:
-    """The lines of a file or of standard input, in batches of those that have arrived: lines of a pipe or a terminal
-    are answered before the next ones are read."""
+    """Yield the lines of a file or of standard input in batches, as they arrive, so that lines from a pipe or a
+    terminal are translated before the next ones are read."""
     name = "standard input" if source is None else str(source)
     decode = Decoder(name)
     if source is None and sys.stdin.isatty():
@@ -99,14 +99,14 @@ def read_some(file: FileIO, name: str) -> bytes:
 
 
 def read_lines(path: Path) -> list[str]:
-    """All lines of a file."""
+    """Return all lines of a file."""
     decode = Decoder(str(path))
     with path.open("rb") as file:
         return [decode(line.removesuffix(b"\n")).removesuffix("\r") for line in file]
 
 
 def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
-    """Files whose lines belong together, such as those of a test set."""
+    """Read line-aligned files, such as the sources and references of a test set."""
     files = [read_lines(path) for path in paths]
     if not any(files):
         raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="write one text per line")

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Decorator = Callable[[Any], Any]
 
 
 def together(*options: Decorator) -> Callable[[F], F]:
-    """Several options as one decorator, in the order of the help."""
+    """Combine several options into one decorator. The help lists them in the given order."""
 
     def decorated(command: F) -> F:
         for option in reversed(options):
@@ -29,7 +29,7 @@ def together(*options: Decorator) -> Callable[[F], F]:
 
 
 def names_of(*options: Decorator) -> list[str]:
-    """The names of the parameters that these options add to a command."""
+    """Return the names of the parameters that these options add to a command."""
     command = together(*reversed(options))(click.Command("nothing"))
     return [parameter.name for parameter in command.params if parameter.name]
 
@@ -47,23 +47,28 @@ model_option = click.option(
     help="Model folder, or name of a packaged or imported model. [default: en-es]",
 )
 precision_option = click.option(
-    "--precision", metavar="N", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals to print."
+    "--precision",
+    metavar="N",
+    type=click.IntRange(0, 17),
+    default=4,
+    show_default=True,
+    help="Decimal places to print.",
 )
 dtype_option = click.option(
-    "--dtype", type=DTYPES, help="Number type of the computation; int8 is the engine's. [as in translation]"
+    "--dtype", type=DTYPES, help="Numeric type of the computation; the engine uses int8. [same as for translation]"
 )
 mirror_option = click.option(
     *("--mirror", "mirror"),
     envvar="VIDRIO_MIRROR",
     metavar="URL",
-    help="Address of a copy of Mozilla's registry. [Mozilla's own; VIDRIO_MIRROR]",
+    help="URL of a mirror of Mozilla's registry. [VIDRIO_MIRROR, else Mozilla's own]",
 )
-SHORTLIST = "Consider only the words on the model's shortlist, if it has one (Firefox's do): faster for files."
+SHORTLIST = "Consider only words on the model's shortlist, if it has one (as Firefox's models do). Faster for files."
 shortlist_option = click.option("--shortlist", is_flag=True, help=SHORTLIST)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-# Beam, length penalty and sampling; `as_options` converts them to search options.
+# Beam search, length and sampling; `as_options` converts them to search options.
 search_options = together(
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy search."),
     click.option(
@@ -82,23 +87,23 @@ search_options = together(
         "--temperature",
         metavar="X",
         type=click.FloatRange(0, min_open=True),
-        help="Sample at this temperature; below 1 favours likely tokens.",
+        help="Sample at this temperature; values below 1 favour likely tokens.",
     ),
-    click.option("--top-k", metavar="N", type=click.IntRange(0), help="Sample from the k likeliest tokens."),
+    click.option("--top-k", metavar="N", type=click.IntRange(0), help="Sample from the k most likely tokens."),
     click.option(
         "--top-p",
         metavar="X",
         type=click.FloatRange(0, 1, min_open=True),
-        help="Sample from the likeliest tokens, whose probabilities sum to p.",
+        help="Sample from the most likely tokens whose probabilities add up to p.",
     ),
-    click.option("--seed", metavar="N", type=click.IntRange(0), help="Sample with this random seed."),
+    click.option("--seed", metavar="N", type=click.IntRange(0), help="Random seed for sampling."),
 )
 SAMPLING = ("temperature", "top_k", "top_p", "seed")
 SEARCH = ("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram", *SAMPLING)
 
 
 def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
-    """The model's defaults, overridden by the command line."""
+    """Return the model's default options, overridden by those given on the command line."""
     from dataclasses import replace
 
     from vidrio.hypothesis import Sampling, default_options
@@ -117,11 +122,11 @@ def print_json(data: Any) -> None:
     click.echo(json_text(data, indent=1))
 
 
-# --- values with a syntax of their own -------------------------------------------------------------------------
+# --- option values with their own syntax -----------------------------------------------------------------------
 
 
 def duration(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """`90s`, `30m`, `1h30m` → seconds."""
+    """Convert `90s`, `30m` or `1h30m` to seconds."""
     if value is None:
         return None
     match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
@@ -138,11 +143,11 @@ def two_names(context: click.Context, parameter: click.Parameter, value: str | N
         return None
     parts = [part.strip() for part in value.split(",")]
     if len(parts) != 2 or not all(parts):
-        raise click.BadParameter(f"{value!r}: write two names with a comma between them")
+        raise click.BadParameter(f"{value!r}: write two names separated by a comma")
     return parts[0], parts[1]
 
 
-# --- which pairs to leave out -----------------------------------------------------------------------------------------
+# --- options that determine which pairs to leave out ------------------------------------------------------------------
 
 LIMITS = (
     click.option(
@@ -151,7 +156,7 @@ LIMITS = (
         type=click.IntRange(0),
         default=1000,
         show_default=True,
-        help="Maximum characters of a side; 0: any.",
+        help="Maximum characters in either sentence; 0: no limit.",
     ),
     click.option(
         "--ratio",
@@ -159,7 +164,7 @@ LIMITS = (
         type=click.FloatRange(0),
         default=3.0,
         show_default=True,
-        help="Maximum ratio of the two lengths; 0: any.",
+        help="Maximum ratio of the two lengths; 0: no limit.",
     ),
     click.option("--keep-duplicates", is_flag=True, help="Keep repeated pairs."),
     click.option(
@@ -174,7 +179,7 @@ LIMITS = (
         is_flag=True,
         flag_value=0,
         default=3,
-        help="Keep pairs whose sides are the same.",
+        help="Keep pairs whose source and target are identical.",
     ),
 )
 LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` uses the same names

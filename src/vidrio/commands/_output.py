@@ -1,5 +1,5 @@
-"""Where translated lines are written: directly to standard output, a device or a pipe; to a file completely, or as a
-part to resume."""
+"""Write translated lines. Standard output, devices and pipes are written directly. A file is written under a temporary
+name, from which an interrupted command can resume, and renamed when it is complete."""
 
 import os
 import stat
@@ -14,13 +14,13 @@ import click
 from vidrio.errors import DataError, about_file
 from vidrio.model.files import is_plain_file, keep_access, real_place
 
-PART = ".vidrio-part"  # suffix of a part's name
+PART = ".vidrio-part"  # suffix of a partial file
 LOCK = ".vidrio-lock"
 
 
 @contextmanager
 def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """The output, and the number of lines that an earlier command has written."""
+    """Open the output, and yield it with the number of lines that an earlier command has already written."""
     if target is None:
         with about_file("stdout"):
             yield sys.stdout.buffer, 0
@@ -29,7 +29,7 @@ def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, in
         with _growing(target, resume=resume) as growing:
             yield growing
     elif resume:
-        raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="leave out --resume")
+        raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="omit --resume")
     else:
         with about_file(target), target.open("wb") as file:
             yield file, 0
@@ -37,16 +37,16 @@ def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, in
 
 @contextmanager
 def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """A part, which is renamed to the target when it is complete. One command at a time writes it, and no command
-    discards another's lines."""
+    """Open the partial file, and rename it to the target when it is complete. Only one command at a time can write it,
+    and no command discards lines written by another."""
     part = part_of(target)
     with _locked(target):
         done = whole_lines(part)
         if done and not resume:
             raise DataError(
-                f"an interrupted command has translated a part of {target}",
+                f"an interrupted command has already translated part of {target}",
                 found=f"{in_words(done)} in {part}",
-                do="add --resume to continue after them, or delete that file to start afresh",
+                do="add --resume to continue after them, or delete that file to start over",
             )
         try:
             with about_file(part), part.open("ab" if done else "wb") as file:
@@ -61,7 +61,7 @@ def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def is_complete(target: Path) -> bool:
-    """Whether an output is complete: the file exists, and no part of it."""
+    """Return whether the output file exists and has no partial file."""
     if not target.is_file():
         return False
     with _locked(target):
@@ -72,18 +72,18 @@ def _locked(target: Path) -> AbstractContextManager[None]:
     from vidrio.data.lock import locked
 
     lock = part_of(target).with_suffix(LOCK)
-    os.stat(lock.parent)  # an error if the folder does not exist: a lock would create it
-    return locked(lock, f"writing {target}", "wait until it has ended, or give another --output")
+    os.stat(lock.parent)  # raises an error if the folder does not exist; locking would create it
+    return locked(lock, f"writing {target}", "wait for it to finish, or choose another --output")
 
 
 def part_of(target: Path) -> Path:
-    """The file that an output is written to until it is complete."""
+    """Return the partial file, to which an output is written until it is complete."""
     place = real_place(target)
     return place.with_name(f"{place.name}{PART}")
 
 
 def whole_lines(part: Path) -> int:
-    """The number of lines of a part. An incomplete last line is removed."""
+    """Count the complete lines of a partial file, and remove an incomplete last line."""
     count = length = 0
     with suppress(FileNotFoundError):
         with part.open("rb") as file:
@@ -99,7 +99,7 @@ def in_words(lines: int) -> str:
 
 
 def _tell_what_is_left(part: Path) -> None:
-    """How to continue after an error. A part without lines is removed."""
+    """Print how to continue after an error, or remove the partial file if it has no complete line."""
     with suppress(OSError):
         if done := whole_lines(part):
             click.echo(f"vidrio: {in_words(done)} in {part}; add --resume to continue after them", err=True)
@@ -108,8 +108,8 @@ def _tell_what_is_left(part: Path) -> None:
 
 
 def refuse_same_file(output: Path | TextIO, inputs: Iterable[Path | TextIO]) -> None:
-    """Refuse an output that is also an input, under any name."""
-    with suppress(OSError):  # the file does not exist, or the stream has no file
+    """Raise an error if the output is also one of the inputs, under whatever name."""
+    with suppress(OSError):  # the file does not exist, or the stream has no file descriptor
         written = _status(output)
         for source in inputs:
             if stat.S_ISREG(written.st_mode) and os.path.samestat(written, _status(source)):

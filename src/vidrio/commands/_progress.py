@@ -1,7 +1,7 @@
-"""What a command reports on stderr while it works: lines of text, and its progress.
+"""Report messages and progress on stderr while a command works.
 
-On a terminal, progress is a line that is updated: after two seconds, or from the first step of a training. Elsewhere, a
-line is printed from time to time.
+On a terminal, progress is a single line, updated in place. It appears after two seconds, or at the first training step.
+If stderr is not a terminal, a line is printed from time to time.
 """
 
 import sys
@@ -18,18 +18,18 @@ from vidrio.data.progress import Progress, Work
 PATIENCE = 2.0  # seconds before progress is shown
 LINE_EVERY = 10.0  # seconds between two lines if stderr is not a terminal
 LOOKS = 0.1  # seconds between two updates
-TO_THE_START = "\r\x1b[K"  # of the line, to clear it
+TO_THE_START = "\r\x1b[K"  # return to the start of the line and clear it
 
 
 class Console:
-    """`with Console() as console:` shows `console.progress`, to which tasks report."""
+    """Within `with Console() as console:`, show the progress that tasks report to `console.progress`."""
 
     def __init__(self) -> None:
         self.progress = Progress(self.say, self.watch)
-        self._step = ""  # the progress of a training
-        self._work: Work | None = None  # looked at last
-        self._since = self._said = time.monotonic()  # when the task began, and when a line was last printed
-        self._line, self._writing = "", Lock()  # the line that is updated
+        self._step = ""  # the latest training step
+        self._work: Work | None = None  # the work seen at the last update
+        self._since = self._said = time.monotonic()  # when the work began, and when a line was last printed
+        self._line, self._writing = "", Lock()  # the line being updated
         self._ended = Event()
         self._thread = Thread(target=self._keep_looking, daemon=True)
 
@@ -47,7 +47,7 @@ class Console:
         self._change("", f"{text}\n")
 
     def watch(self, record: dict[str, Any]) -> None:
-        """Print a line of a training's metrics."""
+        """Print validation metrics, or remember a training step for the progress line."""
         if record["kind"] == "validation":
             self.say(validation_line(record))
             for source, translation in record.get("samples", [])[:1]:
@@ -56,7 +56,7 @@ class Console:
             self._step = "" if record["share"] >= 1 else step_line(record)
 
     def look(self, now: float) -> None:
-        """Show the progress: of training at once, of other tasks if they take long."""
+        """Update the progress display. Training is shown immediately, other tasks only if they take long."""
         work, text = self.progress.work, self._step
         if work is not self._work:
             self._work, self._since = work, now
@@ -75,7 +75,7 @@ class Console:
             self.look(time.monotonic())
 
     def _change(self, line: str, above: str = "") -> None:
-        """Update the line, and print a text above it."""
+        """Update the progress line, and print text above it."""
         with self._writing:
             if line != self._line or above:
                 click.echo(f"{TO_THE_START if self._line else ''}{above}{line}", nl=False, err=True)
@@ -84,7 +84,7 @@ class Console:
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """A progress bar on stderr, if it is a terminal. The yielded function is called with the amount done."""
+    """Show a progress bar on stderr if it is a terminal. Call the yielded function with the amount done so far."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -1,4 +1,4 @@
-"""From texts to printed lines: plain, as JSON, or as fields added to a JSON object."""
+"""Translate texts and format the results as plain text, as JSON, or as additional fields of a JSON object."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
-SHOWN = 20  # line numbers listed in a summary
-DOUBTFUL = 0.5  # words with a lower probability are listed
+SHOWN = 20  # maximum number of line numbers in a summary
+DOUBTFUL = 0.5  # words with a lower probability are reported
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """The parsed command line."""
 
-    text: str | None  # None: read lines of files or of standard input
+    text: str | None  # None: read lines from files or standard input
     sources: tuple[str, ...]
     target: str | None
-    models: tuple[str, ...]  # one after the other; empty: the default model
+    models: tuple[str, ...]  # applied in sequence; empty: the default model
     ray: str | None
     resume: bool
     n_best: int
@@ -52,18 +52,18 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """How texts are answered, and what is printed."""
+    """The models that process texts, their options, and the request that determines the output format."""
 
     request: Request
-    first: "Sequence[Translator]"  # the models before the last, if there are several
+    first: "Sequence[Translator]"  # all models but the last, if several are chained
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check: the first ones by number, the others as 0
+    doubtful: Counter[int] = field(default_factory=Counter)  # count per line number; 0: lines beyond the first SHOWN
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":
-        """Load the model, with this many cores."""
+        """Load the models, to run on this many cores."""
         from vidrio.documents.terms import read_terms
         from vidrio.translate.chain import load_chain
         from vidrio.translate.translator import NoTranslator
@@ -78,7 +78,7 @@ class Work:
             if len(request.models) > 1:
                 raise
             if request.confidence or request.glossary:
-                raise click.UsageError("--confidence and --glossary need a model that translates.") from None
+                raise click.UsageError("--confidence and --glossary require a translation model.") from None
             first, model = [], Answers.load(next(iter(request.models), None))
         search = dict(request.search)
         if request.n_best > 1 and not request.samples:
@@ -87,7 +87,7 @@ class Work:
         return Work(request=request, first=first, model=model, options=options, terms=read_terms(request.glossary))
 
     def on_text(self, text: str) -> list[str]:
-        """Answer one text, with any line ends: print its translations, or one line of JSON."""
+        """Process one text, which may contain line breaks. Return its translations, or one line of JSON."""
         from vidrio.documents.terms import hide, reveal
 
         hidden = hide(text, self.terms)
@@ -98,7 +98,7 @@ class Work:
         return [reveal(line, hidden) for line in (answer.text, *answer.alternatives[1:])]
 
     def on_lines(self, lines: Iterable[str], first: int = 1) -> Iterator[str]:
-        """Answer each line; `first` is the number of the first one."""
+        """Process each input line and yield its result; `first` is the first line's number."""
         from vidrio.documents.terms import Hidden, hide, reveal
 
         waiting: deque[tuple[dict[str, Any], Hidden]] = deque()
@@ -122,7 +122,7 @@ class Work:
         return self.model.config.shape == "encoder-decoder"
 
     def checksum(self) -> str:
-        """A checksum of the models: each config contains the checksums of its other files."""
+        """Return a checksum of the models. Hashing each config is enough: it contains the other files' checksums."""
         return " ".join(sha256(model.folder / "config.json") for model in (*self.first, self.model))
 
     def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
@@ -134,7 +134,7 @@ class Work:
         return (model.answer(text, self.options) for text in texts)
 
     def _json(self, record: dict[str, Any], answer: Any) -> str:
-        """A line of JSON about a text and its translation: everything, or the most important fields."""
+        """Return one line of JSON describing a text and its translation, with all fields or only the main ones."""
         if self.request.as_json:
             through = {"text": record["text"], "through": answer.source} if self.first else {}
             return json_text({**record, **answer.to_json(), **through})
@@ -144,7 +144,7 @@ class Work:
         return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **doubts})
 
     def _warn(self, number: int, translation: "Translation") -> None:
-        """For --confidence: the confidence of a translation, its improbable words and its doubts."""
+        """Record whether a line needs checking. With --confidence, print its confidence, unlikely words and doubts."""
         if self.translates and translation.doubts:
             self.doubtful[number if len(self.doubtful) < SHOWN else 0] += 1
         if self.request.confidence:
@@ -156,13 +156,13 @@ class Work:
             click.echo(f"{number:8}{translation.confidence:8.2f}  {notes}".rstrip(), err=True)
 
     def summary(self, lines: int) -> str:
-        """Which of the lines should be checked; empty if none."""
+        """Return a sentence that lists the lines to check, or an empty string if there are none."""
         shown = ", ".join(f"{number or '…'}" for number in self.doubtful)
         return f"{self.doubtful.total():,} of {lines:,} lines should be checked: {shown}" if self.doubtful else ""
 
 
 def read_record(line: str, number: int) -> dict[str, Any]:
-    """Answer one line of --jsonl."""
+    """Parse one input line of --jsonl."""
     try:
         record = json_data(line)
     except ValueError as error:

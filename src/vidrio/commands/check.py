@@ -1,4 +1,4 @@
-"""`vidrio check TEXT`: recompute the numbers of a run independently. The exit code is the result."""
+"""`vidrio check TEXT`: recompute every number of a run independently, and report the result in the exit code."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from vidrio.commands.run_request import RunRequest, run_options, tell_unknown
 @run_options
 @dtype_option
 def check(text: str, **given: Any) -> int:
-    """Run the model on TEXT, and recompute every number from its inputs with an independent implementation. Then add up
-    the parts of each word's logit difference (see `vidrio why`).
+    """Run the model on TEXT and recompute every number from its inputs with an independent implementation. Also check
+    that the parts of each word's logit difference add up (see `vidrio why`).
 
-    The exit code is 0 if rounding explains every difference; otherwise it is 1, and the worst numbers are listed.
+    The exit code is 0 if rounding explains every difference. Otherwise it is 1, and the worst numbers are listed.
 
     \b
     vidrio check "Hello world"

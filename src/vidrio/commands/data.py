@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def data() -> None:
     """Inspect and clean sentence pairs.
 
-    Pairs are read from tables (.tsv, .csv and other files with tabs) or from two files with aligned lines. All of them
-    may be compressed (.gz, .xz).
+    Pairs are read from tables (.tsv, .csv and other tab-separated files) or from two line-aligned files. Any file may
+    be compressed (.gz, .xz).
     """
 
 
@@ -28,21 +28,21 @@ def data() -> None:
 @click.argument("files", nargs=-1, required=True)
 @click.option("--to", type=FILE, help="Output file (.tsv). [report only]")
 @click.option(
-    "--held-out", metavar="N", type=click.IntRange(0), default=0, help="Hold out this many pairs, at most a tenth."
+    "--held-out", metavar="N", type=click.IntRange(0), default=0, help="Hold out this many pairs, up to a tenth of all."
 )
 @click.option("--held-out-to", type=FILE, help="Output file for the held-out pairs.")
 @click.option(
-    "--columns", callback=two_names, metavar="A,B", help="Source and target columns: names, or numbers from 1."
+    "--columns", callback=two_names, metavar="A,B", help="Source and target columns, by name or 1-based number."
 )
-@click.option("--languages", callback=two_names, metavar="en,es", help="Language codes that a header may use.")
-@click.option("--apart", multiple=True, metavar="FILE", help="Test set whose sentences are left out; repeatable.")
+@click.option("--languages", callback=two_names, metavar="en,es", help="Language codes to look for in the header.")
+@click.option("--apart", multiple=True, metavar="FILE", help="Test set whose sentences are excluded; repeatable.")
 @together(*LIMITS)
 @json_option
 def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_json: bool, **given: Any) -> None:
-    """Count the usable pairs, show which are left out and why, and write the usable ones with --to.
+    """Count the usable pairs, report which pairs are left out and why, and write the usable ones with --to.
 
-    Each output line is source<TAB>target. Held-out pairs share no source and no target with the others. The report
-    shows one sample of what each rule leaves out, with --json five.
+    Each output line is source<TAB>target. Held-out pairs share no source or target sentence with the remaining pairs.
+    The report shows one pair left out by each rule, or five with --json.
     """
     from dataclasses import asdict
 
@@ -53,7 +53,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
 
     held_out = given.pop("held_out")
     if bool(held_out) != (held_out_to is not None) or (held_out_to and to is None):
-        raise click.UsageError("--held-out and --held-out-to go together, and with --to.")
+        raise click.UsageError("--held-out and --held-out-to must be used together, and with --to.")
     languages = given["languages"] or ("", "")
     sources = corpora(files, columns=given["columns"], languages=languages)
     apart = corpora(given["apart"], languages=languages) if given["apart"] else []
@@ -67,7 +67,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
     paths = {part: path for part, path in (("train", to), ("dev", held_out_to)) if path is not None}
     inputs = {path.resolve() for corpus in (*sources, *apart) for path in corpus.paths}
     if len({path.resolve() for path in paths.values()} | inputs) < len(paths) + len(inputs):
-        raise click.UsageError("An input and an output are the same file.")
+        raise click.UsageError("The inputs and outputs must be different files.")
     with Console() as console, _folder_beside(to) as work:
         prepared = clean_into(Path(work), sources, options, console.progress)
         for part, path in paths.items():
@@ -81,7 +81,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
 
 
 def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
-    """A temporary folder beside the output, so that results can be renamed into place."""
+    """Create a temporary folder next to the output, so that results can be renamed into place."""
     from tempfile import TemporaryDirectory
 
     from vidrio.errors import DataError
@@ -91,7 +91,7 @@ def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
     try:
         return TemporaryDirectory(dir=place, prefix=".vidrio-")
     except OSError as error:
-        raise DataError(f"{to} cannot be written", found=str(error.strerror), do="write elsewhere") from None
+        raise DataError(f"{to} cannot be written", found=str(error.strerror), do="choose another location") from None
 
 
 def _move(source: Path, to: Path) -> None:
@@ -109,7 +109,7 @@ def _move(source: Path, to: Path) -> None:
 
 
 def _report(layouts: dict[str, str], tally: "Tally", written: dict[str, int]) -> Iterator[str]:
-    """The report, in lines of at most 80 columns."""
+    """Yield the lines of the report, at most 80 columns wide."""
     from vidrio.data.clean import REASONS
     from vidrio.look.writing import cut, visible, wrap
 

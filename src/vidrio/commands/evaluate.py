@@ -1,4 +1,4 @@
-"""`vidrio evaluate MODEL --src F --ref F`: scores with confidence intervals, and speed, on a test set."""
+"""`vidrio evaluate MODEL --src F --ref F`: measure speed and scores, with confidence intervals, on a test set."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +22,7 @@ TOKENIZERS = click.Choice(["13a", "none", "intl", "char", "zh"])
 )
 @click.option("--against", metavar="MODEL|FILE", help="Compare with another model or a file of translations.")
 @click.option("-o", "--output", type=FILE, help="Save the translations to this file.")
-@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="Tokenizer of BLEU.")
+@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="Tokenizer for BLEU.")
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @json_option
 @search_options
@@ -31,8 +31,8 @@ def evaluate(
 ) -> None:
     """Translate a test set and score the translations.
 
-    MODEL is a folder or a name. The scores are sacreBLEU's, with signatures to quote and
-    95 % confidence intervals by bootstrap. With --against, the significance of the difference is tested too.
+    MODEL is a folder or a name. Scores are computed by sacreBLEU, and reported with their signatures and 95 %
+    confidence intervals from bootstrap resampling. With --against, the difference is also tested for significance.
     """
     from vidrio.commands._lines import read_aligned
     from vidrio.commands._output import refuse_same_file
@@ -44,7 +44,7 @@ def evaluate(
     output, as_json = given.pop("output"), given.pop("as_json")
     if output is not None:
         refuse_same_file(output, [source, *references, *([Path(against)] if against else [])])
-    # Report a missing sacreBLEU before the translation, which may take long, not after it.
+    # Report a missing sacreBLEU now, not after the translation, which may take a long time.
     metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
     sources, *right = read_aligned([source, *references])
     other = None
@@ -85,9 +85,9 @@ def _table(outcome: "Evaluation", against: str | None) -> list[str]:
         f"  {speed}: {run.tokens:,} tokens in {run.seconds:.1f} s",
         f"  {run.cut:,} sentences reached the length limit",
         "",
-        "± is the half width of the interval that holds 95 % of 1,000 bootstrap draws.",
-        "BLEU and chrF: higher is better. TER and bits: lower.",
+        "± is half the width of the interval that contains 95 % of 1,000 bootstrap samples.",
+        "Higher is better for BLEU and chrF, lower for TER and bits.",
     ]
     if outcome.other_scores:
-        lines.append(f"Compared with {against}. p: how often chance alone makes such a difference.")
+        lines.append(f"Compared with {against}. p is how often chance alone would produce such a difference.")
     return [*lines, "", *(f"{score.metric} {score.signature}" for score in outcome.scores)]

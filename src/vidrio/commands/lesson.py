@@ -1,4 +1,4 @@
-"""`vidrio lesson NAME SECTION`: print a section of a lesson and run its experiments."""
+"""`vidrio lesson NAME SECTION`: print a section of a lesson, running its experiments."""
 
 import os
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ import click
 if TYPE_CHECKING:
     from vidrio.lessons.run import Language
 
-ANSWER = "<details>"  # a page folds what follows; in a terminal, the reader is asked to think first
+ANSWER = "<details>"  # folded on the page; in a terminal, the user is asked to think first
 SAYS = {
     "en": (
-        "Lessons; `vidrio lesson NAME` lists the sections of one:",
-        "Sections; `vidrio lesson {} NUMBER` reads one:",
-        "When you have thought, press any key …",
+        "Lessons (to list the sections of one, run `vidrio lesson NAME`):",
+        "Sections (to read one, run `vidrio lesson {} NUMBER`):",
+        "Press any key when you have an answer …",
     ),
     "es": (
         "Lecciones; `vidrio lesson NOMBRE` enumera los apartados de una:",
@@ -27,7 +27,7 @@ SAYS = {
 
 
 def of_the_locale() -> str:
-    """Spanish if the locale is."""
+    """Return "es" if the locale is Spanish, otherwise "en"."""
     names = ("LC_ALL", "LC_MESSAGES", "LANG")
     locale = next(filter(None, map(os.environ.get, names)), "")
     return "es" if locale.startswith("es") else "en"
@@ -36,15 +36,15 @@ def of_the_locale() -> str:
 @click.command()
 @click.argument("name", required=False)
 @click.argument("section", required=False)
-@click.option("--code", "wants_code", is_flag=True, help="Print only the section's Python code, to save and change.")
+@click.option("--code", "wants_code", is_flag=True, help="Print only the section's Python code, to save and edit.")
 @click.option(
     "--language", type=click.Choice(list(SAYS)), default=of_the_locale, help="Language of the lesson. [the locale's]"
 )
 def lesson(name: str | None, section: str | None, wants_code: bool, language: "Language") -> None:
-    """Read lessons: a Transformer worked through by hand, and experiments on it.
+    """Read lessons: a Transformer worked through by hand, with experiments.
 
-    Without NAME, list the lessons; without SECTION, list the lesson's sections. SECTION is a number, words from its
-    title, or `all`. Its experiments run as you read.
+    Without NAME, list the lessons; without SECTION, list the sections of the lesson. SECTION is a number, words from
+    the section's title, or `all`. The experiments run as you read.
 
     \b
     vidrio lesson
@@ -75,7 +75,7 @@ def lesson(name: str | None, section: str | None, wants_code: bool, language: "L
 
 
 def show(pieces: Iterable[str], pause: str) -> None:
-    """Print Markdown. Before an answer, ask the reader to think."""
+    """Print Markdown, pausing before each answer to let the user think."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)

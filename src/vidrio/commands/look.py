@@ -1,4 +1,4 @@
-"""`vidrio look TEXT`: every step from text to text, with its numbers."""
+"""`vidrio look TEXT`: show every step of a translation, with its numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,18 @@ from vidrio.model.files import write_output
 @click.command()
 @click.argument("text")
 @model_option
-@click.option("--at", "addresses", metavar="ADDRESS", multiple=True, help="A layer, a matrix or a number; repeatable.")
+@click.option(
+    "--at", "addresses", metavar="ADDRESS", multiple=True, help="Address of a layer, matrix or number; repeatable."
+)
 @run_options
 @precision_option
 @dtype_option
 @json_option
 @click.option("--html", metavar="FILE", type=FILE, help="Write an interactive page.")
 def look(text: str, addresses: tuple[str, ...], precision: int, as_json: bool, html: Path | None, **given: Any) -> None:
-    """Show how TEXT becomes its translation, every step with its numbers.
+    """Show how TEXT becomes its translation, step by step, with all the numbers.
 
-    Without further options, print one line per step, and the translation token by token.
+    By default, print one line per step, and the translation token by token.
 
     \b
     vidrio look "Hello world" --at enc.0

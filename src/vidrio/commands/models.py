@@ -1,4 +1,4 @@
-"""`vidrio models`: list models: packaged, imported, and offered by Mozilla's registry."""
+"""`vidrio models`: list the packaged and imported models, and those available from Mozilla's registry."""
 
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,13 @@ from vidrio.commands._options import json_option, mirror_option, print_json
 
 
 @click.command()
-@click.option("--available", is_flag=True, help="Also list Firefox's models that `vidrio import` can fetch.")
+@click.option("--available", is_flag=True, help="Also list Firefox's models, which `vidrio import` can download.")
 @mirror_option
 @json_option
 def models(available: bool, mirror: str | None, as_json: bool) -> None:
-    """List models: languages, size, scores and licence.
+    """List models with their languages, size, scores and licence.
 
-    Each name can be given to --model. An imported model replaces a packaged one of the same name.
+    Every name can be passed to --model. An imported model takes precedence over a packaged one with the same name.
     """
     from vidrio.model import find
 
@@ -48,7 +48,7 @@ def models(available: bool, mirror: str | None, as_json: bool) -> None:
 
 
 def row_of(name: str, folder: Path, place: str) -> dict[str, Any]:
-    """The metadata of a model folder, or its error if it is damaged."""
+    """Return the metadata of a model folder, or an error message if the folder is damaged."""
     from vidrio.errors import VidrioError
     from vidrio.model.folder import About, read_config
 

@@ -1,4 +1,4 @@
-"""The run that look, why and check inspect: parsed from the command line, and executed, in one place."""
+"""Parse and execute the run that `look`, `why` and `check` inspect."""
 
 import os
 import tomllib
@@ -22,51 +22,56 @@ if TYPE_CHECKING:
     from vidrio.look.writing import CommandLine
     from vidrio.search import Tree
 
-# NumPy reads this when it is first imported. The products of one sentence are small: a second thread would only wait
-# for the first, and triple the processor time.
+# NumPy reads this variable when it is first imported. The matrix products for one sentence are small: a second thread
+# would only wait for the first, and triple the CPU time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 WhatIfOptions = list[tuple[str, str]]  # ("without", "layer-norm")
 
-# `glass/whatif` defines the valid values, but help must not import it. Changes are applied in this order.
+# `glass/whatif` defines the valid values, but is too slow to import for the help. Changes are applied in this order.
 _WHATIF = {
     "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
         "WHAT",
-        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, ssru, forget-gate, or a "
-        "part: enc.1.ffn.",
+        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, ssru, forget-gate, or one "
+        "sub-layer, such as enc.1.ffn.",
     ),
-    "softmax": ("KIND", "naive: exp of the scores as they are."),
+    "softmax": ("KIND", "naive: do not subtract the maximum before exp."),
     "mask": ("KIND", "Decoder self-attention mask: off or zeros."),
-    "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
+    "positions": (
+        "KIND",
+        "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (column index for pair index).",
+    ),
     "divisor": ("X", "Divide scores by X instead of √d_k."),
     "norm-epsilon": ("X", "ε of layer norm."),
-    "layer-norm": ("KIND", "beside: add ε outside the root, as in the worked example."),
-    "heads-off": ("HEAD,…", "Make these heads output zeros: enc.1.self.h0."),
-    "hide": ("ROW,…", "Hide these source positions, by number or token, from all attention."),
+    "layer-norm": ("KIND", "beside: add ε outside the square root, as in the worked example."),
+    "heads-off": ("HEAD,…", "Make these heads output zeros, e.g. enc.1.self.h0."),
+    "hide": ("ROW,…", "Hide these source positions, given by index or token, from all attention."),
     "set": (
         "ADDRESS=X",
-        "Replace a parameter or an intermediate value; [2,*] is a row, no index the whole. X: 1 or [[1,0],[0,1]].",
+        "Replace a parameter or an intermediate value; [2,*] selects a row, no index all of it. X: 1 or [[1,0],[0,1]].",
     ),
     "scale": ("ADDRESS=X", "Multiply a value by X."),
 }
 _REPEATED = ("without", "heads-off", "hide", "set", "scale")
-# Target, search, reading and what-ifs. `RunRequest.take` reads them, with --model and --dtype.
+# Options for target, search, preprocessing and what-ifs. `RunRequest.take` collects them with --model and --dtype.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching."),
     search_options,
-    click.option("--as-typed", "typed", is_flag=True, help="Read TEXT as typed, without the translator's preparation."),
+    click.option(
+        "--as-typed", "typed", is_flag=True, help="Use TEXT as typed, without the translator's preprocessing."
+    ),
     *(
         click.option(f"--{name}", metavar=metavar, help=text, multiple=name in _REPEATED)
         for name, (metavar, text) in _WHATIF.items()
     ),
-    click.option("--values", metavar="FILE", help="TOML file of values; each line ADDRESS = X is a --set."),
+    click.option("--values", metavar="FILE", help="TOML file of values; each line ADDRESS = X acts as a --set."),
 )
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A text, a model, and all options of the run."""
+    """A text, a model, and all options of a run."""
 
     text: str
     model_name: str | None
@@ -79,7 +84,7 @@ class RunRequest:
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
-        """Extract the options of a run from a command's options."""
+        """Remove a run's options from a command's options, and return them as a request."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif = values_of(given["values"])
         for option in _WHATIF:
@@ -104,8 +109,8 @@ class RunRequest:
         return as_options(model.config, self.search)
 
     def read(self, model: "LoadedModel") -> "Reading":
-        """The text as the translator gives it to the model, and its translation. Differences to TEXT are noted on
-        stderr."""
+        """Return the text as the translator passes it to the model, with its translation. Differences from TEXT are
+        reported on stderr."""
         from vidrio.look.translated import Reading, read_as_translated
         from vidrio.look.writing import visible
 
@@ -113,11 +118,11 @@ class RunRequest:
             return Reading(self.text)
         reading = read_as_translated(model, self.text, self.options(model))
         for note in reading.notes:
-            click.echo(visible(f"{note}; --as-typed reads the text itself"), err=True)
+            click.echo(visible(f"{note}; use --as-typed to skip this"), err=True)
         return reading
 
     def run(self, model: "LoadedModel", tree: "Tree | None" = None) -> "BeforeAfter":
-        """The run before and after the what-ifs."""
+        """Return the run before and after the what-ifs are applied."""
         from vidrio.look.changed import BeforeAfter, look_changed
         from vidrio.look.run import target_ids
         from vidrio.look.translated import copied
@@ -131,7 +136,7 @@ class RunRequest:
         )
 
     def command_line(self) -> "CommandLine":
-        """The options that repeat this run, for commands in the output."""
+        """Return the options that repeat this run, for the commands suggested in the output."""
         from vidrio.look.writing import CommandLine
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
@@ -145,7 +150,7 @@ class RunRequest:
 
 
 def values_of(path: str | None) -> WhatIfOptions:
-    """A TOML file of values, as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
+    """Read a TOML file of values as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
 
     def under(name: str, value: Any) -> WhatIfOptions:
         if not isinstance(value, dict):
@@ -167,11 +172,13 @@ def tell_unknown(seen: "Look") -> None:
     from vidrio.look.writing import visible
 
     for word in seen.unknown:
-        click.echo(f"note: {visible(word)!r} is not in the vocabulary: the model reads the unknown token", err=True)
+        click.echo(
+            f"note: {visible(word)!r} is not in the vocabulary, so the model is given the unknown token", err=True
+        )
 
 
 def refuse_copied(seen: "Look") -> None:
-    """The error for a text that is copied without the model, so there are no numbers to show."""
+    """Raise an error if the text is copied without running the model, so that there are no numbers to show."""
     from vidrio.look.translated import COPIED
 
     if seen.copied:

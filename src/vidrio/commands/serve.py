@@ -1,4 +1,4 @@
-"""`vidrio serve`: the page, and LibreTranslate's API."""
+"""`vidrio serve`: serve the page and LibreTranslate's API."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +15,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    """An option whose default is the setting of its name. It is also an environment variable: --char-limit is
-    VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in LibreTranslate."""
+    """Define an option that takes its default from the setting of the same name. It can also be set by an environment
+    variable: --char-limit by VIDRIO_CHAR_LIMIT, or by LT_CHAR_LIMIT as in LibreTranslate."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
         settings.setdefault("default", getattr(DEFAULTS, word))
@@ -25,41 +25,57 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 
 @click.command()
 @click.option("-m", "--model", "models", metavar="MODEL", multiple=True, help="A model folder or name; repeatable.")
-@option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is every network.")
-@option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0 takes any free port.")
+@option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 listens on all interfaces."
+)
+@option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=5000,
+    show_default=True,
+    help="Port to listen on; 0 chooses a free one.",
+)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
-@option("--page/--no-page", help="Serve the page too, or only the interface for programs.")
+@option("--page/--no-page", help="Serve the page in addition to the API, or only the API.")
 @option("--name", "hosts", multiple=True, metavar="HOST", help="Another host name that clients use; repeatable.")
-@option("--proxy", "proxies", multiple=True, metavar="ADDRESS", help="A reverse proxy in front; repeatable.")
-@option("--cors", metavar="ORIGIN", help="The website whose scripts may call the server; * for any.  [default: none]")
-@option("--connections", type=click.IntRange(8), show_default=True, help="Most connections at a time.")
-@option("--threads", type=click.IntRange(0), help="Texts to translate at the same time.  [default: one per core]")
-@option("--char-limit", type=click.IntRange(-1), show_default=True, help="Most characters per request; -1: no limit.")
-@option("--req-limit", type=click.IntRange(-1), show_default=True, help="Most requests per client and minute.")
-@option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Most texts per request.")
+@option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address of a reverse proxy in front of the server; repeatable.",
+)
+@option("--cors", metavar="ORIGIN", help="Website whose scripts may call the server; * for any.  [default: none]")
+@option("--connections", type=click.IntRange(8), show_default=True, help="Maximum simultaneous connections.")
+@option("--threads", type=click.IntRange(0), help="Number of texts to translate in parallel.  [default: one per core]")
+@option(
+    "--char-limit", type=click.IntRange(-1), show_default=True, help="Maximum characters per request; -1: no limit."
+)
+@option("--req-limit", type=click.IntRange(-1), show_default=True, help="Maximum requests per client per minute.")
+@option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Maximum texts per request.")
 @option(
     "--alternatives-limit",
     type=click.IntRange(0, MOST_ALTERNATIVES),
     show_default=True,
-    help="Most alternatives per text.",
+    help="Maximum alternatives per text.",
 )
-@option("--body-limit", type=click.IntRange(1), show_default=True, help="Most bytes per request.")
-@option("--queue", type=click.IntRange(1), show_default=True, help="Most characters waiting to be translated.")
+@option("--body-limit", type=click.IntRange(1), show_default=True, help="Maximum bytes per request.")
+@option("--queue", type=click.IntRange(1), show_default=True, help="Maximum characters waiting to be translated.")
 @option("--shortlist", is_flag=True, help=SHORTLIST)
-@option("--keys", type=FILE, help="File of API keys; each line: name, key, limits.")
+@option("--keys", type=FILE, help="File of API keys; each line contains a name, a key and limits.")
 @option("--key-required", is_flag=True, help="Refuse requests without a key.")
-@option("--files", type=FOLDER, help="Translate files too, and keep the results in this folder for a while.")
-@option("--file-limit", type=click.IntRange(1), show_default=True, help="Most bytes per file.")
-@option("--file-char-limit", type=click.IntRange(-1), show_default=True, help="Most characters per file.")
+@option("--files", type=FOLDER, help="Also translate files, and keep the results in this folder for a limited time.")
+@option("--file-limit", type=click.IntRange(1), show_default=True, help="Maximum bytes per file.")
+@option("--file-char-limit", type=click.IntRange(-1), show_default=True, help="Maximum characters per file.")
 @option("--file-minutes", type=click.FloatRange(0), show_default=True, help="Minutes to keep a translated file.")
 @option("--suggestions", type=FILE, help="Accept suggested translations and add them to this file.")
 @option("--log", is_flag=True, help="Log each request to stderr, without its texts.")
 def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """Serve the page and a LibreTranslate-compatible API.
 
-    Prints its address when it is ready; stop it with Ctrl-C. Nothing leaves this machine: the page loads nothing from
-    elsewhere, and only this machine can connect unless --host says otherwise. Every option is also an environment
-    variable: --char-limit is VIDRIO_CHAR_LIMIT.
+    Prints its address when it is ready; press Ctrl-C to stop it. Nothing leaves this machine: the page loads no
+    external resources, and only local connections are accepted unless --host says otherwise. Every option can also be
+    set by an environment variable, such as VIDRIO_CHAR_LIMIT for --char-limit.
 
     \b
     vidrio serve
@@ -68,8 +84,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """
     import os
 
-    # One sentence is a small task: threads that wait for each other cost more than they gain, tenfold on a busy
-    # machine.
+    # One sentence is a small task: threads that wait for each other cost more time than they save, up to ten times
+    # more on a busy machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.app import serve as run
 

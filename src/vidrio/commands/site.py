@@ -1,4 +1,4 @@
-"""`vidrio site`: the page as static files, with Python in the browser."""
+"""`vidrio site`: write the page as static files, with Python running in the browser."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ import click
 @click.option("--to", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="A new or empty folder.")
 @click.option("-m", "--model", "models", metavar="MODEL", multiple=True, help="Model to include; repeatable. [all]")
 def site(to: Path, models: tuple[str, ...]) -> None:
-    """Write the page to FOLDER as static files, with Python, the engine, the models and the lessons.
+    """Write the page to FOLDER as static files, together with Python, the engine, the models and the lessons.
 
-    Any web server can host them, and after the first visit the page works offline. It opens with the first model named.
-    docs/site.md says how to host it and how large it is.
+    Any web server can host the files, and the page works offline after the first visit. It opens with the first model
+    listed. See docs/site.md for hosting and download sizes.
 
     \b
     vidrio site --to site

@@ -27,21 +27,24 @@ _STOP = (
     click.option("--steps", metavar="N", type=click.IntRange(1), help="Stop after this many steps."),
 )
 _DATA = (
-    click.option("--dev", multiple=True, metavar="FILE", help="Validation pairs. [some are held out]"),
-    click.option("--test", multiple=True, metavar="FILE", help="Test pairs. [some are held out]"),
+    click.option("--dev", multiple=True, metavar="FILE", help="Validation pairs. [held out from PAIRS]"),
+    click.option("--test", multiple=True, metavar="FILE", help="Test pairs. [held out from PAIRS]"),
     click.option(
-        "--columns", callback=two_names, metavar="A,B", help="Source and target columns: names, or numbers from 1."
+        "--columns", callback=two_names, metavar="A,B", help="Source and target columns, by name or 1-based number."
     ),
     click.option(
         "--languages", callback=two_names, metavar="en,es", help="Language codes, for headers and the model card."
     ),
     click.option(
-        "--vocabulary", metavar="N", type=click.IntRange(8), help="Maximum vocabulary size. [by the number of pairs]"
+        "--vocabulary",
+        metavar="N",
+        type=click.IntRange(8),
+        help="Maximum vocabulary size. [depends on the number of pairs]",
     ),
 )
 _SIZES = (
     click.option(
-        "--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Model size. [by data and time]"
+        "--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Model size. [depends on data and time]"
     ),
     click.option("--d-model", metavar="N", type=click.IntRange(1), help="Width of the model."),
     click.option("--heads", "n_heads", metavar="N", type=click.IntRange(1), help="Attention heads."),
@@ -57,12 +60,19 @@ _SIZES = (
     click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after each sub-layer. [pre]"),
     click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="Activation function. [relu]"),
     click.option("--positions", type=click.Choice(["sinusoidal", "learned"]), help="Position encoding. [sinusoidal]"),
-    click.option("--max-positions", metavar="N", type=click.IntRange(2), help="Maximum tokens of a text. [512]"),
+    click.option("--max-positions", metavar="N", type=click.IntRange(2), help="Maximum tokens per text. [512]"),
 )
 _RECIPE = (
-    click.option("--rate", metavar="X", type=click.FloatRange(0, min_open=True), help="Peak learning rate. [by size]"),
     click.option(
-        "--optimiser", type=click.Choice(["adam", "muon"]), help="Optimiser. [adam; on a GPU muon from small on]"
+        "--rate",
+        metavar="X",
+        type=click.FloatRange(0, min_open=True),
+        help="Peak learning rate. [depends on model size]",
+    ),
+    click.option(
+        "--optimiser",
+        type=click.Choice(["adam", "muon"]),
+        help="Optimiser. [adam; muon on a GPU unless the model is tiny]",
     ),
     click.option(
         "--schedule",
@@ -71,21 +81,28 @@ _RECIPE = (
     ),
     click.option("--warmup", metavar="N", type=click.IntRange(0), help="Warm-up steps. [500]"),
     click.option(
-        "--batch-tokens", metavar="N", type=click.IntRange(1), help="Tokens per batch, both sides together. [by size]"
+        "--batch-tokens",
+        metavar="N",
+        type=click.IntRange(1),
+        help="Tokens per batch, source plus target. [depends on model size]",
     ),
     click.option("--accumulate", metavar="N", type=click.IntRange(1), help="Batches per step, in each process. [1]"),
     click.option("--smoothing", metavar="X", type=SHARE, help="Label smoothing. [0.1]"),
-    click.option("--dropout", metavar="X", type=SHARE, help="Dropout rate. [by the number of pairs]"),
-    click.option("--average", metavar="X", type=SHARE, help="Decay of the parameters' running mean. [0.999]"),
+    click.option("--dropout", metavar="X", type=SHARE, help="Dropout rate. [depends on the number of pairs]"),
+    click.option("--average", metavar="X", type=SHARE, help="Decay rate of the parameters' moving average. [0.999]"),
     click.option(
         "--metric",
         type=click.Choice(["loss", "bleu", "chrf", "accuracy"]),
-        help="Metric that selects the best model. [by task]",
+        help="Metric that selects the best model. [depends on the task]",
     ),
-    click.option("--validations", metavar="N", type=click.IntRange(1), help="Validations in the whole run. [20]"),
+    click.option(
+        "--validations", metavar="N", type=click.IntRange(1), help="Number of validations during the run. [20]"
+    ),
     click.option("--seed", metavar="N", type=click.IntRange(0), help="Random seed. [1]"),
     click.option(
-        "--precision", type=click.Choice(["float32", "bfloat16"]), help="Precision of the computation. [by hardware]"
+        "--precision",
+        type=click.Choice(["float32", "bfloat16"]),
+        help="Floating-point precision. [depends on hardware]",
     ),
 )
 GROUPS = {
@@ -112,7 +129,7 @@ class Grouped(click.Command):
 
 
 def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
-    """The request that these options describe, without options that were not given."""
+    """Build a request from the options that were given."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import CleaningOptions
     from vidrio.learn.task import Request, Start, Stop
@@ -120,9 +137,9 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
     if len(ends) > 1:
-        raise click.UsageError("--time, --epochs and --steps exclude each other.")
+        raise click.UsageError("--time, --epochs and --steps are mutually exclusive.")
     if given["start"] is not None and given["vocabulary"]:
-        raise click.UsageError("--from takes the tokenizer of that model: leave out --vocabulary.")
+        raise click.UsageError("--from reuses the tokenizer of that model: omit --vocabulary.")
     start = None if given["start"] is None else Start.find(given["start"])
     own = (start.about.source_language, start.about.target_language) if start else ("", "")
     return Request(
@@ -144,13 +161,13 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     )
 
 
-EXAMPLES = 20  # held-out texts, of which the shortest is shown
+EXAMPLES = 20  # number of held-out texts, the shortest of which is shown
 
 
 @click.command(cls=Grouped)
 @click.argument("pairs", nargs=-1, required=True)
 @click.option(
-    "--to", required=True, type=click.Path(path_type=Path), help="Model folder; an earlier run in it is continued."
+    "--to", required=True, type=click.Path(path_type=Path), help="Model folder; an earlier run in it is resumed."
 )
 @click.option("--from", "start", metavar="MODEL", help="Fine-tune this model: a folder or a name.")
 @click.option(
@@ -159,14 +176,14 @@ EXAMPLES = 20  # held-out texts, of which the shortest is shown
     default="translate",
     help="What to learn. [translate]",
 )
-@click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
+@click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if available]")
 @click.option("--threads", metavar="N", type=click.IntRange(1), help="CPU threads. [all cores]")
 @together(*(option for group in GROUPS.values() for option in group))
 def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -> None:
-    """Train a translator on PAIRS: a table with two columns, or two files with aligned lines.
+    """Train a translator on PAIRS: a table with two columns, or two line-aligned files.
 
-    Cleans the pairs, holds some out, learns a tokenizer, chooses a model size, trains, evaluates the model and writes
-    it. You can stop at any time: the same command continues.
+    Cleans the pairs, holds some out, learns a tokenizer, chooses a model size, trains the model, evaluates it and
+    writes it. You can interrupt training at any time and resume it with the same command.
 
     With --task classify, PAIRS has the columns text and class; with --task generate, it has one text per line.
     """
@@ -174,7 +191,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
     from vidrio.learn import machine
     from vidrio.score.metrics import usual_metrics
 
-    # Fail now, not after the training, if this install cannot score and translate.
+    # Fail now, not after training, if this installation cannot score or translate.
     opener()
     usual_metrics()
     machine.settle()  # before PyTorch is imported
@@ -193,7 +210,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 
 def try_it(folder: Path, task: "Task") -> str:
-    """A command that tries the model on a held-out text, or on the start of one."""
+    """Return a command that tries the model on a held-out text, or on its first words."""
     text = min((text for text, _ in task.held_out[:EXAMPLES]), key=len)
     if task.kind == "generate":
         text = " ".join(text.split()[:2])

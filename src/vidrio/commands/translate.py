@@ -1,4 +1,4 @@
-"""`vidrio translate`: text, files, or standard input; one line of output per line of input."""
+"""`vidrio translate`: translate text, files or standard input, with one line of output per line of input."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ Examples:
   vidrio translate -i big.txt -o big.es.txt   (if interrupted, add --resume)
   vidrio translate -i page.html -o page.es.html
   vidrio translate --json --n-best 3 "Good morning"
-  vidrio translate --confidence < english.txt > spanish.txt   (what to check?)
+  vidrio translate --confidence < english.txt > spanish.txt   (reports which lines to check)
 """
 
 
@@ -36,7 +36,7 @@ Examples:
     *("-m", "--model", "models"),
     multiple=True,
     metavar="MODEL",
-    help="A model folder or name. Repeatable: -m es-en -m en-fr goes through English. [default: en-es]",
+    help="A model folder or name. Repeatable: -m es-en -m en-fr translates via English. [default: en-es]",
 )
 @click.option(
     *("-i", "--input", "sources"),
@@ -47,36 +47,38 @@ Examples:
 @click.option(
     *("-o", "--output", "target"),
     metavar="FILE",
-    help="Write to this file, which appears when it is complete. With --ray: a folder.",
+    help="Write to this file, which is created only when complete. With --ray: a folder.",
 )
 @click.option(
     "--ray",
     metavar="[ADDRESS]",
     is_flag=False,
     flag_value="",
-    help="Use a Ray cluster. Without ADDRESS: the one this machine belongs to, or its own cores.",
+    help="Use a Ray cluster. Without ADDRESS: this machine's cluster, or its own cores.",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted command with the same --output.")
 @search_options
-@click.option("--n-best", type=BEAM, default=1, help="Number of translations, best first; for lines, with --json.")
+@click.option("--n-best", type=BEAM, default=1, help="Number of translations, best first; lines require --json.")
 @click.option("--confidence", is_flag=True, help="Print each line's confidence, unlikely words and doubts on stderr.")
 @json_option
-@click.option("--jsonl", is_flag=True, help='Read JSON objects, one per line, with a "text"; keep their other fields.')
+@click.option("--jsonl", is_flag=True, help='Read one JSON object per line with a "text" field; keep its other fields.')
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", *NAMES]),
-    help="Format of TEXT or the input. [from the file's name]",
+    help="Format of TEXT or the input. [from the file extension]",
 )
-@click.option("--glossary", type=THERE, help="File of term<TAB>translation; a term alone is kept as it is.")
+@click.option(
+    "--glossary", type=THERE, help="File of term<TAB>translation lines; a term without a translation is left unchanged."
+)
 @shortlist_option
 @click.option("--workers", type=click.IntRange(1), help="CPU cores to use; with --ray, per worker. [all]")
 def translate(words: tuple[str, ...], **given: Any) -> None:
-    """Translate TEXT, a file, or standard input. A classifier prints the class of each text, and a language model
-    continues it.
+    """Translate TEXT, a file, or standard input. If the model is a classifier, print the class of each text; if it is
+    a language model, continue each text.
 
     Each line of input becomes exactly one line of output, in order. A line may be a word or a whole paragraph: it is
-    split into sentences, and the spaces between them stay as they are. HTML, Markdown, subtitle (SRT, VTT), DOCX, ODT,
+    split into sentences, and the spaces between them are preserved. HTML, Markdown, subtitle (SRT, VTT), DOCX, ODT,
     EPUB and PO files are translated as a whole and keep their formatting.
     """
     text, search = None if words in ((), ("-",)) else " ".join(words), {name: given.pop(name) for name in SEARCH}
@@ -102,7 +104,7 @@ def is_document(request: Request) -> bool:
 
 
 def refuse_contradictions(request: Request) -> None:
-    """A usage error for options that exclude each other."""
+    """Raise a usage error for mutually exclusive options."""
     of_lines, ray, several = request.text is None, request.ray is not None, request.n_best > 1
     json, sources, target = request.as_json or request.jsonl, request.sources, request.target
     wrong = {
@@ -121,7 +123,7 @@ def refuse_contradictions(request: Request) -> None:
         "--confidence is for lines of text without --ray; --json and --jsonl include it.": (
             request.confidence and (json or is_document(request) or ray)
         ),
-        "--resume needs the --output that it continues.": request.resume and target is None,
+        "--resume requires the --output to continue.": request.resume and target is None,
         "--n-best gives several translations per line; add --json.": (
             several and not request.as_json and (of_lines or request.jsonl)
         ),
@@ -134,7 +136,7 @@ def refuse_contradictions(request: Request) -> None:
 
 
 def translate_document(request: Request) -> None:
-    """Translate a file, text or standard input to a file or standard output. The name's suffix selects the format."""
+    """Translate a document to a file or standard output. The file extension determines the format."""
     from vidrio.commands._progress import bar
     from vidrio.documents.aligned import aligned_by
     from vidrio.documents.formats import plan_file, suffix_of
@@ -179,10 +181,10 @@ def translate_on_cluster(request: Request) -> None:
     model = Work.begin(request, None).checksum()
 
     def begin(cores: int) -> "Answer":
-        """On a worker: open the model, which must be the same as on this machine."""
+        """Open the model on a worker, and check that it is the same as on this machine."""
         work = Work.begin(request, cores)
         if work.checksum() != model:
-            do = "install the same model and Vidrio on all machines"
+            do = "install the same model and version of Vidrio on all machines"
             raise ModelError(f"{work.model.folder} on this machine is a different model", do=do)
         return lambda name, lines: work.on_lines(map(Decoder(name), lines))
 

@@ -1,4 +1,4 @@
-"""`vidrio why WORD TEXT` explains a word of the translation; `vidrio why ADDRESS TEXT` prints the receipt of one
+"""`vidrio why WORD TEXT`: explain a word of the translation. `vidrio why ADDRESS TEXT`: print the receipt of a
 number."""
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Measured(NamedTuple):
-    """What is measured besides the sum."""
+    """The measurements to make in addition to the decomposition."""
 
     delete_words: bool
     hide_words: bool
@@ -23,7 +23,7 @@ class Measured(NamedTuple):
     patch_from: str | None
 
     def found(self, why: "Why") -> "Iterator[tuple[str, list[Without] | CausalMap]]":
-        """The results, under their names in JSON."""
+        """Yield each result with its key in the JSON output."""
         from vidrio.look import interventions
         from vidrio.look.translated import translator_of
 
@@ -42,33 +42,34 @@ class Measured(NamedTuple):
 @click.argument("asked", metavar="WORD|ADDRESS")
 @click.argument("text")
 @model_option
-@click.option("--not", "rival", metavar="WORD", help="Compare WORD with this one. [the runner-up]")
+@click.option("--not", "rival", metavar="WORD", help="Compare WORD with this word. [the runner-up]")
 @click.option("--all", "every", is_flag=True, help="Print every part of the difference.")
-@click.option("--delete-words", is_flag=True, help="Also delete each source word in turn; translate anew.")
+@click.option("--delete-words", is_flag=True, help="Also delete each source word in turn and translate again.")
 @click.option("--hide-words", is_flag=True, help="Also hide each source word in turn from all attention.")
 @click.option("--ablate-heads", is_flag=True, help="Also turn each attention head off in turn.")
-@click.option("--patch-from", metavar="TEXT", help="Also insert each row of this text's run in turn.")
+@click.option("--patch-from", metavar="TEXT", help="Also substitute each row from a run on this text, in turn.")
 @click.option(
     "--as",
     "kind",
     type=click.Choice(["python", "spreadsheet"]),
-    help="Print only the arithmetic of a receipt, at full precision, for copying.",
+    help="Print only a receipt's arithmetic, at full precision, ready to paste.",
 )
 @run_options
 @precision_option
 @dtype_option
 @json_option
 def why(asked: str, text: str, precision: int, **given: Any) -> None:
-    """Print why the translation of TEXT has a word, or the receipt of one of its numbers.
+    """Explain why the translation of TEXT contains a word, or print the receipt of a number.
 
-    For a WORD of the translation: the difference between its logit and that of the runner-up (or of another word),
-    as an exact sum of parts: each token that was read, the feed-forward networks, biases and rounding. Then the five
-    likeliest tokens after each sub-layer of the decoder. --delete-words, --hide-words, --ablate-heads and --patch-from
-    measure what happens without a word or a head, or with a row of another run.
+    For a WORD of the translation, print the difference between its logit and the logit of the runner-up (or of another
+    word), as an exact sum of contributions from each token read, the feed-forward networks, the biases and rounding.
+    Then print the five most likely tokens after each sub-layer of the decoder. --delete-words, --hide-words,
+    --ablate-heads and --patch-from measure the effect of removing a word or a head, or of substituting a row from
+    another run.
 
-    For an ADDRESS (with a dot or a bracket, and not a word of the translation): the formula of that number, filled
-    in and worked out step by step, an independent recomputation in float64, and the largest error that rounding
-    explains. Rows and columns are named by number or by token.
+    For an ADDRESS (which contains a dot or a bracket and is not a word of the translation), print the formula of that
+    number, filled in and evaluated step by step, an independent recomputation in float64, and the largest error that
+    rounding can explain. Rows and columns can be given by index or by token.
 
     \b
     vidrio why coche "I bought a new car yesterday." --not auto
@@ -90,7 +91,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     if kind and as_json:
         raise click.UsageError("--as cannot be combined with --json.")
     if any(measured) and request.whatif:
-        raise click.UsageError("--delete-words and its like cannot be combined with what-ifs.")
+        raise click.UsageError("Measurements such as --delete-words cannot be combined with what-ifs.")
     model = request.open()
     seen = request.run(model).after
     tell_unknown(seen)
@@ -99,7 +100,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if rival is not None or every or any(measured) or is_word(seen, asked):
         if kind:
-            raise click.UsageError("--as is for the receipt of a number, not for a word.")
+            raise click.UsageError("--as applies to the receipt of a number, not to a word.")
         made = why_word(seen, asked, rival)
         found = list(measured.found(made)) if any(one not in (False, None) for one in measured) else []
         if as_json:
