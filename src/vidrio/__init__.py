@@ -1,7 +1,7 @@
 """Vidrio: a Transformer translator that shows every number.
 
 import vidrio
-translator = vidrio.load()                           # the default model, a name or a folder
+translator = vidrio.load()                           # the default model; or pass a name or folder
 translation = translator.translate("Hello world")
 print(translation)
 vidrio.look_inside(translation)                      # all intermediate values
@@ -10,7 +10,7 @@ vidrio.why(translation, "mundo")                     # why this word, as an exac
 
 from vidrio._version import __version__ as __version__
 
-TYPE_CHECKING = False  # as in `typing`, which takes a while to import
+TYPE_CHECKING = False  # avoids importing `typing`, which is slow
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def load(name: "str | Path | None" = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
-    """Load a model that translates, by name or folder; by default `en-es`. `workers` is the number of threads that
-    translate at the same time, by default one per core. With `shortlist`, a model that has a shortlist considers only
-    the tokens on it."""
+    """Load a translation model by name or folder, by default `en-es`. `workers` is the number of threads that translate
+    in parallel, by default one per core. If `shortlist` is true and the model has a shortlist, only tokens on it are
+    considered."""
     from vidrio.translate.translator import Translator
 
     return Translator.load(name, workers, shortlist=shortlist)
 
 
 def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
-    """Trace the translation of one of its sentences: all intermediate values, by address."""
+    """Trace the translation of a sentence, and return all intermediate values by address."""
     from vidrio.look.run import open_model
     from vidrio.look.translated import look_at
 
@@ -38,7 +38,7 @@ def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
 
 
 def why(translation: "Translation", word: str, rival: str | None = None, sentence: int = 0) -> "Why":
-    """Explain a word of a translation: its logit minus that of `rival` (by default the runner-up), as an exact sum."""
+    """Explain a word in a translation: its logit minus that of `rival` (by default the runner-up), as an exact sum."""
     from vidrio.look.why_word import why_word
 
     return why_word(look_inside(translation, sentence), word, rival)

@@ -1,4 +1,4 @@
-"""`python -m vidrio` is `vidrio`."""
+"""Runs the `vidrio` command as `python -m vidrio`."""
 
 from vidrio.cli import main
 

@@ -1,3 +1,3 @@
-"""The version, in a file that imports nothing: every room may name it, and none has to import the package for it."""
+"""The version, in a separate module, so that any module can import it without importing the package."""
 
 __version__ = "0.1.0"

@@ -1,8 +1,8 @@
 """The command line: `vidrio VERB …`.
 
-Each command lives in its own file under `commands/` and is imported only when it is called, so `vidrio --help` starts
-fast. Stdout is for data, stderr for messages. Exit codes: 0 success, 1 an error that the message explains, 2 a wrong
-command line, 130 interrupted.
+Each command is in its own file in `commands/` and is imported only when it is called, so that `vidrio --help` starts
+quickly. Data is written to stdout, messages to stderr. Exit codes: 0 success, 1 an error explained by a message, 2 an
+invalid command line, 130 interrupted.
 """
 
 import errno
@@ -19,7 +19,7 @@ import click
 from vidrio._version import __version__
 from vidrio.errors import VidrioError
 
-# command: (module with a click command of the same name, one line of help)
+# command: (module with a click command of the same name, help line)
 VERBS = {
     "translate": ("vidrio.commands.translate", "Translate text, files or standard input."),
     "look": ("vidrio.commands.look", "Show every step of a translation with its numbers."),
@@ -36,11 +36,11 @@ VERBS = {
     "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }
 
-# Number of new objects after which Python's garbage collector looks for cycles. Its default of 700 cost a tenth of the
-# time of starting and of translating.
+# Number of new objects after which Python's garbage collector looks for cycles. With the default of 700, it took up a
+# tenth of the time of startup and translation.
 OBJECTS = 20_000
 
-# Third-party modules that the light install lacks, with the extra of pyproject.toml that installs each
+# Third-party modules that are not part of the light install, and the extras in pyproject.toml that install them.
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
@@ -53,11 +53,11 @@ EXTRAS = {
 
 
 class ReaderLeft(Exception):
-    """The reader of stdout has closed it (`vidrio look … | head`)."""
+    """The process reading stdout has closed it (`vidrio look … | head`)."""
 
 
 class Verbs(click.Group):
-    """The commands; each is imported when it is called."""
+    """The group of commands, each of which is imported when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
@@ -88,7 +88,7 @@ class Verbs(click.Group):
         try:
             return super().invoke(context)
         except BrokenPipeError:
-            raise ReaderLeft from None  # or click would end the process itself, with exit code 1
+            raise ReaderLeft from None  # otherwise click would exit with code 1
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,7 +98,7 @@ def vidrio() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code. Only here do errors become messages."""
+    """Run a command and return its exit code. This is the only place where errors are turned into messages."""
     gc.set_threshold(OBJECTS)
     _replace_closed_streams()
     try:
@@ -120,8 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
         _drop_what_is_left()
         return 0
     except OSError as error:
-        # For unreadable files and full disks, the system's message is good enough, but it does not name stdout. The
-        # failed bytes may have left its buffer already; our own files name themselves (`about_file`).
+        # For unreadable files and full disks, the system's message is good enough, but it does not mention stdout. The
+        # bytes that failed may no longer be in the buffer. Errors about other files include a name (`about_file`).
         if not _stdout_is_writable() or error.errno in (errno.EBADF, errno.ENOSPC, errno.EFBIG):
             error.filename = error.filename or "stdout"
         click.echo(f"vidrio: {error}", err=True)
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """Python would wait for all threads, and one may be translating a line of megabytes."""
+    """Exit without waiting for threads, one of which may be translating a line of several megabytes."""
     with suppress(OSError):
         sys.stdout.flush()
     with suppress(OSError):
@@ -148,7 +148,7 @@ def _leave_at_once(code: int) -> NoReturn:
 
 
 def _stdout_is_writable() -> bool:
-    """Whether stdout accepts the rest of its buffer; if not, the rest is dropped."""
+    """Flush stdout and return whether this succeeded. If not, the rest of its buffer is dropped."""
     try:
         sys.stdout.flush()
         return True
@@ -158,14 +158,14 @@ def _stdout_is_writable() -> bool:
 
 
 def _drop_what_is_left() -> None:
-    """Keep Python from reporting an error at exit, when it flushes a buffer that cannot be written."""
+    """Prevent Python from reporting an error at exit, when it flushes a buffer that cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace_closed_streams() -> None:
-    """Replace streams that were closed before the start (`>&-`), which Python leaves as None. The next file opened
-    would get such a stream's number, and what libraries print. Reading or writing a replaced stream is an error;
-    messages are dropped."""
+    """Replace streams that were closed at startup (`>&-`), which Python sets to None. Otherwise, the next file opened
+    would get the stream's file descriptor, and with it the output of libraries. Using a replaced stdin or stdout raises
+    an error; messages to stderr are dropped."""
     for name, mode, access in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))  # noqa: SIM115

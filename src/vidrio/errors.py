@@ -1,7 +1,7 @@
 """Errors for users.
 
-Every message has three parts: what is wrong, what was found, what to do. The exit code is 1. A wrong command line is
-click's `UsageError`, with exit code 2. A bug is an ordinary Python exception.
+Every message has three parts: what is wrong, what was found, and what to do. The exit code is 1. An invalid command
+line raises click's `UsageError`, with exit code 2. Bugs raise ordinary Python exceptions.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from os import PathLike
 
 
 class VidrioError(Exception):
-    """The base class of all errors for users. Its message says what is wrong, what was found, what to do."""
+    """The base class of all errors for users. The message says what is wrong, what was found, and what to do."""
 
     exit_code = 1
 
@@ -38,15 +38,15 @@ class ConfigError(VidrioError):
 
 
 class AddressError(VidrioError):
-    """An address that this model does not have."""
+    """An address that does not exist in the model."""
 
 
 class LessonError(VidrioError):
-    """No such lesson or section."""
+    """A lesson or section that does not exist."""
 
 
 class RunError(VidrioError):
-    """A training run that cannot start, resume or continue."""
+    """A training run that cannot be started, resumed or continued."""
 
 
 class InputError(VidrioError):
@@ -54,7 +54,7 @@ class InputError(VidrioError):
 
 
 def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
-    """The valid names closest to `name`, separated by commas."""
+    """Return the valid names closest to `name`, separated by commas."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, valid, n=count, cutoff=0.4) or valid[:count]
@@ -63,7 +63,7 @@ def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
 
 @contextmanager
 def about_file(path: PathLike[str] | str) -> Iterator[None]:
-    """Add the file's name to an OSError without one: unlike `open`, a failed write does not name its file."""
+    """Add a file name to an OSError that has none: unlike `open`, a failed write does not report the name."""
     try:
         yield
     except OSError as error:

@@ -1,11 +1,11 @@
-"""Search options and results. This file does not import NumPy, which is slow to import.
+"""Search options and results. This module avoids importing NumPy, which is slow.
 
 Hypotheses are ranked by
 
     score = log p / length ^ length_penalty
 
-where log p sums over the chosen tokens and length counts them, the end token included in both.
-CTranslate2 and Marian define it so, too; §6.1 divides by ((5 + length) / 6)^α instead (docs/departures.md).
+where log p is the sum over the chosen tokens and length is their number, both including the end token. CTranslate2 and
+Marian use the same definition; §6.1 divides by ((5 + length) / 6)^α instead (docs/departures.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from vidrio.errors import ConfigError
 from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
 
 Ids = tuple[int, ...]
-Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
+Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end tokens
 LARGEST_SEED = 2**32 - 1
-SMALLEST, LARGEST = 1e-30, 1e30  # in float32, far enough from 0 and infinity for any logit
-# The range of each option, for the command line, the server and Python.
+SMALLEST, LARGEST = 1e-30, 1e30  # safely above 0 and below infinity in float32 for any logit
+# The range of each option, used by the command line, the server and the Python API.
 WHOLE = {
     "beam": (1, LARGEST_BEAM),
     "n_best": (1, LARGEST_BEAM),
@@ -39,27 +39,27 @@ REAL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Sample each token instead of searching for the best translation. The log-probabilities in the result are those
-    before temperature."""
+    """Sample each token instead of searching for the best translation. Log-probabilities in the result are computed
+    without the temperature."""
 
-    temperature: float = 1.0  #: logits are divided by it; below 1 favours likely tokens
-    top_k: int = 0  #: sample only from the k most probable tokens; 0: from all
-    top_p: float = 1.0  #: sample only from the most probable tokens, whose probabilities sum to p
-    seed: int = 0  #: of the random numbers
+    temperature: float = 1.0  #: divisor of the logits; below 1, likely tokens are favoured
+    top_k: int = 0  #: sample only from the k most probable tokens; 0 disables it
+    top_p: float = 1.0  #: sample only from the most probable tokens that together have probability p
+    seed: int = 0  #: seed of the random numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of a search."""
+    """Options for a search."""
 
     beam: int = 4  #: hypotheses kept at each step; 1 is greedy search
-    length_penalty: float = 1.0  #: exponent A in score = log p / length^A
-    min_length: int = 1  #: tokens before the end token is allowed; 0 allows an empty result
-    max_length: int = 256  #: steps; longer hypotheses are cut
-    n_best: int = 1  #: hypotheses to return
-    no_repeat_ngram: int = 0  #: n: never repeat a sequence of n tokens; 0: off
-    prefix: Ids = ()  #: first tokens to force; they count towards the length and have log p 0
-    suppressed: Ids = ()  #: tokens that are never chosen, such as padding
+    length_penalty: float = 1.0  #: the exponent A in score = log p / length^A
+    min_length: int = 1  #: minimum number of tokens before the end token; 0 allows an empty result
+    max_length: int = 256  #: maximum number of steps; longer hypotheses are cut
+    n_best: int = 1  #: number of hypotheses to return
+    no_repeat_ngram: int = 0  #: never repeat a sequence of this many tokens; 0 disables it
+    prefix: Ids = ()  #: forced first tokens; they count towards the length and have a log p of 0
+    suppressed: Ids = ()  #: tokens that must never be chosen, such as padding
     sampling: Sampling | None = None  #: sample instead of searching
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class Options:
 
 
 def default_options(config: ModelConfig) -> Options:
-    """The search options that a model's config sets."""
+    """Return the default search options of a model."""
     own = config.decoding
     return Options(
         beam=own.beam,
@@ -97,24 +97,24 @@ def default_options(config: ModelConfig) -> Options:
     )
 
 
-# --- what is changed in a pass ----------------------------------------------------------------------------------------
+# --- interventions ----------------------------------------------------------------------------------------------------
 
 
 class Hidden(NamedTuple):
-    """A source row that no attention reads."""
+    """Hide a source row from all attention."""
 
     row: int
 
 
 class HeadOff(NamedTuple):
-    """A head that outputs zeros."""
+    """Make a head output zeros."""
 
     sub_layer: str  # enc.1.self
     head: int
 
 
 class RowSet(NamedTuple):
-    """A row with these values after a sub-layer (enc.1.ffn), or at the input of a stack (enc.in)."""
+    """Set a row to these values, after a sub-layer (enc.1.ffn) or at the input of a stack (enc.in)."""
 
     place: str
     row: int
@@ -126,18 +126,18 @@ Interventions = Sequence[Intervention]
 
 
 class Hypothesis(NamedTuple):
-    """One result of a search."""
+    """A result of a search."""
 
-    ids: Ids  #: token ids, without start and end token
+    ids: Ids  #: token ids, without start and end tokens
     log_prob: float  #: the sum of `token_log_probs`
-    score: float  #: log_prob / length^length_penalty, by which hypotheses are ranked
-    token_log_probs: tuple[float, ...]  #: one per id, and one for the end token if it ended
-    ended: bool  #: False if it was cut at max_length, or because no token was allowed
-    attention: Any = None  #: T × S: cross-attention of the last layer, averaged over its heads
+    score: float  #: log_prob / length^length_penalty, used to rank hypotheses
+    token_log_probs: tuple[float, ...]  #: one per id, and one for the end token if there is one
+    ended: bool  #: False if it was cut at max_length or because no token was allowed
+    attention: Any = None  #: T × S: cross-attention of the last layer, averaged over heads
 
 
 def computes_nan(step: int) -> ConfigError:
-    """The error of both searches when no token can be chosen because the logits are NaN or infinite."""
+    """Return the error for a search that cannot choose a token because the logits are NaN or infinite."""
     return ConfigError(
         "no token can be chosen",
         found=f"at step {step} the model computes NaN",
@@ -146,5 +146,5 @@ def computes_nan(step: int) -> ConfigError:
 
 
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Sort by score; ties keep the order in which they were found."""
+    """Sort hypotheses by score. Ties keep the order in which they were found."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

@@ -1,8 +1,8 @@
 """From logits to a translation: beam search and sampling, given `step(prefixes) → logits of the next token`.
 
-It works on ids, without a model or text. The engine's search in C gives the same results, bit for bit: logits and
-log-probabilities are float32, sums float64. This one also records the tree of candidates. As in CTranslate2, a step has
-2 · beam candidates. A beam of 1 is greedy search.
+The search works on ids and needs neither a model nor text. The engine's search in C gives bit-for-bit identical
+results: logits and log-probabilities are float32, and sums are float64. This version also records the tree of
+candidates. As in CTranslate2, there are 2 · beam candidates per step. A beam of 1 is greedy search.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,41 +13,41 @@ import numpy as np
 from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, computes_nan
 from vidrio.model.exact import F, exp, in_lanes, log
 
-# One row per prefix (all begin with the start token): logits of the next token.
+# prefixes, which begin with the start token → logits of the next token, one row per prefix
 Step = Callable[[Sequence[Ids]], np.ndarray]
-Cut = Callable[[Ids], bool]  # whether to cut a hypothesis of these tokens
-ROOT = -1  # the start and the forced prefix
+Cut = Callable[[Ids], bool]  # whether to cut a hypothesis with these tokens
+ROOT = -1  # represents the start token and the forced prefix
 
 
 @dataclass
 class Node:
-    """A hypothesis that the search considered: a token after its parent, and its outcome."""
+    """A hypothesis considered by the search: its last token, its parent and its outcome."""
 
     parent: int  # index in the tree, or ROOT
-    depth: int  # decoding step, from 0
+    depth: int  # zero-based decoding step
     token: int
     log_prob: float  # of this token
     total: float  # log p of the hypothesis so far
     score: float
-    rank: int  # rank among the candidates of its step, from 1
+    rank: int  # rank among the candidates of the step, from 1
     fate: str = "dropped"  # kept, finished, cut or dropped
     why: str = ""
 
 
 @dataclass
 class Tree:
-    """The record of a search: the 2 · beam best candidates of every step, by step and rank."""
+    """The record of a search: the 2 · beam best candidates of each step, ordered by step and rank."""
 
     prefix: Ids = ()
     nodes: list[Node] = field(default_factory=list)
     best: int = ROOT  # index of the best finished hypothesis
 
     def ids(self, place: int) -> Ids:
-        """The tokens up to this node, with forced prefix and end token."""
+        """Return the tokens up to this node, including the forced prefix and any end token."""
         return (*self.prefix, *(node.token for node in self.path(place)))
 
     def path(self, place: int) -> list[Node]:
-        """The nodes on the path to this one."""
+        """Return the nodes on the path from the root to this node."""
         nodes: list[Node] = []
         while place != ROOT:
             nodes.append(self.nodes[place])
@@ -63,7 +63,7 @@ def never(ids: Ids) -> bool:
 def search(
     step: Step, start: int, end: int, options: Options, tree: Tree | None = None, cut: Cut = never
 ) -> list[Hypothesis]:
-    """The best hypotheses, best first; with sampling, the samples, most probable first."""
+    """Return the best hypotheses, best first, or with sampling, the samples, most probable first."""
     if options.sampling is not None:
         return best_first([sample(step, start, end, options, number, cut) for number in range(options.n_best)])
     return beam_search(step, start, end, options, tree or Tree(), cut)
@@ -85,7 +85,7 @@ def sample(step: Step, start: int, end: int, options: Options, number: int, cut:
 
 
 def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, cut: Cut) -> list[Hypothesis]:
-    """Keep the `beam` best hypotheses of each step, until as many have finished as the beam is wide."""
+    """Keep the `beam` best hypotheses at each step, until `beam` hypotheses have finished."""
     tree.prefix, nodes = options.prefix, tree.nodes
     beam = [ROOT]  # indices in the tree
     finished: list[tuple[Hypothesis, int]] = []
@@ -100,13 +100,13 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
 
     for depth in range(len(options.prefix), options.max_length):
         candidates, stuck = expand(step, start, end, options, beam, tree)
-        for place in stuck:  # all next tokens are forbidden
+        for place in stuck:  # no next token is allowed
             finish_at(place)
         is_last = depth + 1 == options.max_length
         inside = candidates[: options.beam]
         if depth == len(options.prefix) > 0:
-            # Directly after a forced prefix, only the most probable hypothesis may end; otherwise short results would
-            # crowd out the rest.
+            # Right after a forced prefix, a hypothesis may end only if it is the most probable one. Otherwise, short
+            # results would crowd out the rest.
             inside = [place for place in inside if nodes[place].token != end or place == candidates[0]]
         over = [place for place in inside if is_last or nodes[place].token == end]
         for place in over:
@@ -121,7 +121,7 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
         for place in beam:
             nodes[place].fate = "kept"
         explain_dropped([nodes[place] for place in candidates], end, options)
-        # Without a length penalty, no longer hypothesis can beat a finished one that leads.
+        # Without a length penalty, a longer hypothesis cannot beat a finished one that is in the lead.
         enough = len(finished) >= (options.n_best if options.length_penalty == 0 and best_ended else options.beam)
         if enough or not beam:
             break
@@ -132,8 +132,9 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
 def expand(
     step: Step, start: int, end: int, options: Options, beam: list[int], tree: Tree
 ) -> tuple[list[int], list[int]]:
-    """The 2 · beam best continuations of the beam, best first: of each hypothesis the 2 · beam most probable tokens
-    (ties by id), all of them by total (ties by hypothesis and probability). Also returns the hypotheses without any."""
+    """Return the 2 · beam best continuations of the beam, best first, and the hypotheses that have no continuation. The
+    2 · beam most probable tokens of each hypothesis (ties broken by id) are ranked by their totals (ties broken by
+    hypothesis, then probability)."""
     found: list[tuple[float, int, int, float]] = []
     stuck = []
     rows = step([(start, *tree.ids(place)) for place in beam])
@@ -156,7 +157,7 @@ def expand(
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
-    """A hypothesis that is not continued: finished, or cut."""
+    """Return the hypothesis for ids that are finished or cut."""
     ended = ids[-1:] == (end,)
     log_prob = float(sum(token_log_probs))
     score = log_prob / length_power(len(ids), options)
@@ -164,7 +165,7 @@ def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Option
 
 
 def length_power(length: int, options: Options) -> float:
-    """length ^ length_penalty, in float32."""
+    """Compute length ^ length_penalty in float32."""
     penalty = options.length_penalty
     if penalty in (0, 1):
         return float(max(1, length) ** penalty)
@@ -172,7 +173,7 @@ def length_power(length: int, options: Options) -> float:
 
 
 def allowed(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
-    """The logits of the next token, −∞ for forbidden tokens."""
+    """Return the logits of the next token, with −∞ for forbidden tokens."""
     logits_V = np.array(row_V, dtype=F)
     if options.no_repeat_ngram > 0:
         logits_V[list(repeating(ids, options.no_repeat_ngram))] = -np.inf
@@ -185,25 +186,25 @@ def allowed(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarr
 
 
 def log_softmax(logits_V: np.ndarray) -> np.ndarray:
-    """Log-probabilities: logits, shifted so that the probabilities sum to 1."""
+    """Compute log-probabilities: logits shifted so that the probabilities sum to 1."""
     shifted_V = logits_V - logits_V.max()
     normalised_V: np.ndarray = shifted_V - log(in_lanes(exp(shifted_V)))
     return normalised_V
 
 
 def restrict(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
-    """Log-probabilities of the next token: −∞ for forbidden tokens; the others sum to probability 1."""
+    """Return the log-probabilities of the next token, normalised over the allowed tokens; forbidden ones have −∞."""
     return log_softmax(allowed(row_V, ids, end, options))
 
 
 def repeating(ids: Ids, n: int) -> set[int]:
-    """The tokens that would repeat an n-gram of `ids`."""
+    """Return the tokens that would repeat an n-gram in `ids`."""
     latest = ids[len(ids) - n + 1 :]
     return {ids[i + n - 1] for i in range(len(ids) - n + 1) if ids[i : i + n - 1] == latest} if len(ids) >= n else set()
 
 
 def largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the largest values above −∞, largest first, ties by index: the same on every machine."""
+    """Return the indices of the largest values above −∞, largest first, with ties broken by index."""
     count = min(count, int((values > -np.inf).sum()))
     if count == 0:
         return np.zeros(0, dtype=np.int64)
@@ -216,7 +217,7 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def uniform(seed: int, number: int) -> Iterator[np.float32]:
-    """Random numbers in [0, 1) for this sample: SplitMix64, its upper 24 bits."""
+    """Yield random numbers in [0, 1) for a sample, from the upper 24 bits of SplitMix64."""
     mask, state = 2**64 - 1, (seed << 32) + number
     while True:
         state = (state + 0x9E3779B97F4A7C15) & mask
@@ -227,21 +228,21 @@ def uniform(seed: int, number: int) -> Iterator[np.float32]:
 
 
 def draw(logits_V: np.ndarray, sampling: Sampling, number: np.float32) -> int:
-    """Sample a token: the first at which the cumulative weight exceeds `number` of the total."""
+    """Sample a token: the first one whose cumulative weight exceeds the fraction `number` of the total."""
     tokens, weights = _drawable(logits_V, sampling)
     sums = np.add.accumulate(weights)
     return int(tokens[min(np.searchsorted(sums, number * sums[-1], side="right"), len(tokens) - 1)])
 
 
 def drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens that can be sampled, most probable first, with their probabilities."""
+    """Return the tokens that can be sampled, most probable first, with their probabilities."""
     tokens, weights = _drawable(logits_V, sampling)
     order = np.argsort(-weights, kind="stable")
     return tokens[order], weights[order] / weights.sum()
 
 
 def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """Apply temperature, top-k and top-p, in this order. The weights do not sum to 1."""
+    """Apply temperature, top-k and top-p, in this order. The resulting weights do not sum to 1."""
     logits_V = np.asarray(logits_V, F)
     weights_V = exp((logits_V - logits_V.max()) / F(sampling.temperature))
     if not sampling.top_k and sampling.top_p == 1:
@@ -249,16 +250,16 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
         return tokens, weights_V[tokens]
     tokens = largest(logits_V, sampling.top_k or len(logits_V))
     sums = np.add.accumulate(weights_V[tokens])
-    before = np.concatenate([[F(0)], sums[:-1]])  # of the more probable tokens; the first always stays
+    before = np.concatenate([[F(0)], sums[:-1]])  # sum over more probable tokens; keeps the first token
     tokens = tokens[before < F(sampling.top_p) * sums[-1]]
     return tokens, weights_V[tokens]
 
 
-# --- why a hypothesis is no longer there ------------------------------------------------------------------------------
+# --- why hypotheses were dropped --------------------------------------------------------------------------------------
 
 
 def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
-    """Record why candidates of a step were not continued."""
+    """Record why candidates in a step were not continued."""
     last_kept = min((node.total for node in candidates if node.fate == "kept"), default=None)
     for node in (node for node in candidates if node.fate == "dropped"):
         if node.token == end and node.rank <= options.beam:
@@ -274,7 +275,7 @@ def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
 def explain_ends(
     tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[int], options: Options, cut: Cut
 ) -> None:
-    """Record, after the search, the winner and what ended the others."""
+    """Record which hypothesis won, and why each of the others ended."""
     went_on = {node.parent for node in tree.nodes if node.fate != "dropped"}
     ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
     for place, node in enumerate(tree.nodes):

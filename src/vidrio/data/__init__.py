@@ -1,1 +1,1 @@
-"""Sentence pairs: reading, cleaning, splitting. Does not use PyTorch."""
+"""Reading, cleaning and splitting of sentence pairs, without PyTorch."""

@@ -1,4 +1,4 @@
-"""Rules that decide whether a single pair is usable, and counts and samples of what they leave out."""
+"""Rules that decide whether a sentence pair is usable, with counts and samples of the pairs they exclude."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from functools import cache
 
 from vidrio.text.fold import fold
 
-# UTF-8 that was decoded as Windows-1252: the first byte of a character, then bytes of the upper half.
+# UTF-8 decoded as Windows-1252: the first byte of a character, followed by bytes from the upper half.
 _UPPER = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _BROKEN = re.compile(rf"[ÂÃÄÅ][{_UPPER}]|â[€‚„][{_UPPER}]|(?:[ÐÑ][{_UPPER}]){{2}}|ðŸ|\ufffd")
 _CONTROL = re.compile(
@@ -17,7 +17,7 @@ _CONTROL = re.compile(
 )
 _SPACES = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LETTER = re.compile(r"[^\W\d_]")
-# Letters that stand for a syllable or a word.
+# Letters that represent a syllable or a word.
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _BEYOND_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
@@ -25,19 +25,19 @@ _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits for a pair; 0 (or no script) turns a rule off."""
+    """Limits for a pair. A value of 0, or an empty set of scripts, disables a rule."""
 
-    longest: int = 1000  # characters on one side
-    ratio: float = 3.0  # maximum ratio of the lengths, relative to the usual one
-    numbers: bool = True  # both sides must have the same numbers
-    identical: int = 3  # with this many words, identical sides are not a translation
-    source_scripts: frozenset[str] = frozenset()  # the scripts that most letters must belong to
+    longest: int = 1000  # maximum number of characters in source or target
+    ratio: float = 3.0  # maximum ratio of the lengths, relative to the usual ratio
+    numbers: bool = True  # source and target must contain the same numbers
+    identical: int = 3  # from this number of words, identical texts are not a translation
+    source_scripts: frozenset[str] = frozenset()  # scripts that most letters must belong to
     target_scripts: frozenset[str] = frozenset()
     usual_ratio: float = 1.0  # usual ratio of source length to target length
 
 
 def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
-    """The limits, completed with the usual ratio and the scripts of a sample."""
+    """Complete the limits with the usual ratio and the scripts found in a sample."""
     sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
     ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
     return replace(
@@ -49,24 +49,24 @@ def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
 
 
 def scripts_of(texts: Iterable[str]) -> frozenset[str]:
-    """The scripts that have at least a twentieth of the letters."""
+    """Return the scripts that account for at least a twentieth of the letters."""
     counts = Counter(script(letter) for text in texts for letter in _LETTER.findall(text))
     return frozenset(name for name, count in counts.items() if count * 20 >= counts.total())
 
 
 def tidy(text: str) -> str:
-    """The text without surrounding white space, on one line. Nothing else is changed."""
+    """Strip surrounding white space and join the lines of a text. Nothing else is changed."""
     text = text.strip()
     return _SPACES.sub(" ", text) if _SPACES.search(text) else text
 
 
 def fault_of_text(text: str) -> str:
-    """Why a stripped text is unusable; empty if it is usable."""
+    """Return why a stripped text is unusable, or an empty string if it is usable."""
     return ("broken encoding" if _BROKEN.search(text) else "") if text else "empty"
 
 
 def fault(source: str, target: str, limits: Limits) -> str:
-    """Why a stripped pair is unusable; empty if it is usable."""
+    """Return why a stripped pair is unusable, or an empty string if it is usable."""
     if not source or not target:
         return "empty"
     if limits.longest and max(len(source), len(target)) > limits.longest:
@@ -80,7 +80,7 @@ def fault(source: str, target: str, limits: Limits) -> str:
     if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
         return "wrong script"
     if limits.ratio:
-        # Short texts vary more, so 15 characters are added to both.
+        # The ratio of short texts varies more, so 15 characters are added to both.
         ratio = (_length(source) + 15) / (_length(target) * limits.usual_ratio + 15)
         if not 1 / limits.ratio <= ratio <= limits.ratio:
             return "length ratio"
@@ -91,17 +91,17 @@ def fault(source: str, target: str, limits: Limits) -> str:
 
 @cache
 def script(letter: str) -> str:
-    """The script of a letter, as Unicode names it: LATIN, CYRILLIC, CJK …"""
+    """Return the Unicode name of a letter's script: LATIN, CYRILLIC, CJK …"""
     return unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]
 
 
 def _length(text: str) -> int:
-    """The number of characters. East Asian characters count three times, since each stands for a syllable or a word."""
+    """Count characters. East Asian ones count three times, because each represents a syllable or a word."""
     return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
 
 
 def _identical(source: str, target: str, words: int) -> bool:
-    if source[:3].casefold() != target[:3].casefold():  # this settles most pairs
+    if source[:3].casefold() != target[:3].casefold():  # a quick test that rules out most pairs
         return False
     folded = fold(source)
     return folded.count(" ") + 1 >= words and folded == fold(target) and bool(_LETTER.search(folded))
@@ -115,9 +115,9 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _numbers_differ(source: str, target: str) -> bool:
-    """Whether a number of two or more digits (four, if only one side has numbers) is on one side only.
+    """Return whether a number of two digits or more (four, if only one text has numbers) is in only one of the texts.
 
-    A small number may be written as a word, a year as "the nineties".
+    Small numbers may be spelled out, and years may be written as "the nineties".
     """
     ours, theirs = _numbers(source), _numbers(target)
     return any(len(number) > (1 if ours and theirs else 3) for number in ours ^ theirs)
@@ -127,12 +127,12 @@ def _numbers(text: str) -> set[str]:
     return {"".join(filter(str.isdigit, number)).lstrip("0") or "0" for number in _NUMBER.findall(text)}
 
 
-# --- what was left out ------------------------------------------------------------------------------------------------
+# --- excluded pairs ---------------------------------------------------------------------------------------------------
 
-SAMPLES = 5  # for each reason
+SAMPLES = 5  # per reason
 LONGEST_SAMPLE = 200  # characters
 
-# All reasons, in the order of the tests, with their meaning.
+# All reasons and their meanings, in the order in which they are checked.
 REASONS = {
     "column missing": "the row does not have both columns",
     "empty": "one side is blank",
@@ -150,7 +150,7 @@ REASONS = {
 
 @dataclass
 class Tally:
-    """Counts by reason, with the first samples of each: file and line, source and target."""
+    """Counts of excluded pairs by reason, with the first few of each: file and line, source and target."""
 
     read: int = 0
     kept: int = 0
@@ -158,17 +158,17 @@ class Tally:
     samples: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def skip(self, reason: str, place: str, source: str, target: str = "") -> None:
-        """Count a pair that is left out."""
+        """Count an excluded pair."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
         samples = self.samples.setdefault(reason, [])
         if len(samples) < SAMPLES:
             samples.append([place, source[:LONGEST_SAMPLE], target[:LONGEST_SAMPLE]])
 
     def reasons(self) -> list[tuple[str, int]]:
-        """The reasons that occurred, in order, with counts."""
+        """Return the reasons that occurred, in order, with counts."""
         return [(reason, self.skipped[reason]) for reason in REASONS if reason in self.skipped]
 
     def summary(self, left: int) -> str:
-        """The numbers of pairs read, omitted by reason, and kept."""
+        """Summarise how many pairs were read, kept and excluded for each reason."""
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in self.reasons())
         return f"{self.read:,} pairs read, {left:,} left" + (f" ({reasons})" if reasons else "")

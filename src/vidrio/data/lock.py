@@ -1,4 +1,4 @@
-"""Locks, so that only one command works in a folder or on a file. The system releases them however a command ends."""
+"""Locks that give a command exclusive use of a folder or a file. The system releases them when the process ends."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -8,12 +8,12 @@ from filelock import FileLock, Timeout
 
 from vidrio.errors import RunError
 
-LOCK = "lock"  # in a run's folder
+LOCK = "lock"  # name of the lock file in the folder of a run
 
 
 @contextmanager
 def locked(lock: Path, work: str, do: str) -> Iterator[None]:
-    """Hold this lock file; an error if another command has it."""
+    """Hold a lock file. Raises an error if another command holds it."""
     held = FileLock(lock, blocking=False)
     try:
         held.acquire()
@@ -32,7 +32,7 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
 
 @contextmanager
 def only_one(home: Path) -> Iterator[None]:
-    """Lock this folder. Removes it afterwards if it stayed empty."""
+    """Lock a folder, creating it if necessary. It is removed afterwards if it is still empty."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     do = "wait until it has ended, or give another folder"
     try:
@@ -46,5 +46,5 @@ def only_one(home: Path) -> Iterator[None]:
             yield
     finally:
         for path in made:
-            with suppress(OSError):  # it is not empty
+            with suppress(OSError):  # not empty
                 path.rmdir()

@@ -1,7 +1,8 @@
-"""Corpora → pairs to learn from, as files in a folder: cleaned, without duplicates, some held out.
+"""Prepares corpora for training: writes cleaned, deduplicated pairs to a folder, and holds some of them out.
 
-The corpora are read once into a work file; 64-bit checksums of both sides stay in memory (160 MB for ten million pairs)
-and decide which pairs are duplicates or held out. The same pairs, in any order, give the same held-out sentences.
+The corpora are read once and copied to a temporary file. 64-bit checksums of all sources and targets are kept in memory
+(160 MB for ten million pairs) to find duplicates and select the held-out pairs. The same pairs, in any order, result in
+the same held-out pairs.
 """
 
 import json
@@ -32,27 +33,27 @@ Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY, DUPLICATE = 0, -1, -2
 LEFT_OUT = {COPY: "repeats a held-out sentence", DUPLICATE: "duplicate"}
-_VERSION = 4  # version of the rules; increase it when the same files would give other pairs
-_SAMPLE = 2000  # pairs per corpus from which scripts and the usual ratio of lengths are estimated
-_COUNTED = 100_000  # training pairs in which words are counted
+_VERSION = 4  # version of the rules; increment it when the same files would give different pairs
+_SAMPLE = 2000  # pairs per corpus used to estimate scripts and the usual ratio of lengths
+_COUNTED = 100_000  # training pairs used to count words
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningOptions:
-    """What to omit and what to hold out."""
+    """Which pairs to exclude and which to hold out."""
 
     limits: Limits = field(default_factory=Limits)
-    duplicates: bool = False  # keep them
-    held_out: tuple[int, int] = (0, 0)  # pairs for validation and for testing; together at most a tenth of all pairs
-    apart: tuple[Corpus, ...] = ()  # sets whose sentences must not be trained on
-    dev: tuple[Corpus, ...] = ()  # given validation and test sets, also kept apart; without them, pairs are held out
+    duplicates: bool = False  # whether to keep them
+    held_out: tuple[int, int] = (0, 0)  # pairs for validation and testing; together at most a tenth of all pairs
+    apart: tuple[Corpus, ...] = ()  # sets whose sentences must be kept out of the training data
+    dev: tuple[Corpus, ...] = ()  # validation and test sets, also kept out of training; if empty, pairs are held out
     test: tuple[Corpus, ...] = ()
     least: int = 1  # minimum number of pairs
-    one_sided: bool = False  # single texts, perhaps with a class: only the text is tested and compared
+    one_sided: bool = False  # single texts, possibly with a class: only the texts are checked and compared
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":
-    """Write the usable pairs, in the order of the files, and the held-out ones into this folder."""
+    """Write the usable pairs to a folder in their original order, with the held-out pairs in separate files."""
     tally, work = Tally(), folder / "pairs.part"
     sources, targets = _first_pass(corpora, options, tally, work, progress)
     new = np.ones(len(sources), dtype=bool) if options.duplicates else first_of_each(pair_keys(sources, targets))
@@ -113,7 +114,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
 def _first_pass(
     corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
-    """Write the pairs that pass the rules for single pairs. Returns the checksums of their sides."""
+    """Write the pairs that pass the rules for individual pairs. Returns the checksums of sources and targets."""
     sources, targets = array("Q"), array("Q")
     reading = progress.work = Work("reading pairs", sum(corpus.bytes for corpus in corpora))
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:
@@ -138,7 +139,7 @@ def _first_pass(
 
 
 def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
-    """Checksums of the sentences in the sets that are kept apart."""
+    """Return checksums of the sentences in sets that must be kept out of the training data."""
     pairs = list(_tidy_pairs((*options.apart, *options.dev, *options.test)))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if options.one_sided:
@@ -150,11 +151,11 @@ def _tidy_pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
     return ((tidy(pair.source), tidy(pair.target)) for corpus in corpora for pair in read(corpus, Tally()))
 
 
-# --- copies, and what is held out -------------------------------------------------------------------------------------
+# --- duplicates and held-out pairs ------------------------------------------------------------------------------------
 
 
 def key(text: str) -> int:
-    """A 64-bit checksum. Among ten million texts, the chance that two different ones share it is 3 in a million."""
+    """Return a 64-bit checksum. For ten million texts, the probability of a collision is 3 in a million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -163,15 +164,15 @@ def pair_keys(sources: Keys, targets: Keys) -> Keys:
 
 
 def first_of_each(keys: Keys) -> NDArray[np.bool_]:
-    """True where a key occurs for the first time."""
+    """Return a mask that is True where a key occurs for the first time."""
     first = np.zeros(len(keys), dtype=bool)
     first[np.unique(keys, return_index=True)[1]] = True
     return first
 
 
 def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[Keys, Keys]) -> NDArray[np.int8]:
-    """The part of each pair: 1, 2 … held out, as many as wanted; COPY if a side is in a held-out pair or in the `given`
-    sets; else TRAIN. Pairs whose sides are in no other pair are held out first, so that usually nothing is COPY.
+    """Assign each pair to a part: 1, 2 … for `wanted` held-out pairs, COPY for those that share a source or target with
+    a held-out pair or a `given` set, and otherwise TRAIN. COPY is rare, as pairs that share nothing are held out first.
     """
     part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
     free = np.flatnonzero(part == TRAIN)
@@ -188,13 +189,13 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
 
 
 def _times(keys: Keys) -> NDArray[np.int64]:
-    """How often each key occurs."""
+    """Return how often each key occurs."""
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[which]
 
 
 def _mixed(keys: Keys) -> Keys:
-    """Mix the bits (the end of splitmix64), so that the lowest ones are unbiased."""
+    """Mix the bits, as in the final step of splitmix64, so that the lowest bits are unbiased."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
@@ -209,9 +210,9 @@ class Prepared:
 
     folder: Path
     tally: Tally
-    pairs: dict[str, int]  # of each part
+    pairs: dict[str, int]  # number of pairs in each part
     corpora: list[dict[str, Any]]  # in order: name, format, weight, number of training pairs
-    repeats: float  # the mean number of occurrences of a word in the training pairs
+    repeats: float  # mean number of occurrences of a word in the training pairs
 
     @staticmethod
     def load(folder: Path) -> "Prepared":
@@ -219,11 +220,11 @@ class Prepared:
         return Prepared(folder, Tally(**data["report"]), data["pairs"], data["corpora"], data["repeats"])
 
     def path(self, part: str) -> Path:
-        """The file of a part: train, dev or test."""
+        """Return the file of a part: train, dev or test."""
         return self.folder / f"{part}.tsv"
 
     def read(self, part: str) -> Iterator[tuple[str, str]]:
-        """The pairs of a part, in order."""
+        """Yield the pairs of a part, in order."""
         with self.path(part).open(encoding="utf-8", newline="\n") as file:
             for line in file:
                 source, _, target = line[:-1].partition("\t")
@@ -231,7 +232,7 @@ class Prepared:
 
 
 def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:
-    """A checksum of everything that determines the result. Files count by content, so a copy is the same file."""
+    """Return a checksum of everything that affects the result. Files are identified by content, not by name."""
 
     def content(sets: Sequence[Corpus]) -> list[Any]:
         return [(c.form, c.layout[:3], c.weight, [file_sha256(path) for path in c.paths]) for c in sets]
@@ -248,7 +249,7 @@ def is_made(folder: Path, key: str) -> bool:
 
 @contextmanager
 def making(folder: Path, key: str) -> Iterator[Path]:
-    """A temporary folder that is renamed when it is complete, and removed if the work fails."""
+    """Create a temporary folder that is renamed to `folder` on success and removed on failure."""
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

@@ -1,4 +1,4 @@
-"""What long tasks report: lines of text, metrics of a training, and progress."""
+"""Reports from long tasks: messages, training metrics and progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Any
 
 @dataclass
 class Work:
-    """A task that may take long."""
+    """A task that may take a long time."""
 
     title: str
-    total: int = 0  # 0: not known
+    total: int = 0  # 0 if unknown
     done: int = 0
 
 
 @dataclass
 class Progress:
-    """Receives the reports. The command line reads `work` while the task runs."""
+    """Receives reports from a task. The command line polls `work` while the task is running."""
 
     say: Callable[[str], object] = lambda text: None
     watch: Callable[[dict[str, Any]], object] = lambda record: None

@@ -1,7 +1,7 @@
-"""Sentence pairs from files: tables (TSV, CSV), two aligned texts, and plain texts, each line a pair with itself.
+"""Reads sentence pairs from tables (TSV, CSV) and aligned text files, or single texts from plain text files.
 
-`corpora` recognises the files; `read` streams the pairs of one. Rows that lack a column are counted and skipped, a file
-that cannot be used is a DataError, and bytes that are not UTF-8 become U+FFFD, which clean.py finds.
+`corpora` recognises the format of files, and `read` streams the pairs of a corpus. Rows that lack a column are counted
+and skipped. Bytes that are not UTF-8 become U+FFFD, which clean.py detects. An unusable file raises a DataError.
 """
 
 import csv
@@ -19,33 +19,33 @@ from vidrio.data.clean import Tally
 from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
-_ROUND = 4096  # lines between two updates of the progress
-_SAMPLE = 300  # rows from which the columns are recognised
-_LABELS = 4  # a column of labels has this many times fewer distinct values than a column of texts
-_SHOWN = 60  # characters of a text shown to the user
+_ROUND = 4096  # lines between progress updates
+_SAMPLE = 300  # rows used to recognise the columns
+_LABELS = 4  # a column of labels has this many times fewer distinct values than a text column
+_SHOWN = 60  # maximum number of characters of a text to display
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
-# Names of the two columns in a header.
+# Column names recognised in a header.
 _KNOWN = (
     *(("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output")),
     *(("english", "spanish"), ("text", "label"), ("text", "class")),
 )
 
 Names = tuple[str, str]
-Rows = Iterator[tuple[int, list[str]]]  # with line numbers
+Rows = Iterator[tuple[int, list[str]]]  # each with its line number
 
 
 class Layout(NamedTuple):
-    """The columns of the two sides."""
+    """The columns of source and target."""
 
-    source: int  # columns, from 0
+    source: int  # zero-based index
     target: int
-    header: bool  # the first line is a header
-    words: str  # a description for the user
+    header: bool  # whether the first line is a header
+    words: str  # a description to display
 
 
 class Pair(NamedTuple):
-    """A sentence, its translation, and their line."""
+    """A sentence, its translation, and their line number."""
 
     source: str
     target: str
@@ -54,12 +54,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus: one file, or two aligned ones."""
+    """A corpus in one file, or in two aligned files."""
 
     form: str  # text (one or two aligned files), tsv or csv
     paths: tuple[Path, ...]
     layout: Layout
-    weight: float = 1.0  # how often each pair is seen, relative to other corpora
+    weight: float = 1.0  # how often each pair is used, relative to other corpora
 
     @property
     def name(self) -> str:
@@ -71,8 +71,8 @@ class Corpus:
 
 
 def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
-    """The corpora in these files. `file@2` has weight 2. A plain text file is followed by its translation, line by
-    line."""
+    """Recognise the corpora in these files. `file@2` has weight 2. A plain text file must be followed by the file with
+    its translation, line by line."""
     recognised: list[Corpus] = []
     waiting = list(names)
     while waiting:
@@ -95,12 +95,12 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
 
 
 def texts(names: Sequence[str]) -> list[Corpus]:
-    """Plain text files, one text per line."""
+    """Return corpora for plain text files with one text per line."""
     return [Corpus("text", (Path(name),), Layout(0, 0, False, "one text a line")) for name in names]
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
-    """All pairs of a corpus, in order. The tally counts rows that lack a column."""
+    """Yield all pairs of a corpus, in order. Rows that lack a column are added to the tally."""
     source, target, header, _ = corpus.layout
     for number, row in islice(_rows(corpus.form, corpus.paths, work), int(header), None):
         tally.read += 1
@@ -111,7 +111,7 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 
 def described(corpus: Corpus, pairs: int) -> list[str]:
-    """The recognised columns with the first pairs, so that users notice a wrong guess."""
+    """Describe the recognised columns and show the first pairs, so that users notice a wrong guess."""
     sides = 1 if corpus.layout.source == corpus.layout.target else 2
     texts = (
         " → ".join(map(shown, (pair.source, pair.target)[:sides])) for pair in islice(read(corpus, Tally()), pairs)
@@ -120,19 +120,19 @@ def described(corpus: Corpus, pairs: int) -> list[str]:
 
 
 def shown(text: str, most: int = _SHOWN) -> str:
-    """The start of a text, on one line and without control characters."""
+    """Return the start of a text on one line, without control characters."""
     visible = "".join(c if c.isprintable() else "·" for c in text[: most + 1])
     return visible if len(visible) <= most else f"{visible[:most]}…"
 
 
 def _weighted(name: str) -> tuple[Path, float]:
-    """A file and its weight: 2 for `file.tsv@2`, 1 for `file.tsv`."""
+    """Parse a file name with an optional weight: 2 for `file.tsv@2`, 1 for `file.tsv`."""
     match = _WEIGHT.fullmatch(name)
     return (Path(match[1]), float(match[2])) if match and not Path(name).exists() else (Path(name), 1.0)
 
 
 def _form(path: Path) -> str:
-    """The format of a file: by its name, otherwise by tabs in its first lines."""
+    """Return the format of a file, given by its extension or else by the presence of tabs in the first lines."""
     plain = path.with_suffix("") if path.suffix in _OPENERS else path
     if plain.suffix.lower() in (".tsv", ".csv"):
         return plain.suffix.lower()[1:]
@@ -144,7 +144,7 @@ def _form(path: Path) -> str:
 
 
 def read_lines(path: Path, work: Work | None = None) -> Iterator[str]:
-    """The lines of a file, plain or compressed. Progress counts bytes on disk."""
+    """Yield the lines of a plain or compressed file. Progress is measured in bytes on disk."""
     opener, counted = _OPENERS.get(path.suffix), 0
     try:
         with path.open("rb") as raw, opener(raw) if opener else raw as file:
@@ -165,7 +165,7 @@ def read_lines(path: Path, work: Work | None = None) -> Iterator[str]:
 
 
 def _rows(form: str, paths: Sequence[Path], work: Work | None = None) -> Rows:
-    """The rows of a table, or the lines of one or two files."""
+    """Yield the rows of a table, or the lines of one or two text files."""
     lines = read_lines(paths[0], work)
     if form == "csv":
         yield from _csv_rows(paths[0], lines)
@@ -186,7 +186,7 @@ def _rows(form: str, paths: Sequence[Path], work: Work | None = None) -> Rows:
 
 
 def _csv_rows(path: Path, lines: Iterator[str]) -> Rows:
-    """A row may span several lines. The delimiter is the candidate that is most frequent in the first line."""
+    """Yield CSV rows, which may span several lines. The delimiter is the most frequent candidate in the first line."""
     delimiter = max(",;\t|", key=next(read_lines(path), "").count)
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
     try:
@@ -196,11 +196,11 @@ def _csv_rows(path: Path, lines: Iterator[str]) -> Rows:
         raise DataError(f"{path} is not a CSV file", found=found, do="look for an unpaired quotation mark") from None
 
 
-# --- which columns ----------------------------------------------------------------------------------------------------
+# --- columns ----------------------------------------------------------------------------------------------------------
 
 
 def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> Layout:
-    """The columns of a table's pairs: the requested ones, those that a header names, or the first two with texts."""
+    """Find the columns that hold a table's pairs: as requested, as named in the header, or the first two with text."""
     rows = [row for _, row in islice(_rows(form, [path]), _SAMPLE)]
     if not rows:
         raise DataError(f"{path} holds no sentence pairs", found="no row", do="give a file with pairs")
@@ -223,7 +223,7 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
         return Layout(source, target, True, f"a header; source {first[source]!r}, target {first[target]!r}")
     if width == 2:
         return Layout(0, 1, False, "source, target")
-    # Columns of numbers are no texts, nor are labels: the same word in every row, or a few that recur.
+    # Skip columns of numbers and of labels, which contain a single word or a few recurring ones.
     values = [set(column) for column in zip(*rows, strict=False)]
     least = max(map(len, values)) / _LABELS
     found = [n for n, some in enumerate(values) if len(some) > max(1, least) and not all(map(str.isdecimal, some))]

@@ -1,13 +1,13 @@
-"""Training in PyTorch: the model of `glass/` again, batched, with everything that changes its parameters.
+"""Training in PyTorch: a batched implementation of the model in `glass/`, with loss, gradients and optimisers.
 
-Read in this order:
-  train                    a training run, phase after phase:
-    task                   what is asked for; the user's files → ids to learn from (data/: read → clean → prepare)
-    plan                   what the run learns by: sizes, rates, batches, when to stop
+Read the modules in this order:
+  train                    a training run from start to finish:
+    task                   the user's request and data: files → token ids (data/: read → clean → prepare)
+    plan                   the settings of the run: sizes, learning rate, batches, when to stop
     batches, model, loss   pairs → batches → predictions → loss
-    parameters             all trained numbers as one vector, and a step that changes them
-    loop                   batch → gradient → step → metrics → validate
-    validate               how good the model is meanwhile
-    state                  all that a run has learned so far, and its folder
-  machine                  threads, memory, device; several processes as one
+    parameters             all parameters as one flat vector, and the optimisers that update it
+    loop                   batch → gradient → step → metrics → validation
+    validate               scores on held-out sentences during training
+    state                  the state of a run and its folder
+  machine                  threads, memory, devices and distributed processes
 """

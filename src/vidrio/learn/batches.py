@@ -1,10 +1,10 @@
-"""Batches of sentence pairs, with about the same number of tokens each and sentences of similar lengths.
+"""Batches of sentence pairs, each with about the same number of tokens and with sentences of similar length.
 
-    source.ids   target.ids        ids of all sentences, one after the other (uint16; uint32 above 65,536 tokens)
-    source.starts   target.starts  where each sentence begins, and the end of the last (uint64)
+    source.ids   target.ids        concatenated ids of all sentences (uint16; uint32 above 65,536 tokens)
+    source.starts   target.starts  offset of each sentence, and the end of the last one (uint64)
 
-The files are memory-mapped. Seed and epoch determine the order of the batches, so a run can stop at any batch and
-continue exactly.
+The files are memory-mapped. The seed and the epoch determine the order of the batches, so that a run can stop after any
+batch and resume exactly.
 """
 
 import os
@@ -26,12 +26,12 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_all
 
 Ids = NDArray[np.integer[Any]]
-Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # their ids, concatenated, and their lengths
+Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # concatenated ids, and the length of each sentence
 Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # many texts → the ids of each
-Repeats = Sequence[tuple[int, float]]  # for each corpus, the number of pairs and how often each occurs in an epoch
-Position = tuple[int, int]  # epoch, and the number of the next batch
-IGNORE = -1  # a target that is padding, without a loss
-_ROUND = 10_000  # pairs that are encoded in one call, on all cores
+Repeats = Sequence[tuple[int, float]]  # per corpus: number of pairs, and how often each is used in an epoch
+Position = tuple[int, int]  # epoch, and index of the next batch
+IGNORE = -1  # marks padding in the targets, which has no loss
+_ROUND = 10_000  # pairs to encode per call, on all cores
 _SIDES = ("source", "target")
 
 # --- pairs as ids -----------------------------------------------------------------------------------------------------
@@ -39,18 +39,18 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Side:
-    """The sentences of one side, without special tokens."""
+    """The source or target sentences, without special tokens."""
 
     ids: Ids
     starts: Ids
-    lengths: NDArray[np.int32]  # number of tokens of each sentence
+    lengths: NDArray[np.int32]  # number of tokens in each sentence
 
     @staticmethod
     def of(ids: Ids, starts: Ids) -> "Side":
         return Side(ids, starts, np.diff(starts).astype(np.int32))
 
     def gather(self, which: Ids) -> Sentences:
-        """The ids of some sentences, concatenated, and their lengths."""
+        """Return the concatenated ids of the selected sentences, and their lengths."""
         starts = self.starts[which].astype(np.int64)
         lengths = self.starts[np.asarray(which) + 1].astype(np.int64) - starts
         begins = np.cumsum(lengths) - lengths
@@ -71,7 +71,7 @@ class Examples:
 
 
 def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
-    """Pairs of ids in memory."""
+    """Build examples from pairs of ids in memory."""
     sides = []
     for side in (0, 1):
         ids = np.fromiter(chain.from_iterable(pair[side] for pair in pairs), dtype=np.int64)
@@ -82,7 +82,7 @@ def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
 def write(
     folder: Path, pairs: Iterable[tuple[str, str]], encode: tuple[Encode, Encode], vocabulary: int, encoding: Work
 ) -> None:
-    """Encode pairs into files of this folder, some at a time."""
+    """Encode pairs in chunks, and write their ids to files in this folder."""
     dtype, ends, pairs = np.uint16 if vocabulary <= 1 << 16 else np.uint32, dict.fromkeys(_SIDES, 0), iter(pairs)
     with ExitStack() as stack:
         names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
@@ -103,7 +103,7 @@ def write(
 
 
 def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
-    """Open the files that `write` has written, and check that they are complete."""
+    """Open the files written by `write`, and check that they are complete."""
     try:
         dtype = np.uint16 if vocabulary <= 1 << 16 else np.uint32
         sides = [
@@ -119,7 +119,7 @@ def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
 
 
 def _mapped(path: Path, dtype: type) -> Ids:
-    """A file as a read-only array. An empty file, which cannot be mapped, is an empty array."""
+    """Map a file as a read-only array. An empty file, which cannot be mapped, gives an empty array."""
     if not path.stat().st_size:
         return np.empty(0, dtype=dtype)
     return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
@@ -129,21 +129,21 @@ def _mapped(path: Path, dtype: type) -> Ids:
 
 
 class Batch(NamedTuple):
-    """The decoder reads `target_BT` and should predict `expected_BT`, which is shifted by one position."""
+    """A padded batch. From `target_BT`, the decoder learns to predict `expected_BT`, shifted by one position."""
 
     source_BS: Tensor
     source_lengths_B: Tensor
     target_BT: Tensor
-    expected_BT: Tensor  # with the end token; IGNORE where padded. One column for a classifier's classes
+    expected_BT: Tensor  # with the end token, padded with IGNORE; for a classifier, one column of classes
     n_predictions: int
-    n_tokens: int  # of source and target, without padding
+    n_tokens: int  # source and target tokens, without padding
 
     def to(self, device: torch.device) -> "Batch":
         return self._replace(**{name: getattr(self, name).to(device) for name in self._fields[:4]})
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
-    """The pairs of an epoch. Weight 1: each pair once; 2: twice; 0.3: three in ten of them, others in every epoch."""
+    """Return the pairs of an epoch: each pair once for weight 1, twice for 2, and a random 30 % for 0.3."""
     some = []
     first = 0
     for count, weight in repeats:
@@ -157,19 +157,19 @@ def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
 
 
 def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> list[Ids]:
-    """The batches of an epoch, in order, as arrays of pair numbers.
+    """Return the batches of an epoch, in order, as arrays of pair indices.
 
-    `most` bounds (longest source + longest target) × sentences, the computed tokens including padding. Pairs with more
-    than `longest` tokens on a side are omitted.
+    `most` limits (longest source + longest target) × sentences, that is, the number of tokens computed, including
+    padding. Pairs with more than `longest` tokens on either side are omitted.
     """
     random = np.random.default_rng(list(key))
     pairs = epoch_pairs(examples.repeats, random)
-    # plus the end token on each side
+    # including the end token on each side
     sources, targets = examples.source.lengths[pairs] + 1, examples.target.lengths[pairs] + 1
     fit = np.maximum(sources, targets) <= longest
     pairs, sources, targets = pairs[fit], sources[fit], targets[fit]
-    tie = random.permutation(len(pairs))  # random neighbours among equal lengths
-    # Target lengths alternately ascending and descending, so that they stay similar where the source length changes.
+    tie = random.permutation(len(pairs))  # shuffles pairs of equal lengths
+    # Alternate ascending and descending target lengths, so that they stay similar where the source length changes.
     wave = np.where(sources % 2 == 0, targets, -targets)
     order = np.lexsort((tie, wave, sources))
     pairs, sources, targets = pairs[order], sources[order], targets[order]
@@ -185,7 +185,7 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
 
 
 def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
-    """Look up the pairs and pad them to the longest."""
+    """Look up pairs, and pad them to the length of the longest."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
     source_BS, source_lengths = pad(*source, special.pad, after=config.source_close if config.has_encoder else ())
@@ -208,7 +208,7 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
 def pad(
     ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
 ) -> Sentences:
-    """Concatenated sentences as rows of equal length, optionally with a token before or after each."""
+    """Arrange concatenated sentences as padded rows, optionally with tokens before or after each sentence."""
     whole = lengths + len(before) + len(after)
     rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)
     places = np.arange(rows.shape[1])
@@ -221,15 +221,15 @@ def pad(
 
 
 class Streamed(NamedTuple):
-    """The pairs of a batch, and the position of the run after it."""
+    """The pairs of a batch, and the position after it."""
 
     pairs: Ids
     position: Position
-    epoch: float  # with a fraction
+    epoch: float  # as a fraction
 
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Endless batches from a position on."""
+    """Yield batches endlessly, starting at a position."""
     epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))

@@ -1,7 +1,7 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-The loop changes only `State`. So a run can be stopped at any time and continues exactly: on a CPU, the losses that
-follow are the same to the last bit.
+The loop changes only `State`, so a run can be stopped at any time and resumed exactly. On a CPU, all subsequent losses
+are bit-for-bit identical to those of an uninterrupted run.
 """
 
 import math
@@ -30,17 +30,17 @@ from vidrio.learn.plan import Recipe
 from vidrio.learn.state import RunFolder, State
 from vidrio.learn.task import Stop
 
-EVERY = 10  # steps between two lines of metrics
+EVERY = 10  # steps between lines of metrics
 
 Validate = Callable[[model.Network], dict[str, Any]]
-Clock = Callable[[], float]  # seconds of training, over all starts of the run
-GradientAndSums = tuple[Tensor, Tensor]  # and sums: loss, predictions, tokens, seconds
-Split = Callable[[Callable[[Ids, int], GradientAndSums], Ids], GradientAndSums]  # how to compute a batch
+Clock = Callable[[], float]  # seconds of training, including earlier sessions of the run
+GradientAndSums = tuple[Tensor, Tensor]  # the sums are: loss, predictions, tokens, seconds
+Split = Callable[[Callable[[Ids, int], GradientAndSums], Ids], GradientAndSums]  # computes a batch
 
 
 @dataclass(frozen=True)
 class Training:
-    """What the loop needs besides the state."""
+    """Everything that the loop needs besides the state."""
 
     examples: Examples
     recipe: Recipe
@@ -50,10 +50,10 @@ class Training:
 
 
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
-    """Train from `state` to the end of the recipe. Yields the metrics of steps and validations."""
+    """Train from `state` until the recipe is complete. Yields the metrics of steps and validations."""
     recipe, processes = training.recipe, training.processes
     start, longest = time.monotonic() - state.seconds, state.parameters.config.max_positions
-    # Only the leading process's clock counts, because rates and the end depend on it and must agree in all processes.
+    # All processes use the clock of the leading one, because they must agree on the learning rate and on when to stop.
     batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
 
     def clock() -> float:
@@ -66,7 +66,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
             take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, split)
             share = share_over(recipe.stop, state)
             ends = share == 1
-            # If one process is due or stopped, all are.
+            # All processes save or stop if any one of them has to.
             wishes = torch.tensor([folder.is_due(), bool(asked)], dtype=torch.float32)
             due, stopped = (processes.sum(wishes) > 0).tolist()
             if state.step % EVERY == 0 or ends:
@@ -86,8 +86,8 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """The signals received so far. Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint is
-    saved; a second one takes effect at once."""
+    """Collect the signals received so far. Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint
+    can be saved. A second signal takes effect immediately."""
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:
@@ -108,7 +108,7 @@ def interruptions() -> Iterator[list[int]]:
 
 
 def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: Clock, split: Split) -> None:
-    """One step of the optimiser."""
+    """Take one step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number, rate = state.step + 1, rate_of(recipe, state.step + 1, state)
     gradient = torch.zeros_like(parameters.flat)
@@ -139,7 +139,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
         state.adam.update(parameters.flat, gradient, rate)
     else:
         update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
-    # In the first steps, the running mean covers those steps only, not the initial parameters.
+    # In early steps, the running mean uses a smaller decay, so that the initial parameters are soon forgotten.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.position, state.epoch = batches[-1].position, batches[-1].epoch
     since = (loss, predictions, tokens, seconds - state.seconds)
@@ -150,9 +150,9 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
 def learn_from(
     recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
 ) -> GradientAndSums:
-    """The gradient of these pairs' loss; and the loss, predictions and tokens."""
+    """Compute the gradient of the loss of these pairs, along with the loss, predictions and tokens."""
     batch = collate(examples, pairs, parameters.config)
-    # Every random number depends only on the step, the batch's index in it and the part of the batch.
+    # Random numbers depend only on the seed, the step, the index of the batch within it and the part of the batch.
     dropout = model.Dropout(recipe.dropout, (*place, part))
     net = model.build(parameters, getattr(torch, recipe.precision), dropout)
     gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
@@ -167,8 +167,8 @@ def rate_of(recipe: Recipe, step: int, state: State) -> float:
 def split_batches(device: torch.device) -> Iterator[Split]:
     """On a CPU with an even number of threads, compute the two halves of a batch in parallel.
 
-    Most operations of a step are too small to be divided among threads, which would wait for each other after every
-    one. Threads with half a batch each wait once.
+    Most operations in a step are too small to be divided efficiently among threads, which would have to synchronise
+    after each of them. Two threads that compute half a batch each synchronise only once.
     """
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads % 2:
@@ -185,14 +185,14 @@ def split_batches(device: torch.device) -> Iterator[Split]:
         try:
             yield split
         finally:
-            torch.set_num_threads(threads)  # the pool has changed it for new threads
+            torch.set_num_threads(threads)  # the pool has changed the default for new threads
 
 
 # --- metrics and validation -------------------------------------------------------------------------------------------
 
 
 def step_metrics(state: State, recipe: Recipe) -> dict[str, Any]:
-    """One line of metrics: the steps since the last one."""
+    """Return a line of metrics covering the steps since the previous line."""
     loss, predictions, tokens, seconds = state.sums
     state.sums = [0.0] * 4
     record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss / predictions}
@@ -201,14 +201,14 @@ def step_metrics(state: State, recipe: Recipe) -> dict[str, Any]:
 
 
 def share_over(stop: Stop, state: State) -> float:
-    """The completed fraction of the training, 0 to 1."""
+    """Return the fraction of the training that is complete, from 0 to 1."""
     ends = ((stop.steps, state.step), (stop.epochs, state.epoch), (stop.seconds, state.seconds))
     return min(1.0, max((done / end for end, done in ends if end), default=0.0))
 
 
 @torch.no_grad()
 def validate(training: Training, state: State) -> dict[str, Any]:
-    """Score the running mean of the parameters, and keep it if it is the best."""
+    """Score the running mean of the parameters, and keep it if it is the best so far."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)
@@ -224,5 +224,5 @@ def validate(training: Training, state: State) -> dict[str, Any]:
 
 
 def rank(score: float, loss: float | None, metric: str) -> tuple[float, float]:
-    """A sort key that is lower for better models. Early on, all BLEU scores are 0, and the loss decides."""
+    """Return a sort key, lower for better models. Early in training, when all BLEU scores are 0, the loss decides."""
     return score if metric == "loss" else -score, math.inf if loss is None else loss

@@ -1,8 +1,8 @@
-"""The hardware: threads, memory, device, and several processes as one.
+"""The hardware: threads, memory, devices and distributed processes.
 
-Several processes use PyTorch's own engine: `torchrun --nproc-per-node 2 -m vidrio train …`. Each computes its share of
-a step's batches; their gradients are summed (by NCCL on GPUs, otherwise by Gloo). The leading process prepares
-everything in the run's folder, which all of them must share.
+To train with several processes, run `torchrun --nproc-per-node 2 -m vidrio train …`. Each process computes its share of
+the batches of a step, and the gradients are summed (with NCCL on GPUs, otherwise with Gloo). The leading process
+prepares everything in the run's folder, which all processes must share.
 """
 
 import ctypes
@@ -17,25 +17,25 @@ from vidrio.errors import RunError
 if TYPE_CHECKING:
     import torch
 
-SPINS = "1000"  # that a waiting thread of GCC's OpenMP spins before it sleeps
-SHAPES = "64"  # shapes that oneDNN caches; the layers of one step share them
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, from glibc's malloc.h
-PATIENCE = timedelta(days=1)  # one process cleans the data, or validates, while the others wait
+SPINS = "1000"  # iterations that a waiting thread of GCC's OpenMP spins before it sleeps
+SHAPES = "64"  # number of shapes that oneDNN caches; the layers in a step share them
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt, from glibc's malloc.h
+PATIENCE = timedelta(days=1)  # the other processes wait while one cleans the data or validates
 
 
 def settle() -> None:
-    """Set PyTorch's environment variables, unless the user has. Call it before PyTorch is imported."""
-    # oneDNN, and PyTorch's layer above it, each cache 1,024 shapes, but shapes of batches hardly ever recur.
+    """Set environment variables for PyTorch, unless the user has set them. Must be called before importing PyTorch."""
+    # oneDNN and PyTorch's layer above it each cache 1,024 shapes, but batches rarely have the same shape again.
     for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cached, SHAPES)
-    # Threads wait for each other thousands of times per step. On a busy machine, one that spins for milliseconds takes
-    # the core from the one that it waits for.
+    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds occupies
+    # the core that the other thread needs.
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
 
 
 def use(threads: int | None) -> None:
-    """Set the number of CPU threads (None: PyTorch's choice), and keep freed memory."""
+    """Set the number of CPU threads (None uses PyTorch's default), and keep freed memory."""
     import torch
 
     keep_memory()
@@ -44,23 +44,23 @@ def use(threads: int | None) -> None:
 
 
 def keep_memory() -> None:
-    """Let glibc keep freed memory; otherwise the system clears every page that is allocated again."""
+    """Make glibc keep freed memory, so that the system does not have to clear pages each time they are allocated."""
     _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
     _glibc("mallopt", _MMAP_THRESHOLD, 2**25)
 
 
 def return_memory() -> None:
-    """Return unused memory to the system. glibc's arenas, one per thread, fragment and grow."""
+    """Return unused memory to the system, because glibc's per-thread arenas fragment and grow."""
     _glibc("malloc_trim", 0)
 
 
 def _glibc(function: str, *arguments: int) -> None:
-    with suppress(AttributeError, OSError, TypeError):  # another C library
+    with suppress(AttributeError, OSError, TypeError):  # not glibc
         getattr(ctypes.CDLL(None), function)(*arguments)
 
 
 def find_device(name: str) -> "torch.device":
-    """The device of this name; by default a GPU if there is one."""
+    """Return the device with this name, by default a GPU if there is one."""
     import torch
 
     if not name:
@@ -74,23 +74,23 @@ def find_device(name: str) -> "torch.device":
     return device
 
 
-# --- several processes ------------------------------------------------------------------------------------------------
+# --- distributed processes --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The rank of this process among all."""
+    """The rank of this process, and the total number of processes."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def leads(self) -> bool:
-        """The leading process prepares, reports, validates and writes."""
+        """Whether this is the leading process, which prepares, reports, validates and writes."""
         return self.rank == 0
 
     def sum(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """The sum over all processes, in place."""
+        """Sum a tensor over all processes, in place."""
         if self.size > 1:
             from torch import distributed
 
@@ -103,7 +103,7 @@ class Processes:
         return tensor
 
     def of_leader(self, numbers: list[float]) -> list[float]:
-        """Broadcast the leading process's numbers. All processes wait for it."""
+        """Broadcast the leading process's numbers. All other processes wait for them."""
         import torch
 
         own = torch.tensor(numbers, dtype=torch.float64)
@@ -114,7 +114,7 @@ ALONE = Processes()
 
 
 def join(device: str = "") -> Processes:
-    """Join the processes that torchrun has started. Without torchrun, this process is alone."""
+    """Join the processes started by torchrun. Without torchrun, this is the only process."""
     import torch
     from torch import distributed
 

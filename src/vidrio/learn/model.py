@@ -1,4 +1,4 @@
-"""The model in PyTorch, for B sentences at once, padded to the longest. Axes are listed in `config.py`.
+"""The model in PyTorch, for a batch of B sentences padded to the longest. Axes are listed in `config.py`.
 
 It shares no code with `glass/walk.py`; tests compare the two part by part.
 """
@@ -19,19 +19,19 @@ from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-# For each sub-layer, the result of earlier decoding steps: keys and values, or a recurrent cell's state.
+# Results of earlier decoding steps for each sub-layer: keys and values, or the state of a recurrent cell.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
 
-SHORT = 128  # keys; up to this number, _Attend is faster on a CPU than PyTorch's attention
+SHORT = 128  # up to this many keys, _Attend is faster on a CPU than PyTorch's attention
 
 # --- dropout, §5.4 ----------------------------------------------------------------------------------------------------
 
 
 class Dropout:
-    """Dropout by a random stream that `key` (seed, step, …) determines. Rate 0, for validation, drops nothing.
+    """Dropout with a random stream determined by `key` (seed, step, …). Rate 0, used for validation, drops nothing.
 
-    On a CPU, a random byte decides on each value, because floats would take a fifth of a step. So the rate is rounded
-    to 1/256.
+    On a CPU, a random byte is drawn for each value, because drawing floats would take a fifth of a step. The rate is
+    therefore rounded to a multiple of 1/256.
     """
 
     def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
@@ -39,17 +39,17 @@ class Dropout:
         self.generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(list(key))))
 
     def drop(self, x: Tensor) -> Tensor:
-        """x with dropout."""
+        """Apply dropout to x."""
         mask = self.mask(x.shape, x.dtype, x.device)
         return x if mask is None else x * mask
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + y, with dropout on y: the residual connection."""
+        """Return x + y with dropout applied to y: the residual connection."""
         mask = self.mask(y.shape, y.dtype, y.device)
         return x + y if mask is None else torch.addcmul(x, y, mask)
 
     def mask(self, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
-        """0 or 1 / (1 − rate) for each value; None if nothing is dropped."""
+        """Return a mask of 0 or 1 / (1 − rate) for each value, or None if nothing is dropped."""
         if not self.threshold:
             return None
         keep = 1 - self.threshold / 256
@@ -57,7 +57,7 @@ class Dropout:
             generator = torch.Generator(device)
             generator.manual_seed(int(self.generator.integers(0, 2**63)))
             return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
-        # NumPy compares the bytes; PyTorch takes eight times as long.
+        # NumPy compares the bytes, because PyTorch takes eight times as long.
         size = math.prod(shape)
         draw = self.generator.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64).view(np.uint8)[:size]
         kept = (draw >= self.threshold).view(np.uint8)
@@ -69,22 +69,22 @@ NO_DROPOUT = Dropout()
 
 @dataclass(frozen=True)
 class Network:
-    """The parameters of one step, and the functions that the config selects."""
+    """The parameters for one step, and the functions selected by the config."""
 
     config: ModelConfig
-    master: Parameters  # the vector that contains the others
+    master: Parameters  # the flat vector of all parameters
     parameters: Mapping[str, Tensor]  # in the precision of the computation
     tables: Mapping[str, Tensor]  # in full precision
-    positions_PD: Tensor  # unused if positions are learned
+    positions_PD: Tensor  # unused with learned positions
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
     look_up: Callable[[Tensor, Tensor], Tensor]
     first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # the first sub-layer in the encoder (enc) and decoder (dec)
-    dropout: Dropout = NO_DROPOUT  # of the embeddings and of each sub-layer's output, §5.4
+    dropout: Dropout = NO_DROPOUT  # on the embeddings and the output of each sub-layer, §5.4
 
 
 def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
-    """The network of one step, computing in `dtype` (by default the parameters' own)."""
+    """Build the network for one step, which computes in `dtype` (by default that of the parameters)."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
@@ -102,13 +102,13 @@ def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dro
 
 
 def gradient(net: Network) -> Tensor:
-    """The gradient after a backward pass, as one flat vector."""
+    """Return the gradient after a backward pass, as a flat vector."""
     return net.master.gradient((net.parameters, net.tables))
 
 
 @lru_cache(maxsize=8)
 def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The sinusoids, §3.5; zeros without positions, or if they are learned."""
+    """Return the sinusoidal position table (§3.5), or zeros if positions are learned or absent."""
     table_PD = torch.zeros(config.max_positions, config.d_model, dtype=torch.float64)
     if config.positions.startswith("sinusoidal"):
         pair = torch.arange(config.d_model // 2, dtype=torch.float64)
@@ -139,7 +139,7 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 
 def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
-    """x W + b. The input is a matrix, because PyTorch's derivative copies views that were changed in place."""
+    """x W + b. The input must be a matrix, because PyTorch's backward pass copies views that were changed in place."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
@@ -151,7 +151,7 @@ def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
-    """Project B·L·D to B·H·L·K for each of the letters Q, K, V, in one product. §3.2.2."""
+    """Project B·L·D to B·H·L·K for each of the given letters (Q, K, V) in a single product. §3.2.2."""
     p, (B, L, _) = net.parameters, x.shape
     W = torch.cat([p[f"{name}.W{letter}"] for letter in letters], dim=1)
     b = torch.cat([p[f"{name}.b{letter}"] for letter in letters]) if net.config.attention_bias else None
@@ -163,14 +163,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     """softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads. `allowed` broadcasts to B·H·L·M."""
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-    wide = torch.promote_types(q.dtype, torch.float32)  # PyTorch is slow at small products in bfloat16
+    wide = torch.promote_types(q.dtype, torch.float32)  # small bfloat16 products are slow in PyTorch
     run = _Attend.apply if k.shape[2] <= SHORT else F.scaled_dot_product_attention
     out: Tensor = run(q.to(wide), k.to(wide), v.to(wide), allowed)
     return out.to(q.dtype)
 
 
 class _Attend(torch.autograd.Function):
-    """Eq. 1 and its derivative, written out. For long texts it would take more memory than PyTorch's own."""
+    """Eq. 1 and its derivative, written out. For long inputs, it uses more memory than PyTorch's attention."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
@@ -189,7 +189,7 @@ class _Attend(torch.autograd.Function):
         q, k, v, weights, out = ctx.saved_tensors
         B, H, _, K = grads[0].shape
         grad = grads[0].reshape(B * H, -1, K)
-        # The softmax's derivative is s (g − Σ s g), and that sum over M equals grad · out, a sum over K.
+        # The derivative of softmax is s (g − Σ s g). The sum over M equals grad · out, a sum over K.
         sums = torch.linalg.vecdot(grad, out).unsqueeze(-1)
         grad_scores = torch.bmm(grad, v.mT).sub_(sums).mul_(weights).mul_(1 / math.sqrt(K))
         to_inputs = torch.bmm(grad_scores, k), torch.bmm(grad_scores.mT, q), torch.bmm(weights.mT, grad)
@@ -216,7 +216,7 @@ def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, c
 def cross_attention(
     net: Network, y: Tensor, name: str, memory_BSD: Tensor, allowed: Tensor | None, cache: KeyValueCache | None
 ) -> Tensor:
-    """Attention of the decoder to the encoder's memory. §3.2.3."""
+    """Attention from the decoder to the encoder's memory. §3.2.3."""
     (q,) = heads(net, y, name, "Q")
     k, v = (cache or {}).get(name) or heads(net, memory_BSD, name, "KV")
     if cache is not None:
@@ -227,7 +227,7 @@ def cross_attention(
 def ssru(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
     """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (y_t W) and f_t = σ(y_t W_f + b_f): Marian's recurrent cell.
 
-    At least in float32, since bfloat16 rounds f near 1 to 1.
+    It is computed in float32 or wider, because bfloat16 rounds values of f near 1 to 1.
     """
     p, rows = net.parameters, y.flatten(0, -2)
     wide = torch.promote_types(y.dtype, torch.float32)
@@ -250,12 +250,12 @@ FIRST = {"attention": ("self", self_attention), "ssru": ("ssru", ssru)}
 
 
 def rows_or_zeros(ids_BL: Tensor, table: Tensor) -> Tensor:
-    """A row for each id; zeros for −1, a padding or start token that the vocabulary lacks."""
+    """Look up a row for each id, with zeros for −1, which represents a token that the vocabulary lacks."""
     return F.embedding(ids_BL.clamp(min=0), table) * (ids_BL >= 0).unsqueeze(-1)
 
 
 def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -> Tensor:
-    """A row for each id, times √D (§3.4), plus the row of its position (§3.5)."""
+    """Embed ids: √D times their embeddings (§3.4), plus the rows of their positions (§3.5)."""
     rows = net.look_up(ids_BL, net.tables[table])
     table_PD = net.tables.get(f"{side}.pos", net.positions_PD)
     if (last := first + ids_BL.shape[1]) > len(table_PD):
@@ -267,7 +267,7 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
 
 
 def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
-    """True at tokens, False at padding, broadcasting over heads and queries; None without padding."""
+    """Return a mask that is False at padding and broadcasts over heads and queries, or None without padding."""
     if int(lengths_B.min()) == ids_BL.shape[1]:
         return None
     places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
@@ -275,7 +275,7 @@ def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
 
 
 def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
-    """True where a key does not come after the query. The queries are the last rows. §3.2.3."""
+    """Return a mask that hides keys after the query. The queries are the last rows. §3.2.3."""
     if n_queries == 1:
         return None
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
@@ -298,9 +298,10 @@ def decode(
     cache: KeyValueCache | None = None,
     first: int = 0,
 ) -> Tensor:
-    """The decoder: target ids so far → one row for each. Figure 1, right.
+    """The decoder: target ids so far → one row per id. Figure 1, right.
 
-    With a `cache`, the ids are the new ones, from position `first` on. The causal mask hides padding, which comes last.
+    With a `cache`, only new ids are given, starting at position `first`. The causal mask also hides padding, which is
+    always at the end.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
@@ -315,10 +316,10 @@ def layer(
     x: Tensor,
     name: str,
     allowed: Tensor | None,
-    memory: tuple[Tensor, Tensor | None] | None = None,  # of the encoder, with its mask
+    memory: tuple[Tensor, Tensor | None] | None = None,  # the encoder's output and its mask
     cache: KeyValueCache | None = None,
 ) -> Tensor:
-    """Self-attention or a recurrent cell; cross-attention, if there is a memory; feed-forward. §3.1."""
+    """Self-attention or a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1."""
     part, make = net.first[name[:3]]
     first, cross, ffn = f"{name}.{part}", f"{name}.cross", f"{name}.ffn"
     x = net.place_norm(net, x, lambda y: make(net, y, first, allowed, cache), first)
@@ -328,19 +329,19 @@ def layer(
 
 
 def output(net: Network) -> tuple[Tensor, Tensor | None]:
-    """The output matrix as V·D, which may be the embedding (§3.4), and its bias."""
+    """Return the output matrix (V·D), which may be the embedding (§3.4), and the output bias."""
     tied = output_is_tied(net.config)
     W_VD = net.parameters[target_table(net.config)] if tied else net.parameters["out.W"].t()
     return W_VD, net.parameters.get("out.b")
 
 
 def logits(net: Network, x: Tensor) -> Tensor:
-    """The logits of the vocabulary (or of the classes). §3.4."""
+    """Return the logits for the vocabulary, or for the classes. §3.4."""
     return F.linear(x, *output(net))
 
 
 def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
-    """The mean of each sentence's rows without padding, for a classifier."""
+    """Return the mean of the rows of each sentence, without padding, for a classifier."""
     places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
     real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
     return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)

@@ -1,7 +1,7 @@
 """All parameters of a model as one flat vector, and the optimiser: learning rate, clipping, Adam and Muon.
 
-With one vector, a step, clipping, averaging, casting and saving are single operations. Names and order are those of
-`parameter_specs`; the H matrices of an attention projection are one D × (H·K) matrix.
+With a single vector, steps, clipping, averaging, casting and saving are single operations. Names and order are the same
+as in `parameter_specs`, but the H matrices of an attention projection are stored as one D × (H·K) matrix.
 """
 
 import math
@@ -15,8 +15,8 @@ from torch import Tensor
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
-LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # embeddings, always in full precision
-LONGEST_WARMUP = 0.1  # of the training
+LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # lookup tables, always in full precision
+LONGEST_WARMUP = 0.1  # fraction of the training
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Parameters:
     def from_arrays(
         config: ModelConfig, arrays: Mapping[str, np.ndarray], dtype: torch.dtype = torch.float32
     ) -> "Parameters":
-        """From arrays as described in `model/parameters.py`."""
+        """Convert from the arrays described in `model/parameters.py`."""
         check_parameters(arrays, config)
         parts = []
         for name, (axes, _) in parameter_specs(config).items():
@@ -39,7 +39,7 @@ class Parameters:
         return Parameters(config, torch.from_numpy(np.concatenate(parts)).to(dtype))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """As arrays described in `model/parameters.py`."""
+        """Convert to the arrays described in `model/parameters.py`."""
         views, arrays = self.views(self.flat.detach().cpu()), {}
         for name, (axes, shape) in parameter_specs(self.config).items():
             part = views[name].numpy()
@@ -49,7 +49,7 @@ class Parameters:
         return arrays
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """The named parts of a vector with this layout: the parameters, their gradients, Adam's moments."""
+        """Return named views of a vector with this layout: parameters, gradients or Adam's moments."""
         specs = parameter_specs(self.config)
         parts = flat.split([math.prod(shape) for _, shape in specs.values()])
         side_by_side = {"HDK": (self.config.d_model, -1), "HK": (-1,)}
@@ -59,9 +59,9 @@ class Parameters:
         }
 
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The parameters cast to `dtype` for one step, with the embeddings in full precision.
+        """Return the parameters cast to `dtype` for one step, and the embeddings in full precision.
 
-        The gradient of a frequent word sums hundreds of small terms, which bfloat16 would lose.
+        The gradient for a frequent token is a sum of hundreds of small terms, which would be lost in bfloat16.
         """
         cast = {name: part.detach().requires_grad_() for name, part in self.views(self.flat.detach().to(dtype)).items()}
         if dtype == self.flat.dtype:
@@ -70,12 +70,12 @@ class Parameters:
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
 
     def matrices(self, flat: Tensor) -> list[Tensor]:
-        """The matrices of the layers in a vector with this layout."""
+        """Return the layers' matrices as views of a vector with this layout."""
         views = self.views(flat).items()
         return [part for name, part in views if part.dim() == 2 and name.startswith(("enc.", "dec."))]
 
     def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
-        """The gradient of the leaves after a backward pass, as one flat vector in full precision."""
+        """Return the gradient of the leaves after a backward pass, as a flat vector in full precision."""
         cast, tables = leaves
         parts = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in cast.values()]
         flat = torch.cat([part.reshape(-1) for part in parts]).to(self.flat.dtype)
@@ -85,13 +85,13 @@ class Parameters:
         return flat
 
 
-# --- a step -----------------------------------------------------------------------------------------------------------
+# --- optimisers -------------------------------------------------------------------------------------------------------
 
 
 def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) -> float:
-    """The learning rate of a step, counted from 1, when the fraction `share` of the training is over (§5.3).
+    """Return the learning rate for a step, counted from 1, after the fraction `share` of the training (§5.3).
 
-    The share may be counted in steps, epochs or minutes. The warm-up takes at most a tenth of it.
+    The share may be measured in steps, epochs or time. The warm-up takes at most a tenth of the training.
     """
     warmth = min(1.0, max(step / max(1, warmup), share / LONGEST_WARMUP))
     decay = {
@@ -105,7 +105,7 @@ def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) 
 
 @dataclass
 class Adam:
-    """The running means of each parameter's gradient and of its square. §5.3."""
+    """Adam's running means of the gradient and of its square. §5.3."""
 
     mean: Tensor
     square: Tensor
@@ -119,12 +119,12 @@ class Adam:
         return Adam(torch.zeros_like(flat), torch.zeros_like(flat))
 
     def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
-        """One step, in place."""
+        """Take one step, in place."""
         self.step += 1
         mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step  # the means start at 0
         self.mean.lerp_(gradient, 1 - self.beta1)
         self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        if decay is not None:  # decoupled from the gradient, as in AdamW
+        if decay is not None:  # decoupled weight decay, as in AdamW
             flat.addcmul_(flat, decay, value=-rate)
         root = (self.square / square_grown).sqrt_().add_(self.epsilon)
         flat.addcdiv_(self.mean, root, value=-rate / mean_grown)
@@ -133,24 +133,25 @@ class Adam:
 def update_by_muon(
     adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype = torch.float32
 ) -> None:
-    """One step, in place: the layers' matrices by Muon (Jordan et al. 2024), the rest by Adam, at the same rate.
+    """Take one step, in place: Muon (Jordan et al. 2024) for the layers' matrices, Adam for the rest, at the same rate.
 
-    A few directions dominate a matrix's gradient; Muon gives all of them the same length. Its running mean is Adam's.
-    `dtype` is that of its products: `torch.optim.Muon` supports only bfloat16, which is slow on a CPU without AMX.
+    The gradient of a matrix is dominated by a few directions; Muon gives all directions the same length. It shares
+    Adam's running mean. `dtype` is the dtype of Muon's products: `torch.optim.Muon` supports only bfloat16, which is
+    slow on CPUs without AMX.
     """
     weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
     before = [weight.clone() for weight in weights]
     adam.update(parameters.flat, gradient, rate)
     for weight, old, mean, of_weight in zip(weights, before, means, gradients, strict=True):
-        ahead = of_weight.lerp(mean, adam.beta1)  # Nesterov's
-        length = 0.2 * math.sqrt(max(weight.shape))  # steps of the length of Adam's (Liu et al. 2025, §2.2)
+        ahead = of_weight.lerp(mean, adam.beta1)  # Nesterov momentum
+        length = 0.2 * math.sqrt(max(weight.shape))  # matches the step size of Adam (Liu et al. 2025, §2.2)
         weight.copy_(old).add_(orthogonal(ahead.to(dtype)).to(weight.dtype), alpha=-rate * length)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Approximately U Vᵀ of a matrix U S Vᵀ: five Newton–Schulz steps bring its singular values near 1."""
+    """Approximate U Vᵀ for a matrix U S Vᵀ: five Newton–Schulz steps bring its singular values close to 1."""
     rows, columns = matrix.shape
-    x = matrix.T if rows > columns else matrix  # the products have the shorter side's size
+    x = matrix.T if rows > columns else matrix  # so that products have the size of the shorter side
     x = x / x.norm().clamp(min=1e-7)
     for _ in range(5):
         gram = x @ x.T
@@ -159,7 +160,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
 
 
 def clip(gradient: Tensor, most: float) -> float:
-    """Clip the gradient, in place, to the length `most` (0: no limit). Returns its previous length."""
+    """Clip the norm of the gradient, in place, to `most` (0 means no limit). Returns the norm before clipping."""
     length = float(torch.linalg.vector_norm(gradient, dtype=torch.float64))
     if most and length > most:
         gradient.mul_(most / length)

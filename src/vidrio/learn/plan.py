@@ -1,7 +1,7 @@
-"""The plan of a run: the user's choices, completed by rules for the data, the machine and the time.
+"""The plan of a run: the user's settings, completed by rules that depend on the data, the machine and the time.
 
-docs/training.md explains the rules. The plan is written to MODEL/run/plan.json. A continued run follows it, and only
-its end may change.
+docs/training.md explains the rules. The plan is written to MODEL/run/plan.json. A resumed run follows the same plan,
+except that its end can be changed.
 """
 
 import math
@@ -20,60 +20,60 @@ from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 
-# The paper's sizes (Table 3), and two smaller ones for less data and smaller machines.
+# The sizes in the paper (Table 3), and two smaller ones for less data and smaller machines.
 PRESETS: dict[str, dict[str, int]] = {
     "tiny": {"d_model": 128, "n_heads": 4, "d_head": 32, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
     "small": {"d_model": 256, "n_heads": 8, "d_head": 32, "d_ff": 1024, "n_encoder_layers": 4, "n_decoder_layers": 2},
     "base": {"d_model": 512, "n_heads": 8, "d_head": 64, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6},
     "big": {"d_model": 1024, "n_heads": 16, "d_head": 64, "d_ff": 4096, "n_encoder_layers": 6, "n_decoder_layers": 6},
 }
-# The minimum number of pairs for each size. With fewer, larger models are worse, not only slower.
+# The minimum number of pairs for each size. With fewer pairs, a larger model is not only slower but also worse.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
-PASSES = 8  # epochs that a time limit must allow; otherwise a smaller size is chosen
-SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiplications (with their additions) per second
+PASSES = 8  # epochs that must fit within a time limit; otherwise a smaller size is chosen
+SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiply–adds per second
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}  # on a GPU; Muon is slow on a CPU
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-# Generated pairs of few words (each occurs this often, on average) are not memorised.
+# Generated pairs with a small vocabulary (mean occurrences per word) need little dropout, as they are not memorised.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
-MINUTES = 30  # of training, unless the user chooses an end
-WARMUP = 500  # steps; fewer in a short run
-SHARE_OF_RATE = 1 / 3  # of the usual peak rate, with --from, so that the model does not forget
-OWN_SIZES = "sizes of your own"  # in place of a preset's name
-# Settings that Marian's engines require, besides their tokenizer, of a model with a recurrent decoder.
+MINUTES = 30  # default length of training
+WARMUP = 500  # steps; fewer in short runs
+SHARE_OF_RATE = 1 / 3  # of the usual peak rate with --from, so that the model does not forget
+OWN_SIZES = "sizes of your own"  # shown instead of the name of a preset
+# Settings that Marian's engines require of a model with a recurrent decoder, in addition to their tokenizer.
 LIKE_MARIAN: dict[str, Any] = {
     **{"norm": "post", "norm_epsilon": 1e-6, "positions": "sinusoidal-marian"},
     **{"attention_bias": True, "output_bias": True},
 }
-# Metrics that may select the best model, the default first.
+# Metrics that can select the best model; the first is the default.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """All training settings except the data, the tokenizer and the model's config."""
+    """All training settings except for the data, the tokenizer and the model's config."""
 
     stop: Stop
     optimiser: str = "adam"
     schedule: str = "linear"
     rate: float = 1e-3
     warmup: int = 500
-    batch_tokens: int = 8192  # source and target, padding included
+    batch_tokens: int = 8192  # source and target, including padding
     accumulate: int = 1  # batches per step, in each process
     smoothing: float = 0.1  # §5.4
     dropout: float = 0.1
     clip: float = 1.0
-    average: float = 0.999  # decay of the parameters' running mean
+    average: float = 0.999  # decay of the running mean of the parameters
     metric: str = "loss"
-    validations: int = 20  # in the whole run
+    validations: int = 20  # over the entire run
     seed: int = 1
     precision: str = "float32"  # of the computation; the parameters themselves are float32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run was started with."""
+    """The settings that a run was started with."""
 
     task: str
     config: ModelConfig
@@ -81,7 +81,7 @@ class Plan:
 
 
 def read_plan(run: Path) -> Plan | None:
-    """The plan of the run in this folder, if there is one."""
+    """Read the plan of the run in this folder, if there is one."""
     path = run / "plan.json"
     if not path.exists():
         return None
@@ -99,7 +99,7 @@ def write_plan(run: Path, plan: Plan) -> None:
 
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
-    """Refuse options that are invalid for any data."""
+    """Reject options that are invalid for any data."""
     if before is not None and before.task != request.task:
         raise cannot_change([f"task {before.task} → {request.task}"])
     valid = METRICS_OF[request.task]
@@ -115,7 +115,7 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
 
 
 def continued(before: Plan, request: Request) -> Plan:
-    """The plan of a continued run. Only its end may change."""
+    """Return the plan of a resumed run. Only its end can be changed."""
     recipe = replace(before.recipe, stop=request.stop or before.recipe.stop)
     was = {**before.config.to_json(), **asdict(recipe)}
     asked = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was), **request.recipe}
@@ -126,7 +126,7 @@ def continued(before: Plan, request: Request) -> Plan:
 
 
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
-    """The user's choices, completed by the rules."""
+    """Return the user's settings, completed by the rules."""
     start, pairs, gpu = request.start, task.pairs["train"], device.type == "cuda"
     stop = request.stop or Stop(seconds=60 * MINUTES)
     if start:
@@ -161,9 +161,9 @@ def choose_precision(device: torch.device) -> str:
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """The largest size for the number of pairs and the time. `speed` is in multiplications per second.
+    """Choose the largest size suited to the number of pairs and the time. `speed` is in multiply–adds per second.
 
-    An estimate: each token uses half of the parameters three times (once forward, twice backward), at half speed.
+    This assumes that each token uses half of the parameters three times (once forward, twice backward), at half speed.
     """
     fitting = [name for name, threshold in PAIRS_FOR.items() if pairs >= threshold]
     while len(fitting) > 1 and 0 < seconds < PASSES * tokens * 3 * count(sized(fitting[-1], vocabulary)) / speed:
@@ -172,13 +172,13 @@ def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, spee
 
 
 def sized(preset: str, vocabulary: int = 8, **changes: Any) -> ModelConfig:
-    """The config of a preset, with one vocabulary for both sides."""
+    """Return the config of a preset, with the same vocabulary for source and target."""
     values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "norm": "pre"}
     return ModelConfig(**{**values, **PRESETS[preset], **changes})
 
 
 def decided_by(task: Task) -> dict[str, Any]:
-    """The settings of the model's config that depend on the data."""
+    """Return the fields of the model's config that depend on the data."""
     values: dict[str, Any] = {
         "source_vocabulary": task.source.size,
         "target_vocabulary": task.target.size,
@@ -193,7 +193,7 @@ def decided_by(task: Task) -> dict[str, Any]:
 
 
 def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """These sizes, with heads that share the model's width; `others` has the missing sizes."""
+    """Add a head width that divides the model's width among the heads. `others` provides missing sizes."""
     if "d_model" not in sizes and "n_heads" not in sizes:
         return sizes
     both = {**others, **sizes}
@@ -201,12 +201,12 @@ def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
 
 
 def preset_of(config: ModelConfig) -> str:
-    """The name of the preset with these sizes, or CUSTOM."""
+    """Return the name of the preset with these sizes, or OWN_SIZES."""
     return next((name for name, sizes in PRESETS.items() if sizes.items() <= vars(config).items()), OWN_SIZES)
 
 
 def nearest_preset(config: ModelConfig) -> str:
-    """The preset with the most similar number of parameters."""
+    """Return the preset whose number of parameters is the most similar."""
 
     def distance(name: str) -> float:
         sizes: dict[str, Any] = dict(PRESETS[name])
@@ -216,23 +216,23 @@ def nearest_preset(config: ModelConfig) -> str:
 
 
 def dropout_for(pairs: int, repeats: float) -> float:
-    """The dropout rate: higher for fewer pairs, but low for few words that recur."""
+    """Return the dropout rate: higher for fewer pairs, but low for a small vocabulary whose words recur often."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
     return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
 
 
 def batch_for(preset: str, tokens: int) -> int:
-    """The preset's batch, or a smaller one that makes about twenty steps per epoch."""
+    """Return the batch size of the preset, or a smaller one that gives about twenty steps per epoch."""
     return max(256, min(BATCH_FOR[preset], tokens // 20))
 
 
-# --- for the user -----------------------------------------------------------------------------------------------------
+# --- descriptions -----------------------------------------------------------------------------------------------------
 
 
 def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]:
-    """The plan in words, and the number of pairs that are too long for the model."""
+    """Describe the plan, and the number of pairs that are too long for the model."""
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
-    lengths = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1  # with the end token
+    lengths = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1  # including the end token
     if (out := int((lengths > most).sum())) == len(lengths):
         found = f"the shortest has {int(lengths.min()):,} tokens, the model {most:,} positions"
         raise RunError("every sentence is longer than the model's positions", found=found, do="give --max-positions")

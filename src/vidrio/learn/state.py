@@ -1,8 +1,8 @@
-"""A run's state and its folder, which survives a kill at any time.
+"""The state of a run and its folder, which stays valid if the process is killed at any time.
 
-MODEL/run/state.safetensors                                what is needed to continue; numbers are in its metadata
-MODEL/run/metrics.jsonl                                    a line every ten steps, and one for each validation
-MODEL/run/snapshots/step-00000064/model.safetensors        the model at step 0 and at the latest powers of 2
+MODEL/run/state.safetensors                            everything needed to resume; numbers are in its metadata
+MODEL/run/metrics.jsonl                                one line every ten steps, and one for each validation
+MODEL/run/snapshots/step-00000064/model.safetensors    the model at step 0 and at the latest powers of 2
 """
 
 import json
@@ -30,20 +30,20 @@ from vidrio.model.json_text import json_text
 
 STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
-LAYOUT = 3  # of the file; other versions are refused
+LAYOUT = 3  # version of the file; others are rejected
 NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums", "position")
-SAVE = 300  # seconds between two checkpoints, besides those at validations
-MOST = 8  # snapshots besides step 0
-ROOM = 1 << 30  # total bytes of the snapshots; large models keep fewer
+SAVE = 300  # seconds between checkpoints, in addition to those at validations
+MOST = 8  # maximum number of snapshots, not counting step 0
+ROOM = 1 << 30  # total size of the snapshots in bytes; large models keep fewer
 FEWEST = 3
 
 
 @dataclass
 class State:
-    """The parameters and optimiser state of a run, and its position."""
+    """The parameters, optimiser state and position of a run."""
 
     parameters: Parameters
-    average: Tensor  # the running mean of the parameters, which is validated; the best one becomes the model
+    average: Tensor  # running mean of the parameters; the best one on the validation set becomes the model
     best: Tensor
     adam: Adam
     step: int = 0
@@ -51,9 +51,9 @@ class State:
     epoch: float = 0.0
     seconds: float = 0.0
     best_score: float | None = None
-    best_loss: float | None = None  # breaks ties between scores
+    best_loss: float | None = None  # breaks ties between equal scores
     best_step: int = 0
-    # Sums since the last line of metrics: loss, predictions, tokens, seconds.
+    # Sums since the previous line of metrics: loss, predictions, tokens, seconds.
     sums: list[float] = field(default_factory=lambda: [0.0] * 4)
 
     @staticmethod
@@ -62,13 +62,13 @@ class State:
         return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
 
     def tensors(self) -> dict[str, Tensor]:
-        """The learned tensors."""
+        """Return the tensors to save, by name."""
         parts = (self.parameters.flat, self.average, self.best, self.adam.mean, self.adam.square)
         return dict(zip(TENSORS, parts, strict=True))
 
 
 def save_state(run: Path, state: State) -> None:
-    """Write the checkpoint, completely or not at all."""
+    """Write a checkpoint atomically."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
     numbers = {name: getattr(state, name) for name in NUMBERS} | {"layout": LAYOUT}
     part = run / f".{STATE}.part"
@@ -87,7 +87,7 @@ def save_state(run: Path, state: State) -> None:
 
 
 def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
-    """The saved state."""
+    """Read the saved state."""
     path = run / STATE
     try:
         with safe_open(path, framework="pt") as file:
@@ -96,7 +96,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
         if data["layout"] != LAYOUT:
             raise ValueError(f"layout {data['layout']}, not {LAYOUT}")
         values = {name: data[name] for name in NUMBERS}
-        for name in ("best_score", "best_loss"):  # infinity is written as a string
+        for name in ("best_score", "best_loss"):  # infinity is stored as a string
             values[name] = None if values[name] is None else float(values[name])
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], data["step"])
         values["position"] = tuple(data["position"])
@@ -108,7 +108,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
 
 
 class RunFolder:
-    """Writes a run's checkpoints, metrics and snapshots; without a folder, nothing."""
+    """Writes the checkpoints, metrics and snapshots of a run. Without a folder, nothing is written."""
 
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.saved = run, time.monotonic()
@@ -119,7 +119,7 @@ class RunFolder:
             self.snapshot(state)
 
     def log(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Add a line of metrics."""
+        """Append a line of metrics."""
         if self.run is not None:
             path = self.run / METRICS
             with about_file(path), path.open("a", encoding="utf-8") as file:
@@ -140,7 +140,7 @@ class RunFolder:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Remove the metrics after the checkpoint, which will be written again, and an incomplete line."""
+    """Remove metrics that are newer than the checkpoint, which will be written again, and any incomplete line."""
     path = run / METRICS
     if path.exists():
         whole = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -148,18 +148,18 @@ def forget_metrics_after(run: Path, step: int) -> None:
 
 
 def is_snapshot(step: int) -> bool:
-    """Whether to write a snapshot after this step; 0 is before the first."""
+    """Return whether to write a snapshot after this step. Step 0 is before the first."""
     return step & (step - 1) == 0
 
 
 def snapshot_steps(step: int, most: int = MOST) -> list[int]:
-    """The steps whose snapshots exist after `step`: 0, and the last powers of 2."""
+    """Return the steps whose snapshots are kept after `step`: 0 and the latest powers of 2."""
     powers = [1 << power for power in range(step.bit_length())]
     return [0, *powers[-most:]]
 
 
 def write_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
-    """Write a snapshot of the parameters, and remove surplus snapshots."""
+    """Write a snapshot of the parameters, and remove older snapshots that are no longer needed."""
     size = sum(array.nbytes for array in parameters.values())
     names = {f"step-{n:08}" for n in snapshot_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))}
     write_parameters(run / SNAPSHOTS / f"step-{step:08}", parameters)

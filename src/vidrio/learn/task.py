@@ -1,9 +1,8 @@
 """A training request and its data: the user's files, cleaned, split and tokenized.
 
-    MODEL/run/data/    the pairs, as `data/prepare.py` writes them; their ids, as `batches.py` does; the tokenizers; the
-                       classes
+    MODEL/run/data/    the pairs (see `data/prepare.py`), their ids (see `batches.py`), the tokenizers and the classes
 
-A classifier's translation is the class, a text generator's the text itself.
+For a classifier, the target is the class; for a text generator, it is the text itself.
 """
 
 import json
@@ -25,15 +24,15 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
 FEWEST = 20  # minimum number of pairs
-SHOWN = 3  # pairs shown before the training begins
-HELD_OUT = 1000  # sentences for validation, and as many for testing
-# The largest vocabulary, and the number of pairs that it needs.
+SHOWN = 3  # pairs shown before training begins
+HELD_OUT = 1000  # sentences for validation, and the same number for testing
+# Vocabulary sizes, and the minimum number of pairs for each.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """When training ends. Exactly one is set."""
+    """When training ends. Exactly one field is set."""
 
     steps: int = 0
     epochs: float = 0
@@ -42,7 +41,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Start:
-    """A model to fine-tune, which keeps its tokenizers and sizes."""
+    """A model to fine-tune. Its tokenizers and sizes are kept."""
 
     folder: Path
     config: ModelConfig
@@ -51,7 +50,7 @@ class Start:
 
     @staticmethod
     def find(name: str) -> "Start":
-        """A folder, or a model by name."""
+        """Find a model by name or folder."""
         folder = models.find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -65,20 +64,20 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A training as the user requested it."""
+    """A training run as requested by the user."""
 
-    folder: Path  # the model's
+    folder: Path  # of the model
     names: tuple[str, ...]  # of the files with the pairs
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
     clean: CleaningOptions = field(default_factory=CleaningOptions)
-    vocabulary: int = 0  # 0: by the number of pairs
+    vocabulary: int = 0  # 0: depends on the number of pairs
     start: Start | None = None
     task: str = "translate"
     preset: str = ""
-    sizes: dict[str, Any] = field(default_factory=dict)  # of the model's config
+    sizes: dict[str, Any] = field(default_factory=dict)  # fields of the model's config
     recipe: dict[str, Any] = field(default_factory=dict)
     stop: Stop | None = None
     device: str = ""
@@ -86,17 +85,17 @@ class Request:
 
     @property
     def like_marian(self) -> bool:
-        """Whether to train a model in Marian's format, for its engines: with a recurrent decoder."""
+        """Whether to train a model that Marian's engines can run, with a recurrent decoder."""
         return self.task == "translate" and self.sizes.get("decoder_cell") == "ssru" and not self.start
 
     @property
     def run(self) -> Path:
-        """The folder of the run's state."""
+        """The folder that holds the state of the run."""
         return self.folder / "run"
 
 
 def cannot_change(what: Sequence[str]) -> RunError:
-    """The error for a request that contradicts the run that it would continue."""
+    """Return the error for a request that contradicts the run it would resume."""
     do = "use the same options as before, or a new folder with --to"
     return RunError("only the end of a started run can change", found="; ".join(what), do=do)
 
@@ -110,7 +109,7 @@ class Task:
     target: Tokenizer  # the same object, unless a fine-tuned model has two
     labels: tuple[str, ...]
     examples: Examples
-    test: Sequence[tuple[str, str]]  # texts, and their translations or classes
+    test: Sequence[tuple[str, str]]  # texts with their translations or classes
     held_out: Sequence[tuple[str, str]]  # the same, for validation
     prepared: Prepared
 
@@ -125,7 +124,7 @@ class Task:
         return int(self.examples.source.lengths.sum() + self.examples.target.lengths.sum())
 
     def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
-        """Held-out pairs as ids."""
+        """Encode held-out pairs."""
         encode = _encoders(self.kind, self.source, self.target, self.labels)
         sides = zip(*pairs, strict=True) if pairs else ((), ())
         ids = [to_ids(side) for to_ids, side in zip(encode, sides, strict=True)]
@@ -133,7 +132,7 @@ class Task:
 
 
 def make_task(request: Request, progress: Progress, *, begun: bool = False) -> Task:
-    """Prepare the requested task, unless it was prepared before. A started run accepts no other task."""
+    """Prepare the requested task, unless this has already been done. A run that has begun accepts no other task."""
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
         request.clean,
@@ -167,7 +166,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
 
 
 def load_task(run: Path, kind: str, special: SpecialIds | None) -> Task:
-    """The task prepared in the run's folder."""
+    """Load the task prepared in the run's folder."""
     prepared = Prepared.load(run / "data")
     source = Tokenizer.load(prepared.folder / "tokenizer.json", special)
     separate = prepared.folder / "target-tokenizer.json"
@@ -192,7 +191,7 @@ def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
 
 
 def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> None:
-    """Train the tokenizer, or take those of the model to fine-tune, and encode the training pairs."""
+    """Train a tokenizer, or reuse those of the model being fine-tuned, and encode the training pairs."""
     folder, pairs = prepared.folder, prepared.pairs
     uses = {"train": "learn from", "dev": "validate with"} | ({"test": "test with"} if request.test else {})
     for part, use in uses.items():
@@ -219,7 +218,7 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
 
 
 def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
-    """The encoders of both sides. A class is encoded as its number; a generator has no source."""
+    """Return the encoders for source and target. A class is encoded as its index; a generator has no source."""
     if kind == "classify":
         return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
     if kind == "generate":
@@ -228,7 +227,7 @@ def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[
 
 
 def _labels(prepared: Prepared, request: Request) -> list[str]:
-    """The classes to learn: those of all texts except the user's held-out sets, which may have no others."""
+    """Return the classes to learn. The user's held-out sets must not contain any other classes."""
     train, dev, test = ({label for _, label in prepared.read(part)} for part in ("train", "dev", "test"))
     labels = sorted(train | (set() if request.dev else dev) | (set() if request.test else test))
     if len(labels) < 2:

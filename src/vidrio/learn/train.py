@@ -1,4 +1,4 @@
-"""A training run: prepare the data → choose a plan → start or resume → the loop → evaluate and write the best model."""
+"""A training run: prepare the data → choose a plan → start or resume → train → evaluate and write the best model."""
 
 import os
 import platform
@@ -41,8 +41,8 @@ from vidrio.model.parameters import random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
-SWEEP = 100  # steps between two returns of unused memory to the system, each of which takes up to 0.2 s
-# What is recorded of an earlier training or an import.
+SWEEP = 100  # steps between returns of unused memory to the system, which take up to 0.2 s each
+# Fields recorded about an earlier training run or import.
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine", "imported", "licence")
 LIMIT = "It makes mistakes, and more of them on texts unlike its training data."
 
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def parameters(self) -> Parameters:
-        """The best ones."""
+        """The best parameters so far."""
         return Parameters(self.plan.config, self.state.best)
 
 
@@ -68,11 +68,11 @@ class Judgement:
 
     scores: list[Score] = field(default_factory=list)
     warning: str = ""
-    translations: list[str] = field(default_factory=list)  # of the test sources, by `vidrio translate`
+    translations: list[str] = field(default_factory=list)  # of the test set, as by `vidrio translate`
 
 
 def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judgement] | None:
-    """Train the requested model. Of several processes, the leading one writes it and returns the result."""
+    """Train the requested model. Only the leading process writes the model and returns a result."""
     refuse_other_folders(request.folder)
     processes = join(request.device)
     progress = progress if progress and processes.leads else Progress()
@@ -88,10 +88,10 @@ def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judg
 
 
 def learn(request: Request, progress: Progress, processes: Processes = ALONE) -> Run:
-    """Train in the run's folder from the beginning, or from the last checkpoint."""
+    """Train in the run's folder, from the beginning or from the last checkpoint."""
     device = find_device(request.device)
     run = prepare(request, device, progress) if processes.leads else None
-    processes.of_leader([0.0])  # all wait for it
+    processes.of_leader([0.0])  # the other processes wait here
     task, plan, state = (run.task, run.plan, run.state) if run else read_run(request.run, device)
     if state.step:
         progress.say(f"continuing from step {state.step:,}, after {duration(state.seconds)}")
@@ -109,7 +109,7 @@ def learn(request: Request, progress: Progress, processes: Processes = ALONE) ->
 
 
 def prepare(request: Request, device: torch.device, progress: Progress) -> Run:
-    """Prepare data, plan and state in the run's folder, unless an earlier command has."""
+    """Prepare the data, plan and state in the run's folder, unless an earlier command has already done so."""
     remove_leftovers(request.folder)
     start, before = request.start, read_plan(request.run)
     refuse_nonsense(request, before)
@@ -131,7 +131,7 @@ def prepare(request: Request, device: torch.device, progress: Progress) -> Run:
 
 
 def read_run(run: Path, device: torch.device) -> tuple[Task, Plan, State]:
-    """What the leading process has prepared."""
+    """Read the run prepared by the leading process."""
     plan = read_plan(run)
     if plan is None:
         raise DataError(
@@ -143,7 +143,7 @@ def read_run(run: Path, device: torch.device) -> tuple[Task, Plan, State]:
 
 
 def refuse_other_folders(folder: Path) -> None:
-    """Refuse a folder that is not empty and contains no training run."""
+    """Reject a folder that is not empty and does not contain a training run."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file", do="give a folder, new or of an earlier run")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "run").is_dir():
@@ -155,7 +155,7 @@ def refuse_other_folders(folder: Path) -> None:
 
 
 def finish(run: Run, progress: Progress) -> Judgement:
-    """Write the model, evaluate it as users will run it, and write its card and scores."""
+    """Write the model, evaluate it as users will run it, and write its model card and scores."""
     write_model(run)
     judgement = judge(run, progress)
     for score in judgement.scores:
@@ -169,7 +169,7 @@ def finish(run: Run, progress: Progress) -> Judgement:
 
 
 def write_model(run: Run) -> None:
-    """Write the model's files. A config makes a folder a model, so it is removed first and written last."""
+    """Write the model's files. The config, which marks the folder as a model, is removed first and written last."""
     folder, source, target = run.request.folder, run.task.source, run.task.target
     (folder / CONFIG).unlink(missing_ok=True)
     write_parameters(folder, run.parameters.to_arrays())
@@ -183,7 +183,7 @@ def write_model(run: Run) -> None:
 
 @torch.no_grad()
 def judge(run: Run, progress: Progress) -> Judgement:
-    """Scores of the written model on unseen sentences."""
+    """Score the written model on unseen sentences."""
     task, metric = run.task, run.plan.recipe.metric
     if not task.test:
         return Judgement([plain_score(metric, run.state.best_score or 0.0, "on the validation set")])
@@ -205,12 +205,12 @@ def judge(run: Run, progress: Progress) -> Judgement:
 
 
 def plain_score(metric: str, value: float, signature: str) -> Score:
-    """A score without a confidence interval."""
+    """Return a score without a confidence interval."""
     return Score(metric, value, value, 0.0, signature)
 
 
 def describe(run: Run, scores: list[Score]) -> About:
-    """The metadata of the model for its config."""
+    """Return the metadata of the model for its config."""
     request, plan, state, task = run.request, run.plan, run.state, run.task
     source, target = request.languages
     start = request.start
@@ -242,13 +242,13 @@ def describe(run: Run, scores: list[Score]) -> About:
 
 
 def trainings(about: About) -> list[dict[str, Any]]:
-    """Short records of all trainings of a model, the first one first."""
+    """Return short records of all training runs of a model, oldest first."""
     last = {name: about.provenance[name] for name in IN_SHORT if name in about.provenance}
     return [*about.provenance.get("before", []), *([last] if last else [])]
 
 
 def card(run: Run, about: About, warning: str) -> str:
-    """The model card, README.md."""
+    """Return the model card, README.md."""
     kind = run.task.kind
     does = {"translate": "translates", "classify": "classifies texts", "generate": "continues texts"}[kind]
     languages = " → ".join(filter(None, (about.source_language, about.target_language)))
@@ -267,7 +267,7 @@ def card(run: Run, about: About, warning: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """An entry of the provenance: `a 1, b 2; a 3` for a list of two objects."""
+    """Format an entry of the provenance, e.g. `a 1, b 2; a 3` for a list of two objects."""
     if isinstance(value, list):
         return "; ".join(map(in_words, value))
     return (

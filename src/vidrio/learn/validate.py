@@ -1,6 +1,6 @@
 """Validation during training: a function `net → scores` on held-out sentences.
 
-Sentences are translated greedily, many at once, to the tokens that `search.py` chooses with a beam of 1.
+Sentences are translated greedily in batches, giving the same tokens as `search.py` with a beam of 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from vidrio.learn.model import Network
 from vidrio.learn.task import Task
 from vidrio.score.metrics import quick_scores
 
-JUDGED = 300  # held-out sentences to translate at every validation
-ROOM = 8192  # tokens at a time
-SHOWN = 3  # tokens per batch
+JUDGED = 300  # held-out sentences to translate at each validation
+ROOM = 8192  # tokens per batch
+SHOWN = 3  # sample translations to report
 
 
 def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
-    """The loss on all pairs; for translators also BLEU and chrF on a sample, for classifiers the accuracy."""
+    """Return a function that computes the loss on all pairs, and BLEU and chrF on a sample, or the accuracy."""
     held_out, some = task.encoded(pairs), [pairs[i] for i in translated(len(pairs), JUDGED)]
     judged = task.encoded(some)
 
@@ -42,12 +42,12 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
 
 
 def translated(count: int, most: int) -> list[int]:
-    """Evenly spaced indices of the sentences to translate."""
+    """Return evenly spaced indices of the sentences to translate."""
     return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
 def accuracy(net: Network, held_out: Examples) -> float:
-    """The accuracy, in percent."""
+    """Return the accuracy in percent."""
     right = 0
     for _, batch in batches(net, held_out):
         right += int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
@@ -56,7 +56,7 @@ def accuracy(net: Network, held_out: Examples) -> float:
 
 @torch.no_grad()
 def mean_loss(net: Network, held_out: Examples) -> float:
-    """The mean −log p of the reference tokens."""
+    """Return the mean −log p of the reference tokens."""
     total = predictions = 0.0
     for _, batch in batches(net, held_out):
         total += objective(net, batch, 0.0)[1].item()
@@ -65,7 +65,7 @@ def mean_loss(net: Network, held_out: Examples) -> float:
 
 
 def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
-    """The held-out pairs in batches, with their indices. Pairs that are too long for the model are left out."""
+    """Yield the held-out pairs in batches, with their indices. Pairs that are too long for the model are skipped."""
     for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
         yield which, collate(held_out, which, net.config).to(net.positions_PD.device)
 
@@ -75,7 +75,7 @@ def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
 
 @torch.no_grad()
 def translate(net: Network, examples: Examples) -> list[list[int]]:
-    """The greedy translation of each source, in order; empty for a pair that is too long for the model."""
+    """Translate each source greedily, in order. The result is empty for pairs that are too long for the model."""
     results: list[list[int]] = [[] for _ in range(len(examples))]
     for which, batch in batches(net, examples):
         for i, ids in zip(which, _search(net, batch), strict=True):
@@ -88,7 +88,7 @@ def _search(net: Network, batch: Batch) -> list[list[int]]:
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
     allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
     most = min(net.config.decoding.max_length, net.config.max_positions - 1)
-    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # whatever the company
+    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # independent of the batch
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
     ids_BT = torch.full((len(limits), 1), special.start, dtype=torch.long, device=device)
     cache: model.KeyValueCache = {}
@@ -97,7 +97,7 @@ def _search(net: Network, batch: Batch) -> list[list[int]]:
         logits_BV = model.logits(net, rows[:, 0]).float()
         logits_BV[:, never] = -torch.inf
         if step == 0:
-            logits_BV[:, special.end] = -torch.inf  # an empty translation is none
+            logits_BV[:, special.end] = -torch.inf  # no empty translations
         ids_BT = torch.cat([ids_BT, logits_BV.argmax(-1, keepdim=True)], dim=1)
         over = (ids_BT == special.end).any(1).tolist()
         if all(is_over or step + 1 >= limit for is_over, limit in zip(over, limits, strict=True)):

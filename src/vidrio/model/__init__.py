@@ -1,1 +1,1 @@
-"""What a model is: configuration, parameter names and shapes, the model folder, and how to find one."""
+"""Models: configuration, parameter names and shapes, the format of model folders, and how to find them."""

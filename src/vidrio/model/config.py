@@ -1,12 +1,12 @@
-"""The configuration of a model: sizes and a closed set of choices, checked on construction.
+"""The configuration of a model: sizes and a closed set of options, validated on construction.
 
-A `ModelConfig` is all that the maths needs besides the parameters. The choices are closed on purpose (docs/design.md):
-each selects a named function or a table once, when the model is loaded.
+A `ModelConfig` and the parameters are all that the maths needs. The options are deliberately limited (docs/design.md):
+each selects a named function or table once, when the model is loaded.
 
-Axes, one letter with one meaning in the whole project:
-  S source length   T target length   D model width   H heads   K width of a head   F feed-forward width
-  V vocabulary      C classes         P positions     E = H·K, the heads' outputs side by side
-  L rows that ask, M rows that are asked (inside attention, where they may be S or T)
+Axes, whose letters have the same meaning throughout the project:
+  S source length   T target length   D model width   H heads   K head width   F feed-forward width
+  V vocabulary      C classes         P positions     E = H·K, the width of the concatenated heads
+  L queries, M keys (inside attention, where they may be S or T)
   B sentences in a batch (in `learn/` only)
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from vidrio.errors import ConfigError
 from vidrio.model.json_record import record, shown
 
-FORMAT = 1  # format of the model folder; other numbers are refused
+FORMAT = 1  # version of the model folder; others are rejected
 
 SHAPES = ("encoder-decoder", "encoder", "decoder")
 NORMS = ("post", "pre")
@@ -26,18 +26,19 @@ POSITIONS = ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", 
 TYINGS = ("all", "output", "none")
 CELLS = ("attention", "ssru")
 
-LARGEST_SIZE = 1 << 24  # a limit for every size, far above any real model
+LARGEST_SIZE = 1 << 24  # limit for all sizes, far beyond any real model
 LARGEST_LAYERS = 1000
 LARGEST_BEAM = 64
 LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still finite
-LARGEST_POSITIONS = 1 << 23  # limit for a computed position table (P × D): 64 MB; P = 16,384 at D = 512
+LARGEST_POSITIONS = 1 << 23  # limit for computed position tables (P × D): 64 MB, e.g. P = 16,384 for D = 512
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """Ids of the special tokens padding, unknown, start and end of sequence; -1 if a model has none.
+    """Ids of the special tokens for padding, unknown tokens, start and end; -1 if the model has no such token.
 
-    Padding and start are never chosen. Without a start token, the decoder starts with a zero vector, as Marian's does.
+    Padding and start tokens are never generated. Without a start token, the decoder starts from a zero vector, as in
+    Marian.
     """
 
     pad: int = 0
@@ -48,7 +49,7 @@ class SpecialIds:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """A model's default search options. A hypothesis scores log p / length^length_penalty."""
+    """The default search options of a model. The score of a hypothesis is log p / length^length_penalty."""
 
     beam: int = 4
     length_penalty: float = 1.0
@@ -57,30 +58,30 @@ class DecodingDefaults:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Sizes and choices of one model; the defaults are the paper's base model."""
+    """The sizes and options of a model. The defaults are those of the paper's base model."""
 
-    shape: str = "encoder-decoder"  # or encoder (classifier), decoder (language model)
-    source_vocabulary: int  # rows of the source embedding (V); 0 without an encoder
-    target_vocabulary: int  # rows of the target embedding (V); 0 without a decoder
+    shape: str = "encoder-decoder"  # or "encoder" (classifier), "decoder" (language model)
+    source_vocabulary: int  # rows in the source embedding (V); 0 without an encoder
+    target_vocabulary: int  # rows in the target embedding (V); 0 without a decoder
     d_model: int = 512  # D
     n_heads: int = 8  # H
-    d_head: int = 64  # K; D / H in the paper, not in the worked example
+    d_head: int = 64  # K; equals D / H in the paper, but not in the worked example
     d_ff: int = 2048  # F
     n_encoder_layers: int = 6
     n_decoder_layers: int = 6
-    n_classes: int = 0  # C, for a classifier
+    n_classes: int = 0  # C, for classifiers
     max_positions: int = 512  # P: the maximum number of tokens
-    norm: str = "post"  # layer norm after the residual connection (paper) or before the sub-layer
+    norm: str = "post"  # layer norm after the residual connection, as in the paper, or before the sub-layer
     norm_epsilon: float = 1e-5
     activation: str = "relu"
-    decoder_cell: str = "attention"  # the decoder's first sub-layer: masked self-attention, or Marian's SSRU
+    decoder_cell: str = "attention"  # the decoder's first sub-layer: masked self-attention or Marian's SSRU
     positions: str = "sinusoidal"
-    tying: str = "all"  # one embedding for source, target and output; or for target and output; or three
+    tying: str = "all"  # which embeddings are shared: source, target and output; target and output; none
     scale_embeddings: bool = True  # × √d_model, §3.4
-    attention_bias: bool = False  # biases in Q, K, V and O; the paper has none
+    attention_bias: bool = False  # biases in Q, K, V and O, which the paper does not have
     output_bias: bool = False
-    int8: bool = True  # large models multiply in int8; False: always in float32
-    source_end: bool = True  # the end token also ends the source
+    int8: bool = True  # whether large models are computed in int8 rather than float32
+    source_end: bool = True  # whether the source also ends with the end token
     special: SpecialIds = field(default_factory=SpecialIds)
     decoding: DecodingDefaults = field(default_factory=DecodingDefaults)
 
@@ -117,8 +118,8 @@ class ModelConfig:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
 
     def problems_of_file(self) -> Iterator[str]:
-        """Problems that a model file may not have, though a lesson's model may: missing special tokens, impossible
-        sizes."""
+        """Yield problems that are acceptable in lesson models but not in model files: missing special tokens, and
+        excessive sizes."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():
             if not -1 <= token < rows:
@@ -137,18 +138,18 @@ class ModelConfig:
 
     @property
     def one_table(self) -> bool:
-        """Whether source and target share one embedding."""
+        """Whether source and target share an embedding."""
         return self.shape == "encoder-decoder" and self.tying == "all"
 
     @property
     def layers_in_words(self) -> str:
-        """The number of layers: `6 + 2` for encoder and decoder, otherwise one number."""
+        """The number of layers as text: `6 + 2` for encoder and decoder, otherwise a single number."""
         sides = ((self.n_encoder_layers, self.has_encoder), (self.n_decoder_layers, self.has_decoder))
         return " + ".join(str(n) for n, there in sides if there)
 
     @property
     def source_close(self) -> tuple[int, ...]:
-        """The ids that end every source: the end token, if the model uses it."""
+        """The ids appended to every source: the end token, if the model uses one."""
         return (self.special.end,) if self.source_end else ()
 
     def to_json(self) -> dict[str, Any]:
@@ -156,7 +157,7 @@ class ModelConfig:
 
     @staticmethod
     def from_json(data: Any) -> "ModelConfig":
-        """Parse the config of a model file."""
+        """Parse and validate the config from a model file."""
         try:
             config = record(ModelConfig, data)
         except TypeError as error:

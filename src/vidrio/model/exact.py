@@ -1,7 +1,7 @@
-"""exp, log and sums with the same bits on every processor; NumPy's own differ in the last bit.
+"""exp, log and sums that are bit-for-bit identical on every processor, unlike NumPy's, which differ in the last bit.
 
-Everything is float32, rounded after each operation. The engine computes the same in C (docs/engine.md). exp and log are
-Cephes' expf and logf, accurate to two units in the last place.
+Everything is float32, rounded after each operation. The engine implements the same functions in C (docs/engine.md). exp
+and log are based on expf and logf from Cephes, and are accurate to two units in the last place.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 F = np.float32
 LANES = 16
-LARGE = 1 << 18  # numbers
+LARGE = 1 << 18  # numbers in an array
 _TO_WHOLE = F(12582912)  # 1.5 · 2²³: adding and subtracting it rounds to the nearest integer, ties to even
 _LOG2_E, _LN2, _LN2_REST = F(1.44269504), F(0.693359375), F(-2.12194440e-4)  # ln 2 in two parts; the first is exact
 _EXP = [
@@ -26,14 +26,14 @@ _SQRT_HALF = F(0.70710678)
 
 
 def rint(x: np.ndarray) -> np.ndarray:
-    """Round to the nearest integer, ties to even; |x| < 2²²."""
+    """Round to the nearest integer, with ties to even, for |x| < 2²²."""
     return (x + _TO_WHOLE) - _TO_WHOLE
 
 
 def exp(x: ArrayLike) -> np.ndarray:
-    """eˣ; 0 below −87, e⁸⁸ above 88."""
+    """Compute eˣ, clamped to 0 below −87 and to e⁸⁸ above 88."""
     x = np.asarray(x, F)
-    if x.ndim > 1 and x.size > LARGE:  # row by row: intermediate values stay in the cache, and are small
+    if x.ndim > 1 and x.size > LARGE:  # row by row, so that intermediate values stay in the cache
         return np.stack([exp(row) for row in x])
     vanishes = x < F(-87)
     x = np.minimum(np.where(vanishes, F(0), x), F(88))
@@ -47,7 +47,7 @@ def exp(x: ArrayLike) -> np.ndarray:
 
 
 def log(x: ArrayLike) -> np.ndarray:
-    """The natural logarithm of normal positive numbers."""
+    """Compute the natural logarithm of positive normal numbers."""
     m, e = np.frexp(np.asarray(x, F))
     small = m < _SQRT_HALF
     f = np.where(small, m + m, m) - F(1)
@@ -61,7 +61,7 @@ def log(x: ArrayLike) -> np.ndarray:
 
 
 def in_lanes(x: ArrayLike) -> np.ndarray:
-    """Sum over the last axis: 16 lanes from left to right, starting at +0, then added pairwise."""
+    """Sum over the last axis: in 16 lanes, each in order starting from +0, which are then added pairwise."""
     x = np.asarray(x, F)
     rows = -(-x.shape[-1] // LANES)
     padded = np.zeros((*x.shape[:-1], rows * LANES), F)
@@ -73,7 +73,7 @@ def in_lanes(x: ArrayLike) -> np.ndarray:
 
 
 def polynomial(x: np.ndarray, coefficients: Sequence[float | np.float32]) -> np.ndarray:
-    """Horner's rule; the coefficient of the highest power comes first."""
+    """Evaluate a polynomial by Horner's rule. Coefficients are given from the highest power to the lowest."""
     y = np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
         y = y * x + c

@@ -1,4 +1,4 @@
-"""Files: read with a size limit, written completely or not at all."""
+"""Reads files with a size limit, and writes them atomically."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 from vidrio.errors import ModelError, about_file
 from vidrio.model.json_text import json_data
 
-# Names of temporary files of write_atomically and safetensors.
+# Names of temporary files created by write_atomically and safetensors.
 LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.part|\.tmp[A-Za-z0-9]{6}")
-LARGEST_JSON = 8 * 1024 * 1024  # limit in bytes; parsed, they take up to thirty times as much
+LARGEST_JSON = 8 * 1024 * 1024  # limit in bytes; parsed JSON takes up to thirty times as much memory
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file completely or not at all: to a temporary file beside it, which is then renamed."""
+    """Write a file atomically, by renaming a temporary file in the same folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # `.` has no name to replace
+    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # not with_name, which fails for `.`
     try:
         with temporary.open("xb") as file:
             keep_access(path, temporary)
@@ -30,27 +30,27 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     except BaseException as error:
         if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None  # not the temporary file's
+            error.filename, error.filename2 = str(path), None  # instead of the temporary file
         with suppress(OSError):
             temporary.unlink()
         raise
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove a killed command's temporary files from this folder, which no other command may use."""
+    """Remove temporary files left by a killed command. No other command may be using the folder."""
     for path in folder.rglob(".*"):
         if LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def keep_access(path: Path, successor: Path) -> None:
-    """Give a file's successor its mode."""
+    """Copy the mode of a file to the file that will replace it."""
     with suppress(OSError):
         shutil.copymode(path, successor)
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write a user's output: into a device or a pipe, or else a whole file, behind a symbolic link."""
+    """Write output for the user: directly to devices and pipes, otherwise atomically. Symbolic links are followed."""
     if is_plain_file(path):
         write_atomically(real_place(path), data)
         return
@@ -59,14 +59,14 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def write_all(file: BinaryIO | FileIO, data: bytes) -> None:
-    """Write all of it: an unbuffered file may take a part."""
+    """Write all data, although an unbuffered file may accept only part of it at a time."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 def is_plain_file(path: Path) -> bool:
-    """Whether there is a regular file, or none yet."""
+    """Return whether the path is a regular file or does not exist yet."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -74,12 +74,12 @@ def is_plain_file(path: Path) -> bool:
 
 
 def real_place(path: Path) -> Path:
-    """The target of a symbolic link, so that it stays a link; else the path itself."""
+    """Return the target of a symbolic link, so that the link is preserved, or else the path itself."""
     return path.resolve() if path.is_symlink() else path
 
 
 def read_text(path: Path, largest: int = LARGEST_JSON) -> str:
-    """Read a text of limited size; ValueError if it is larger, or not UTF-8."""
+    """Read a UTF-8 text file. Raises ValueError if it is too large or not UTF-8."""
     size = path.stat().st_size
     if size > largest:
         raise ValueError(f"{size:,} bytes, and at most {largest:,} are read")
@@ -87,7 +87,7 @@ def read_text(path: Path, largest: int = LARGEST_JSON) -> str:
 
 
 def read_json(path: Path, *, what: str) -> dict[str, Any]:
-    """Read a JSON object from a file of limited size."""
+    """Read a JSON object from a file, up to a size limit."""
     try:
         data = json_data(read_text(path))
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     import hashlib
 
     with path.open("rb") as file:

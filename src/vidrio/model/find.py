@@ -1,4 +1,4 @@
-"""The folder of a model's name: a folder, an imported or a packaged model, in this order. The default is en-es."""
+"""Finds models by name: a path, an imported model or a packaged model, in this order. The default is en-es."""
 
 import os
 from pathlib import Path
@@ -7,38 +7,38 @@ from vidrio.errors import ModelError
 
 PACKAGE = Path(__file__).parents[1]  # never written to
 DEFAULT = "en-es"
-LESSON = "lesson"  # the lessons' model: a few thousand parameters, 16 words
-WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # corrected, and as the post prints it; untrained
+LESSON = "lesson"  # the model used in lessons: a few thousand parameters, 16 words
+WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # corrected, and as printed in the post; not trained
 LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 
 def packaged() -> dict[str, Path]:
-    """The packaged models, by name."""
+    """Return the folders of packaged models, by name."""
     folders = {folder.name: folder for folder in sorted((PACKAGE / "models").iterdir())}
     folders |= {name: PACKAGE / "lessons" / folder for name, folder in LESSONS.items()}
     return {name: folder for name, folder in folders.items() if is_model(folder)}
 
 
 def imported() -> dict[str, Path]:
-    """The imported models, by name."""
+    """Return the folders of imported models, by name."""
     own = own_folder()
     folders = sorted(own.iterdir()) if own.is_dir() else []
     return {folder.name: folder for folder in folders if is_model(folder)}
 
 
 def own_folder() -> Path:
-    """The folder of imported models: VIDRIO_MODELS, or one among the user's data."""
+    """Return the folder of imported models: VIDRIO_MODELS, or by default a folder in the user's data directory."""
     data = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.local/share")
     return Path(os.environ.get("VIDRIO_MODELS") or Path(data, "vidrio", "models"))
 
 
 def available() -> dict[str, Path]:
-    """All models with a name. Imported models replace packaged ones of the same name."""
+    """Return all models by name. Imported models override packaged ones with the same name."""
     return packaged() | imported()
 
 
 def find(name: str | Path | None = None) -> Path:
-    """The folder of a model; `None` is the default model, or the lessons' if it is not packaged."""
+    """Find the folder of a model, by default en-es, or the lesson model if en-es is not packaged."""
     ready = available()
     if name is None:
         name = DEFAULT if DEFAULT in ready else LESSON
@@ -51,5 +51,5 @@ def find(name: str | Path | None = None) -> Path:
 
 
 def is_model(folder: Path) -> bool:
-    """Whether the folder has a config, which is written last."""
+    """Return whether the folder has a config, which is the last file to be written."""
     return (folder / "config.json").is_file()

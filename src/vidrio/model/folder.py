@@ -1,13 +1,13 @@
-"""A model is a folder.
+"""Reads and writes model folders.
 
     MODEL/
-      config.json         format number, architecture, languages, special tokens, provenance, scores, checksums
-      model.safetensors   the parameters, under the names of `parameters.py`
-      tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
+      config.json         format version, architecture, languages, special tokens, provenance, scores, checksums
+      model.safetensors   the parameters, with the names defined in `parameters.py`
+      tokenizer.json      a Hugging Face `tokenizers` file (and target-tokenizer.json, if separate)
       README.md           the model card
 
-No code from the folder runs, and no pickle is read. Every file is written beside its place and moved there, config.json
-last: a kill at any moment leaves the last good model or none.
+No code in the folder is executed, and no pickles are read. Each file is written atomically, config.json last, so if the
+process is killed at any time, the folder contains either a complete model or none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +30,19 @@ TOKENIZERS = ("tokenizer.json", "target-tokenizer.json")
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a model says of itself besides its architecture."""
+    """Metadata of a model, except for its architecture."""
 
     name: str = ""
     source_language: str = ""
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
-    symbols: str = ""  # that the model has learned to copy (text/mask.py)
+    symbols: str = ""  # symbols that the model has learned to copy (text/mask.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its sacreBLEU signature
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, About]:
-    """The config of a model folder, compared with the header of its parameters before memory is allocated."""
+    """Read the config of a model, and check that it matches the header of the parameters before allocating memory."""
     path = folder / CONFIG
     data = _read(folder)
     if data.get("format") != FORMAT:
@@ -62,7 +62,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
 
 
 def read_stored(folder: Path, config: ModelConfig) -> dict[str, Stored]:
-    """The header of the parameters' file, compared with the config."""
+    """Read the header of the parameters file, and check that it matches the config."""
     path = folder / TENSORS
     with _undamaged(path):
         stored = read_header(path)
@@ -71,7 +71,7 @@ def read_stored(folder: Path, config: ModelConfig) -> dict[str, Stored]:
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:
-    """The parameters as NumPy arrays; integers are multiplied by their scales (quantised.py)."""
+    """Read the parameters as NumPy arrays. Quantised ones are dequantised (quantised.py)."""
     from vidrio.model.quantised import dequantise
 
     arrays = read_arrays(folder)
@@ -80,7 +80,7 @@ def read_parameters(folder: Path) -> dict[str, Any]:
 
 
 def read_arrays(folder: Path) -> dict[str, Any]:
-    """The arrays as they are stored."""
+    """Read the arrays as they are stored."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -96,7 +96,7 @@ def read_arrays(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def _undamaged(path: Path) -> Iterator[None]:
-    """Turn errors about a file of parameters into a ModelError."""
+    """Convert errors raised while reading a parameters file into a ModelError."""
     try:
         yield
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def _undamaged(path: Path) -> Iterator[None]:
 
 
 def check_files(folder: Path, names: Sequence[str]) -> None:
-    """Refuse files whose checksums are not those in the config, if it has any."""
+    """Reject files whose checksums do not match those in the config, if it has any."""
     written = _read(folder).get("files") if (folder / CONFIG).is_file() else None
     if not isinstance(written, dict):
         return
@@ -123,7 +123,7 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def write_config(folder: Path, config: ModelConfig, about: About) -> None:
-    """Write `config.json`, with the checksums of the other files."""
+    """Write `config.json`, including checksums of the other files."""
     files = {name: sha256(folder / name) for name in (TENSORS, *TOKENIZERS) if (folder / name).is_file()}
     data = {
         "format": FORMAT,

@@ -1,10 +1,10 @@
-"""The header of a safetensors file: names, types and shapes.
+"""Reads the header of a safetensors file: names, types and shapes.
 
-    8 bytes   how long the header is
+    8 bytes   length of the header
     header    JSON: {"embed": {"dtype": "F32", "shape": [8000, 256], "data_offsets": [0, 8192000]}, …}
-    body      the numbers
+    body      the data
 
-It is compared with the config before the library reads the file into memory.
+The header is checked against the config before the safetensors library loads the file into memory.
 """
 
 import math
@@ -17,20 +17,20 @@ from vidrio.model.json_text import json_data
 from vidrio.model.parameters import parameter_specs, refuse_misfits
 from vidrio.model.quantised import SCALE, SUMMED
 
-LONGEST_HEADER = 8 * 1024 * 1024  # bytes; enough for 200,000 parameters, each a matrix
-BYTES = {"F64": 8, "F32": 4, "F16": 2, "I8": 1}  # bytes per number of each supported type
+LONGEST_HEADER = 8 * 1024 * 1024  # bytes; enough for 200,000 matrices
+BYTES = {"F64": 8, "F32": 4, "F16": 2, "I8": 1}  # bytes per number, for each supported type
 
 
 class Stored(NamedTuple):
-    """One array of the file."""
+    """An array in the file."""
 
     dtype: str
     shape: tuple[int, ...]
-    data_offsets: tuple[int, int]  # start and end in the body
+    data_offsets: tuple[int, int]  # start and end within the body
 
 
 def read_header(path: Path) -> dict[str, Stored]:
-    """The arrays of a file, by name; ValueError unless they fill it one after the other."""
+    """Return the arrays in a file, by name. Raises ValueError if they do not fill it contiguously."""
     with path.open("rb") as file:
         size, length = path.stat().st_size, int.from_bytes(file.read(8), "little")
         if length > min(size - 8, LONGEST_HEADER):
@@ -50,7 +50,7 @@ def read_header(path: Path) -> dict[str, Stored]:
 
 
 def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
-    """An entry of the header, whose data must begin at `start`."""
+    """Parse an entry of the header. Its data must begin at `start`."""
     dtype, shape, place = told["dtype"], told["shape"], told["data_offsets"]
     if dtype not in BYTES:
         raise ValueError(f"{shown(name)} is stored as {shown(dtype)}, not as one of {', '.join(BYTES)}")
@@ -62,7 +62,7 @@ def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
 
 
 def check_header(stored: dict[str, Stored], config: ModelConfig, where: str) -> None:
-    """Refuse a file whose arrays do not fit the config: a ModelError, or a ValueError if integers are not a matrix."""
+    """Reject arrays that do not match the config (ModelError), or integers that are not a matrix (ValueError)."""
     specs = parameter_specs(config)
     expected = {name: spec.shape for name, spec in specs.items()}
     for name in (name for name, array in stored.items() if array.dtype == "I8"):

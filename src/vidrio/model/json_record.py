@@ -1,4 +1,4 @@
-"""Dataclasses from untrusted JSON: every entry must have the type of its field. 256.0 and true are not integers."""
+"""Dataclasses from untrusted JSON. Every value must have the type of its field: 256.0 and true are not integers."""
 
 import reprlib
 from dataclasses import is_dataclass
@@ -15,11 +15,11 @@ NAMES = {
     dict: "an object",
 }
 
-shown = reprlib.repr  # a value for a message, shortened
+shown = reprlib.repr  # a shortened value for messages
 
 
 def record(kind: type[T], data: Any) -> T:
-    """`data` as an object of this class; TypeError if it does not fit."""
+    """Convert `data` to an object of this class. Raises TypeError if the fields or types do not match."""
     hints = get_type_hints(kind)
     for name, value in fitted(dict[str, Any], data).items():
         if name not in hints:
@@ -28,15 +28,15 @@ def record(kind: type[T], data: Any) -> T:
             data = {**data, name: fitted(hints[name], value)}
         except TypeError as error:
             raise TypeError(f"{name}: {error}") from None
-    return kind(**data)  # Python's own TypeError names missing entries
+    return kind(**data)  # raises a TypeError that lists missing entries
 
 
 def fitted(hint: Any, value: Any) -> Any:
-    """The value, if it and its parts have this type."""
+    """Return the value if it and its parts have this type, and raise TypeError otherwise."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if is_dataclass(kind):
         return record(kind, value)  # type: ignore[arg-type]
-    is_number = kind is float and type(value) in (int, float) and abs(value) < 1e308  # NaN is not
+    is_number = kind is float and type(value) in (int, float) and abs(value) < 1e308  # excludes NaN
     if not (kind is Any or is_number or (kind is not float and type(value) is kind)):
         raise TypeError(f"{shown(value)} is not {NAMES[kind]}")
     for part in value if kind is list else value.values() if kind is dict else ():

@@ -1,4 +1,4 @@
-"""Strict JSON: no numbers for NaN and infinities, no lone surrogates."""
+"""Strict JSON, without NaN, infinities or lone surrogates."""
 
 import json
 import math
@@ -8,16 +8,16 @@ from typing import Any
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """`data` as JSON text; only lone surrogates (\\ud83d) are escaped."""
+    """Serialise `data` as JSON. Only lone surrogates (\\ud83d) are escaped."""
     try:
         text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
-    except (TypeError, ValueError):  # arrays, dataclasses or NaN, which are rare
+    except (TypeError, ValueError):  # less common: arrays, dataclasses or NaN
         text = json.dumps(plain(data), ensure_ascii=False, indent=indent, allow_nan=False)
     return text.encode(errors="backslashreplace").decode()
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, dataclasses as objects, "NaN", "inf" and "-inf" as strings, at any depth."""
+    """Convert arrays to lists, dataclasses to objects, and NaN and infinities to strings, recursively."""
     if isinstance(value, float):
         return value if math.isfinite(value) else "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, Mapping):
@@ -26,11 +26,11 @@ def plain(value: Any) -> Any:
         return [plain(part) for part in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return plain(value.tolist()) if hasattr(value, "tolist") else value  # NumPy's arrays and numbers
+    return plain(value.tolist()) if hasattr(value, "tolist") else value  # NumPy arrays and scalars
 
 
 def json_data(text: str | bytes) -> Any:
-    """The data of an untrusted text; ValueError if it is not strict JSON, or nested too deeply."""
+    """Parse untrusted JSON. Raises ValueError if it is not strict JSON, or nested too deeply."""
     try:
         data = json.loads(text)
         json.dumps(data, ensure_ascii=False, allow_nan=False).encode()

@@ -1,10 +1,9 @@
-"""The trained parameters: names, axes and shapes, as one function of the config.
+"""The names, axes and shapes of all trained parameters, as a function of the config.
 
-These names are the addresses of the parameters and the keys in `model.safetensors`. `glass/`, `learn/` and `engine/`
-share them and nothing else. Matrices are written as in the paper, x W + b, so `enc.0.self.WQ`[h] *is* the paper's
-W_h^Q.
+The names are the addresses of the parameters and the keys in `model.safetensors`. They are all that `glass/`, `learn/`
+and `engine/` have in common. Matrices are oriented as in the paper (x W + b): `enc.0.self.WQ`[h] is the paper's W_h^Q.
 
-Every sub-layer (`self` or `ssru`, `cross`, `ffn`) owns its layer norm.
+Every sub-layer (`self` or `ssru`, `cross`, `ffn`) has its own layer norm.
 """
 
 import math
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class ParameterSpec(NamedTuple):
-    """One parameter: the meaning and length of its axes."""
+    """The axes of a parameter and their lengths."""
 
     axes: str
     shape: tuple[int, ...]
 
 
 def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
-    """All parameters of a model with this config, in the order of the forward pass."""
+    """Return all parameters of a model with this config, in the order of the forward pass."""
     c = config
     sizes = {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head, "F": c.d_ff}
     sizes |= {"C": c.n_classes, "P": c.max_positions}
@@ -101,27 +100,27 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
 
 
 def source_table(config: ModelConfig) -> str:
-    """The name of the source embedding."""
+    """Return the name of the source embedding."""
     return "embed" if config.one_table else "src.embed"
 
 
 def target_table(config: ModelConfig) -> str:
-    """The name of the target embedding."""
+    """Return the name of the target embedding."""
     return "embed" if config.one_table else "tgt.embed"
 
 
 def output_is_tied(config: ModelConfig) -> bool:
-    """Whether the output matrix is the transposed target embedding (§3.4)."""
+    """Return whether the output matrix is the transposed target embedding (§3.4)."""
     return config.shape != "encoder" and config.tying != "none"
 
 
 def count(config: ModelConfig) -> int:
-    """The number of trained parameters of a model with this config."""
+    """Return the number of trained parameters of a model with this config."""
     return sum(math.prod(spec.shape) for spec in parameter_specs(config).values())
 
 
 def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig, *, where: str = "the model") -> None:
-    """Refuse parameters that do not fit the config."""
+    """Reject parameters that do not match the config."""
     import numpy as np
 
     shapes = {name: spec.shape for name, spec in parameter_specs(config).items()}
@@ -130,7 +129,7 @@ def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig
 
 
 def refuse_misfits(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
-    """Refuse parameters with other shapes than expected, naming all problems at once."""
+    """Reject parameters with unexpected names or shapes. The error lists all problems."""
     wrong = [f"{name} is missing" for name in expected if name not in found]
     wrong += [f"{shown(name)[1:-1]} is not a parameter of this model" for name in found if name not in expected]
     wrong += [
@@ -150,7 +149,7 @@ def refuse(problems: list[str], where: str) -> None:
 
 
 def random_parameters(config: ModelConfig, generator: "np.random.Generator") -> "dict[str, np.ndarray]":
-    """Initial parameters: Glorot-uniform matrices, gains 1, biases 0, embeddings N(0, 1/D)."""
+    """Initialise parameters: Glorot-uniform matrices, gains of 1, biases of 0, and embeddings from N(0, 1/D)."""
     import numpy as np
 
     parameters = {}
@@ -164,7 +163,7 @@ def random_parameters(config: ModelConfig, generator: "np.random.Generator") -> 
         elif axes in ("VD", "PD"):
             value = generator.normal(0.0, config.d_model**-0.5, shape)
         else:
-            heads = shape[0] if axes == "HDK" else 1  # the H matrices are one D → H·K projection, §3.2.2
+            heads = shape[0] if axes == "HDK" else 1  # the H matrices form one D → H·K projection, §3.2.2
             limit = (6.0 / (shape[-2] + shape[-1] * heads)) ** 0.5
             value = generator.uniform(-limit, limit, shape)
         parameters[name] = value

@@ -1,10 +1,10 @@
-"""int8 matrices: integers from −63 to 63, and a scale for each sum.
+"""Matrices quantised to int8: integers from −63 to 63, with one scale per sum.
 
     enc.0.ffn.W1         I8   D × F
-    enc.0.ffn.W1.scale   F32  1 × F       the number is integer · scale
+    enc.0.ffn.W1.scale   F32  1 × F       value = integer · scale
 
-Seven bits are used: inputs are at most 127, so a sum of two products fits 16 bits, and no processor's instruction
-overflows. Gains, biases and learned positions stay in float32.
+Only seven bits are used. Since inputs are at most 127, the sum of two products fits in 16 bits, and the instructions of
+no processor overflow. Gains, biases and learned positions remain in float32.
 """
 
 from collections.abc import Mapping
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 SCALE = ".scale"
 LARGEST = 63
-LARGE = 1_000_000  # bytes of parameters; models this large use int8
-# The axis that is summed over where a matrix is used. Rows of a table are looked up, and multiplied if tied (§3.4).
+LARGE = 1_000_000  # bytes of parameters from which models use int8
+# The axis over which products with a matrix are summed. Embeddings are looked up, and multiplied only if tied (§3.4).
 SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DD": 0, "DV": 0, "DC": 0}
 
 
 class Int8(NamedTuple):
-    """A matrix: whole · scale. The fields are named as in addresses."""
+    """A quantised matrix, whole · scale. The fields have the same names as in addresses."""
 
     whole: "np.ndarray"  # integers, in float32
-    scale: "np.ndarray"  # of each row, or column
+    scale: "np.ndarray"  # one per row or column
 
 
 def uses_int8(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> bool:
-    """Whether the engine multiplies in int8."""
+    """Return whether the engine uses int8 for these parameters."""
     stored_so = any(value.dtype.name == "int8" for value in arrays.values())
     return int8_rule(config, stored_so, sum(value.nbytes for value in arrays.values()))
 
 
 def int8_rule(config: ModelConfig, stored_so: bool, n_bytes: int) -> bool:
-    """Models that are stored in int8 or are large use it, unless their config forbids it."""
+    """Return whether to use int8: for large models and models stored in int8, unless disabled by the config."""
     return config.int8 and (stored_so or n_bytes >= LARGE)
 
 
 def to_int8(value: "np.ndarray", axis: int) -> Int8:
-    """The matrix in int8: the largest number of each sum becomes 63."""
+    """Quantise a matrix to int8. The largest number in each sum becomes 63."""
     import numpy as np
 
     from vidrio.model.exact import rint
@@ -54,7 +54,7 @@ def to_int8(value: "np.ndarray", axis: int) -> Int8:
 
 
 def int8_matrices(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> dict[str, Int8]:
-    """The matrices as the engine multiplies them. Stored integers within ±63 are taken as they are."""
+    """Return the matrices as the engine multiplies them. Stored integers within ±63 are used unchanged."""
     import numpy as np
 
     found, values = {}, dequantise(arrays)
@@ -69,12 +69,12 @@ def int8_matrices(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> di
 
 
 def summed_axes(config: ModelConfig) -> dict[str, int]:
-    """The matrices of a model, each with the axis that is summed over."""
+    """Return the names of a model's matrices, with the axis that is summed over."""
     return {name: SUMMED[axes] for name, (axes, _) in parameter_specs(config).items() if axes in SUMMED}
 
 
 def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "dict[str, np.ndarray]":
-    """Parameters as they are stored: matrices in int8, with their scales."""
+    """Convert parameters to their stored form: matrices in int8, with scales."""
     import numpy as np
 
     arrays = {name: np.asarray(value, dtype=np.float32) for name, value in parameters.items()}
@@ -85,7 +85,7 @@ def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "di
 
 
 def dequantise(arrays: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":
-    """Integers times their scales; other arrays stay as they are."""
+    """Multiply integers by their scales. Other arrays are returned unchanged."""
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):  # infinite numbers are refused when the machine is built

@@ -1,4 +1,4 @@
-"""The likely translations of each source token, as Marian's lex*.bin files list them."""
+"""Shortlists: the likely translations of each source token, as in Marian's lex*.bin files."""
 
 import struct
 from collections.abc import Iterable
@@ -10,21 +10,21 @@ from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
 
 FILE = "shortlist.bin"  # in a model folder
-# A file: this header, u64 offsets, u32 tokens.
+# The file consists of this header, u64 offsets and u32 tokens.
 HEADER = struct.Struct(
     "<6Q"
-)  # magic, checksum, number of tokens that are always listed, maximum per token, offsets, tokens
+)  # magic, checksum, number of tokens always listed, maximum per token, numbers of offsets and tokens
 MAGIC, LARGEST_FILE = 0xF11A48D5013417F5, 1 << 28  # bytes
 
 
 class Shortlist(NamedTuple):
-    always: int  # tokens below this, the most frequent ones, are always listed
+    always: int  # tokens below this id, the most frequent ones, are always listed
     offsets: "memoryview[int]"
-    tokens: "memoryview[int]"  # of source token i: tokens[offsets[i] : offsets[i + 1]]
-    copies: bool  # source and target share one vocabulary, and source tokens may be copied
+    tokens: "memoryview[int]"  # for source token i: tokens[offsets[i] : offsets[i + 1]]
+    copies: bool  # whether source tokens may be copied, given a shared vocabulary
 
     def of(self, source: Iterable[int]) -> list[int]:
-        """The tokens that may translate a sentence, in ascending order."""
+        """Return the tokens that may occur in the translation of a sentence, in ascending order."""
         ids = set(source)
         found = {*range(self.always), *(ids if self.copies else ())}
         for i in ids:
@@ -33,7 +33,7 @@ class Shortlist(NamedTuple):
 
 
 def folder_shortlist(folder: Path, config: ModelConfig, copies: bool) -> Shortlist | None:
-    """The shortlist of a model folder, if it has one."""
+    """Read the shortlist of a model folder, if it has one."""
     if not (folder / FILE).is_file():
         return None
     try:
@@ -43,7 +43,7 @@ def folder_shortlist(folder: Path, config: ModelConfig, copies: bool) -> Shortli
 
 
 def read_shortlist(path: Path, config: ModelConfig, copies: bool) -> Shortlist:
-    """ValueError if the file is damaged or belongs to another vocabulary."""
+    """Read a shortlist. Raises ValueError if the file is damaged or belongs to a different vocabulary."""
     size, source = path.stat().st_size, config.source_vocabulary
     if size > LARGEST_FILE:
         raise ValueError(f"{size:,} bytes")

@@ -1,1 +1,1 @@
-"""Scoring translations."""
+"""Scores for translations."""

@@ -1,4 +1,4 @@
-"""Evaluate a model on a test set: scores, confidence intervals and speed."""
+"""Evaluates a model on a test set: scores, confidence intervals and speed."""
 
 import math
 import time
@@ -12,12 +12,12 @@ from vidrio.translate.translator import Translator
 
 @dataclass(frozen=True)
 class Run:
-    """A test set, translated."""
+    """The translations of a test set."""
 
     translations: list[str]
     seconds: float
-    tokens: int  # in the translations of distinct sentences, end tokens included
-    cut: int  # distinct sentences whose translation was cut
+    tokens: int  # in the translations of distinct sentences, including end tokens
+    cut: int  # number of distinct sentences whose translation was cut short
 
     @property
     def tokens_per_second(self) -> float:
@@ -26,15 +26,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything about one model on one test set."""
+    """The results of evaluating a model on a test set."""
 
     lines: int
     beam: int
     length_penalty: float
     scores: list[Score]
-    other_scores: list[Score]  # of the system to compare with
+    other_scores: list[Score]  # of the other system, if there is one
     bits_per_character: float
-    left_out: int  # pairs that are empty or too long to score
+    left_out: int  # number of pairs that are empty or too long to score
     run: Run
 
 
@@ -47,7 +47,7 @@ def evaluate(
     *,
     against: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Translate a test set and score it; `against` are another system's translations."""
+    """Translate a test set and score it, optionally `against` the translations of another system."""
     run = translate_all(translator, sources, options)
     scores, other = corpus_scores(run.translations, references, metrics, against=against)
     bits, left_out = bits_per_character(translator, sources, references[0])
@@ -55,12 +55,12 @@ def evaluate(
 
 
 def translate_all(translator: Translator, sources: Sequence[str], options: Options | None = None) -> Run:
-    """Translate a test set and measure the time, without loading and the first call."""
+    """Translate a test set and measure the time, excluding loading and the first call."""
     translator.translate(sources[:1], options)
     began = time.perf_counter()
     translated = list(translator.stream(sources, options))
     seconds = time.perf_counter() - began
-    # Repeated sentences are translated once, and must count once.
+    # Repeated sentences are translated only once, so they must be counted only once.
     best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
     cut = sum(not hypothesis.ended for hypothesis in best)
@@ -68,9 +68,9 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
-    """Bits per character of the references, and the number of pairs that were empty or too long.
+    """Return bits per character of the references, and the number of pairs that were empty or too long.
 
-    Unlike a loss per token, it compares models with different vocabularies. Lower is better.
+    Lower is better. Unlike the loss per token, it can be compared between models with different vocabularies.
     """
     fitting = [pair for pair in zip(sources, references, strict=True) if translator.fits(*pair)]
     log_prob = sum(map(sum, translator.score(fitting)))

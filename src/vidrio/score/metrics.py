@@ -1,7 +1,7 @@
-"""Scores by sacreBLEU, with the signatures that make them comparable.
+"""Scores computed with sacreBLEU, including the signatures that make them comparable.
 
-Confidence intervals come from a bootstrap over lines. Two systems are compared by a paired bootstrap, with the same
-samples.
+Confidence intervals are computed by bootstrap resampling of lines. Two systems are compared with a paired bootstrap,
+which uses the same samples for both.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
 Metrics = dict[str, "Metric"]
-DRAWS = 1000  # of the bootstrap
-CERTAIN = 0.05  # below this p, a difference is significant
+DRAWS = 1000  # number of bootstrap samples
+CERTAIN = 0.05  # differences with a lower p are significant
 
 
 @dataclass(frozen=True)
 class Score:
-    """One metric of one system. The interval contains the middle 95 % of the bootstrap scores: mean ± half width."""
+    """A metric of a system. mean ± half_width is the interval that contains the middle 95 % of the bootstrap scores."""
 
     metric: str
     value: float
     mean: float
     half_width: float
     signature: str
-    p: float | None = None  # the probability of a difference at least this large by chance
+    p: float | None = None  # probability of a difference at least this large arising by chance
 
 
 def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """BLEU and chrF of a corpus, without a bootstrap."""
+    """Compute BLEU and chrF of a corpus without bootstrapping."""
     metrics, right = usual_metrics(), [list(references)]
     return {
         name.lower(): float(metrics[name].corpus_score(list(translations), right).score) for name in ("BLEU", "chrF")
@@ -37,14 +37,14 @@ def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict
 
 
 def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
-    """chrF of each sentence."""
+    """Compute chrF for each sentence."""
     metric = usual_metrics()["chrF"]
     pairs = zip(translations, references, strict=True)
     return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
 
 
 def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> Metrics:
-    """BLEU, chrF and TER, as sacreBLEU computes them."""
+    """Return sacreBLEU's BLEU, chrF and TER."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
@@ -63,13 +63,13 @@ def corpus_scores(
     *,
     against: Sequence[str] | None = None,
 ) -> tuple[list[Score], list[Score]]:
-    """(scores of the translations, scores of the other system if there is one).
+    """Return the scores of the translations, and those of the other system if there is one.
 
-    `references` has one list per reference translation of the test set.
+    `references` contains one list for each reference translation of the test set.
     """
     from sacrebleu.significance import PairedTest
 
-    # sacreBLEU needs a second system. Without one, the translations take its place, and p means nothing.
+    # sacreBLEU needs a second system. Without one, pass the translations again and ignore p.
     rival = translations if against is None else against
     systems: list[tuple[str, Sequence[str]]] = [("other", list(rival)), ("this", list(translations))]
     signatures, results = PairedTest(systems, metrics, list(map(list, references)), "bs", DRAWS)()
@@ -80,7 +80,7 @@ def corpus_scores(
             other: Any = results[name][0]
             p = None
             if system and against is not None:
-                # It counts the samples that differ by more than the systems do; for equal systems there are none.
+                # sacreBLEU counts samples that differ by more than the systems do, which fails for equal systems.
                 p = float(found.p_value) if found.score != other.score else 1.0
             yield Score(name, float(found.score), float(found.mean), float(found.ci), str(signature), p)
 

@@ -1,7 +1,7 @@
-"""Many files, line by line, on a Ray cluster.
+"""Translates many files line by line on a Ray cluster.
 
-A worker reads a file and writes its translation, whole or not at all: a file may be done twice without harm, and an
-output that exists is complete.
+Each task reads a file and writes its translation atomically, so every existing output is complete, and it does no harm
+to process a file twice.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +15,11 @@ from vidrio.errors import DataError
 from vidrio.wide.cluster import Failed, cluster, cores_of_a_worker, results
 from vidrio.wide.files import Place, matching
 
-MOST_LISTED = 20  # failed files
-NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # line by line they would be garbled
+MOST_LISTED = 20  # maximum number of failed files to list
+NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # cannot be read line by line
 
-Answer = Callable[[str, Iterable[bytes]], Iterable[str]]  # a file's name and its lines → the lines to write
-Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]  # title, total → what shows progress
+Answer = Callable[[str, Iterable[bytes]], Iterable[str]]  # file name, input lines → output lines
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]  # title, total → progress function
 
 
 class Bulk(NamedTuple):
@@ -29,8 +29,8 @@ class Bulk(NamedTuple):
     output: str  # a folder
     address: str | None  # of the cluster
     resume: bool
-    cores: int | None  # of a worker
-    begin: Callable[[int], Answer]  # opens the model on a worker with this many cores
+    cores: int | None  # per worker
+    begin: Callable[[int], Answer]  # opens the model on a worker with this number of cores
 
 
 class File(NamedTuple):
@@ -42,7 +42,7 @@ class File(NamedTuple):
 
 
 def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
-    """On a worker: open the model. Returns a function that translates a file and returns its number of lines."""
+    """Open the model on a worker. Returns a function that translates a file and returns its number of lines."""
     answer = begin(cores)
 
     def work(file: File) -> int:
@@ -57,7 +57,7 @@ def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
 
 
 def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
-    """Translate all lines of all files. Returns how many files there are, how many were complete, and the new lines."""
+    """Translate all files. Returns the number of files, of files already complete, and of lines translated."""
     out = Place.of(bulk.output)
     files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
     for file in files:

@@ -1,6 +1,6 @@
-"""Work on a Ray cluster. Tasks and results are small: workers read and write files themselves.
+"""Runs tasks on a Ray cluster. Tasks and results are small, because workers read and write files themselves.
 
-Ray retries what fails or dies with its machine.
+Ray retries tasks that fail or whose machine dies.
 """
 
 import logging
@@ -12,28 +12,28 @@ from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
 
-MOST_CORES = 8  # of a worker: Python takes about a tenth of the engine's time for a line
-MOST_WAITING = 1_000  # tasks that Ray is given in advance
-TRIES = 3  # of a task
-Do = Callable[[Any], Any]  # a piece of work → its result
-_opened: list[Do] = []  # on a worker, whose process stays: the function, with its model
+MOST_CORES = 8  # per worker, since Python takes about a tenth of the engine's time for each line
+MOST_WAITING = 1_000  # maximum number of tasks submitted in advance
+TRIES = 3  # attempts per task
+Do = Callable[[Any], Any]  # task → result
+_opened: list[Do] = []  # in a worker process, which is reused: the function and its model
 
 
 class Failed(NamedTuple):
-    """Replaces a result."""
+    """The result of a task that failed."""
 
     why: str
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """Join the cluster at the address; without one, this machine's cluster, or a new local one."""
+    """Join the cluster at the address. By default, use a cluster on this machine, or start one."""
     import ray
 
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no data leaves these machines
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no data to Ray's developers
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     logging.getLogger("ray").setLevel(logging.ERROR)
-    # Ray prints on stdout which workers died, between the lines of a command.
+    # Ray reports dead workers on stdout, where they would appear in the command's output.
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         try:
             with _quiet():
@@ -52,7 +52,7 @@ def cluster(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress what libraries print to stderr; errors are still raised."""
+    """Suppress anything that libraries print to stderr. Exceptions are still raised."""
     kept = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -64,7 +64,7 @@ def _quiet() -> Iterator[None]:
 
 
 def cores_of_a_worker(wanted: int | None) -> int:
-    """The requested number of cores, or that of the smallest machine."""
+    """Return the requested number of cores, or by default the number of cores of the smallest machine."""
     import ray
 
     machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
@@ -76,7 +76,7 @@ def cores_of_a_worker(wanted: int | None) -> int:
 
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
-    """On a worker: do a piece of work. Errors in the data are not retried; all others are."""
+    """Run a task on a worker. Errors in the data are returned; all others are raised, so that Ray retries the task."""
     try:
         if not _opened:
             _opened.append(make())
@@ -86,7 +86,7 @@ def attempt(make: Callable[[], Do], piece: Any) -> Any:
 
 
 def results(make: Callable[[], Do], pieces: Sequence[Any], cores: int) -> Iterator[tuple[Any, Any]]:
-    """Each task with its result, in any order. `cores` is per worker."""
+    """Yield each task with its result, in any order. `cores` is the number of cores per worker."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 

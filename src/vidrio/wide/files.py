@@ -1,4 +1,4 @@
-"""Files on any file system that pyarrow knows (local ones, s3://, gs://, abfs://, hdfs://, fsspec+…://)."""
+"""Files on any file system that pyarrow supports (local files, s3://, gs://, abfs://, hdfs://, fsspec+…://)."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from vidrio.errors import DataError
 
 
 class Place(NamedTuple):
-    """A file or folder on a file system, with the name that the user gave."""
+    """A file or folder on a file system, with the name given by the user."""
 
     name: str
     system: Any  # a pyarrow.fs.FileSystem
@@ -37,24 +37,24 @@ class Place(NamedTuple):
         return PurePosixPath(self.path).name
 
     def size(self) -> int | None:
-        """Size in bytes; None if there is no such file."""
+        """Return the size in bytes, or None if the file does not exist."""
         info = self.system.get_file_info(self.path)
         return info.size if info.is_file else None
 
     def is_same(self, other: "Place") -> bool:
-        """Whether this is the other file, perhaps by another path."""
+        """Return whether both refer to the same file, possibly by different paths."""
         paths = {os.path.realpath(p.path) if p.system.type_name == "local" else p.path for p in (self, other)}
         return len(paths) == 1 and self.system.type_name == other.system.type_name
 
     def reading(self) -> BufferedReader:
-        """The file's bytes as a stream, not decompressed."""
+        """Open the file as a stream of bytes, without decompression."""
         return BufferedReader(self.system.open_input_stream(self.path, compression=None))
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
-        """A stream into a file that gets its name when it is complete.
+        """Open a stream to a temporary file, which is renamed once it is complete.
 
-        In an object store, too: closing a stream there completes the object, even after an error.
+        This also matters for object stores, where closing a stream completes the object even after an error.
         """
         folder = PurePosixPath(self.path).parent
         self.system.create_dir(str(folder), recursive=True)
@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
 
 def matching(patterns: Sequence[str]) -> list[Place]:
-    """The files that match: files, folders, or patterns in a folder such as in/*.txt."""
+    """Find the files that match any of these files, folders or patterns, such as in/*.txt."""
     from pyarrow.fs import FileSelector
 
     found: dict[str, Place] = {}
