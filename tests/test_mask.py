@@ -172,5 +172,5 @@ PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i
 def test_what_is_hidden_comes_back(sentence: str) -> None:
     masked = mask(sentence, SYMBOLS)
     assert masked.restore(masked.given) == plain(sentence)
-    assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
+    assert len(masked.symbols) == len(masked.hidden) <= len(SYMBOLS)
     assert all(masked.given.count(symbol) == 1 for symbol in masked.symbols)

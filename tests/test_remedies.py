@@ -10,6 +10,7 @@ from vidrio.text.lexicon import lexicons
 from vidrio.translate.judging import Asked, doubts_of
 from vidrio.translate.translator import Translator
 
+MONTHS = "enero, febrero, marzo, abril, mayo, junio, julio, agosto, septiembre, octubre, noviembre y diciembre"
 CASES = {
     "en-es": [
         ("The church was built in the 12th century.", "siglo XII"),
@@ -33,6 +34,8 @@ CASES = {
         ("Rafael Núñez ganó el partido.", "Rafael Núñez"),
         ("Tampoco Núñez de Balboa regresó.", "Núñez"),
         ("El vuelo IB3166 sale a las 7:05 de la puerta 12.", "IB3166"),
+        ("Los años veinte fueron felices.", "twenties|20s"),
+        (MONTHS, "November and December"),
         ("András Székelyházi y Õnnela Tõnurist viven cerca del río.", "András Székelyházi and"),
         ("Ayer Mairéadín Ó Súilleabhain llamó a mi hermana.", "Mairéadín Ó Súilleabhain"),
     ],

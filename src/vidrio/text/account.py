@@ -29,7 +29,7 @@ _SIGNS = (
 ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _LONG_LIST, _LONG_ITEM = 4, 2  # minimum items of a list; maximum words of an item
-_ROUND_YEAR = r"(?:1[5-9]|20)\d0"
+_TENS = r"(?:(?:1[5-9]|20)\d|[2-9])0"  # a number that may stand for ten years
 _BY_DIGITS = ("number", "date", "time")
 _LONG_NUMBER = 32  # characters; a longer number stands by itself
 _NEAR = 5  # words between a number and the word for a century
@@ -63,8 +63,13 @@ class _Token(NamedTuple):
     word: str  # the same, folded
     start: int
     end: int
-    joined: bool  # only a space or a hyphen separates it from the token before
+    before: str  # what separates it from the token before
     kind: str  # word, percent, ordinal, or the kind of a span
+
+    @property
+    def joined(self) -> bool:
+        """Whether only a space or a hyphen separates it from the token before."""
+        return self.before in ("", " ", "-", "\xa0")
 
 
 def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
@@ -105,11 +110,11 @@ def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
     at = end = 0
     for start, stop, kind in (*places, Span(len(text), len(text), "")):
         for match in re.compile(_WORD).finditer(text, at, start):
-            joined = text[end : match.start()] in ("", " ", "-", "\xa0")
-            yield _Token(match[0], folded(match[0]).removesuffix("'s"), *match.span(), joined, str(match.lastgroup))
+            word, before = folded(match[0]).removesuffix("'s"), text[end : match.start()]
+            yield _Token(match[0], word, *match.span(), before, str(match.lastgroup))
             end = match.end()
         if kind in _BY_DIGITS:
-            yield _Token(text[start:stop], "", start, stop, text[end:start] in ("", " ", "-", "\xa0"), kind)
+            yield _Token(text[start:stop], "", start, stop, text[end:start], kind)
             end = stop
         at = stop
 
@@ -138,28 +143,39 @@ def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> It
     at = 0
     while at < len(tokens):
         token, before = tokens[at], tokens[at - 1] if at and tokens[at].joined else None
-        begins = token.kind != "word" or token.word in lexicon.numeric
-        key, after, sure = (_read_number(tokens, at, lexicon) if begins else None) or ("", at + 1, False)
-        if not key and token.kind == "ordinal":
-            key, sure = re.sub(r"\D", "", token.text), bool(lexicon.values)
-        elif not key and token.word in lexicon.about:
-            key = lexicon.about[token.word]
-        elif not key and token.text.isupper():
-            key, sure = _read_roman(token, before, lexicon)
-            sure = sure and not shouted and bool(lexicon.values)
-        if key:
-            of_century = _is_century(tokens, at, lexicon)
-            glued = token.kind == "number" and after < len(tokens) and tokens[after].start == token.end
-            key += tokens[after].text if of_century and glued else ""  # siglo 3r
-            if shouted or not _is_odd(token, before, lexicon, of_century=of_century):
-                article = before and token.word in lexicon.powers and before.word in lexicon.articles
-                start = before.start if before and article else token.start
-                sure = sure or (of_century and token.word in lexicon.ordinals)
-                yield Fact("number", key, start, tokens[after - 1].end, sure, of_century)
-        year = number_key(token.text) if token.kind == "number" else ""
-        if after == at + 1 and re.fullmatch(_ROUND_YEAR, year):  # the 1980s may be 1980 or the 80s on the other side
-            yield Fact("number", year[2:] if key == year else year, token.start, token.end, sure=False)
+        key, after, sure = _read_number(tokens, at, lexicon, shouted=shouted)
+        others = lexicon.about.get(token.word, [])
+        if token.kind == "number" and re.fullmatch(_TENS, year := number_key(token.text)):
+            others = sorted({year, year[-2:], f"{year[-2:]}s"})  # 1980 may be 80 or the 80s on the other side
+        if re.fullmatch(_TENS, key) and _is_decade(tokens, at, after, lexicon):
+            key = f"{key[-2:]}s"
+        of_century = bool(key or others) and _is_century(tokens, at, lexicon)
+        if key and token.kind == "number" and (following := tokens[after : after + 1]):
+            key += _damage(following[0], lexicon, of_century=of_century)
+        if shouted or not _is_odd(token, before, lexicon, of_century=of_century):
+            article = before and token.word in lexicon.powers and before.word in lexicon.articles
+            start = before.start if before and article else token.start
+            sure = sure or (of_century and token.word in lexicon.ordinals)
+            yield from [Fact("number", key, start, tokens[after - 1].end, sure, of_century)] if key else []
+            for other in others if after == at + 1 else ():
+                yield from [Fact("number", other, token.start, token.end, sure=False)] if other != key else []
         at = after
+
+
+def _damage(following: _Token, lexicon: Lexicon, *, of_century: bool) -> str:
+    """What a model wrote behind a number in digits and makes it none: siglo 3r, 66-six."""
+    is_word = following.word in lexicon.values and following.word not in {*lexicon.ordinals, *lexicon.unsure}
+    damages = following.before == "" if of_century else following.before == "-" and is_word
+    return following.before + following.text if damages else ""
+
+
+def _is_decade(tokens: Sequence[_Token], at: int, after: int, lexicon: Lexicon) -> bool:
+    """Whether a round number is a decade: the 1980s, los años veinte; but not in "20 años 30 personas"."""
+    if after < len(tokens) and tokens[after].text == "s" and tokens[after].start - tokens[after - 1].end < 2:
+        return True
+    before = [token.word for token in tokens[max(0, at - 2) : at]]
+    counted = at > 1 and (tokens[at - 2].kind == "number" or before[0] in lexicon.numeric)
+    return tokens[at].joined and not counted and not lexicon.decades.isdisjoint((*before[-1:], "_".join(before)))
 
 
 def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_century: bool) -> bool:
@@ -184,7 +200,7 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 
 def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
     """The key of a Roman numeral, and whether it is certainly one: XII is; X is after a ruler or a century."""
-    if not re.fullmatch(ROMAN, token.text):
+    if token.kind != "word" or not re.fullmatch(ROMAN, token.text):
         return "", False
     is_century, is_ruler = (bool(before and before.word in words) for words in (lexicon.centuries, lexicon.rulers))
     is_letter = len(token.text) == 1
@@ -195,18 +211,18 @@ def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple
     return str(sum(-a if a < b else a for a, b in pairwise([*values, 0]))), is_century or usual
 
 
-def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
-    """The number that begins at a token: its key, the token after it, and whether it is certainly a number."""
+def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon, *, shouted: bool) -> tuple[str, int, bool]:
+    """The number that begins at a token: its key (empty if there is none), the token after it, and whether it is
+    certainly a number. In a `shouted` text, MIX is a word."""
     token = tokens[at]
+    if (token.kind == "number" or token.word in lexicon.numeric) and (found := _read_words(tokens, at, lexicon)):
+        return found
     if token.kind in _BY_DIGITS:
-        takes_power = token.kind == "number" and token.text[-1:].isdigit() and len(token.text) < _LONG_NUMBER
-        in_powers = _read_words(tokens, at, lexicon) if takes_power else None
-        return in_powers or (_of_digits(tokens, at, lexicon), at + 1, True)
-    if token.word in lexicon.halves:
-        power = at + 1 + (at + 1 < len(tokens) and tokens[at + 1].word in lexicon.articles)
-        if power < len(tokens) and tokens[power].joined and tokens[power].word in lexicon.powers:
-            return str(lexicon.powers[tokens[power].word] // 2), power + 1, True
-    return _read_words(tokens, at, lexicon)
+        return number_key(token.text), at + 1, True
+    if token.kind == "ordinal":
+        return re.sub(r"\D", "", token.text), at + 1, bool(lexicon.values)
+    key, sure = _read_roman(token, tokens[at - 1] if at and token.joined else None, lexicon)
+    return key, at + 1, sure and not shouted and bool(lexicon.values)
 
 
 def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
@@ -215,8 +231,13 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
     begin = end = at
     total, group, unit, room, sure, vague = 0, 0, 1, inf, False, False
     if tokens[at].kind == "number":
-        group, unit = _in_units(tokens[at].text, lexicon.point)
-        at, room, sure = at + 1, 0, True
+        if not tokens[at].text[-1].isdigit() or len(tokens[at].text) >= _LONG_NUMBER:
+            return None
+        (group, unit), room, sure = _in_units(tokens[at].text, lexicon.point), 0, True
+        at += 1
+    elif tokens[at].word in lexicon.halves:
+        group, unit, room, sure = 5, 10, 0, True
+        at += 2 if tokens[at + 1 :] and tokens[at + 1].word in lexicon.articles else 1
     while at < len(tokens) and (at == begin or tokens[at].joined):
         word = tokens[at].word
         value, power = lexicon.values.get(word), lexicon.powers.get(word, 0)
@@ -233,7 +254,7 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
         elif power:
             small = total % (power * unit)
             total, group, room = total - small + (small + group or unit * (room > 0)) * power, 0, power
-        elif at > begin and lexicon.joints & {word, f"{tokens[at - 1].word}_{word}"}:
+        elif at > begin and not {word, f"{tokens[at - 1].word}_{word}"}.isdisjoint(lexicon.joints):
             at += 1
             continue
         else:
@@ -262,16 +283,6 @@ def _in_units(text: str, point: str) -> tuple[int, int]:
     digits = re.sub(rf"[^\d{point}]", "", text).strip(point)
     fraction = digits.partition(point)[2] if digits.count(point) == 1 else ""
     return int(digits.replace(point, "")), 10 ** len(fraction)
-
-
-def _of_digits(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> str:
-    """The key of a number in digits. The 1980s and los años 1980 are the 80s."""
-    key = number_key(tokens[at].text)
-    if not re.fullmatch(_ROUND_YEAR, key):
-        return key
-    after = at + 1 < len(tokens) and tokens[at + 1].start - tokens[at].end < 2 and tokens[at + 1].text == "s"
-    before = {token.word for token in tokens[max(0, at - 2) : at]}
-    return key[2:] if after or before & lexicon.decades else key
 
 
 # --- lists and negations ----------------------------------------------------------------------------------------------

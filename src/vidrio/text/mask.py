@@ -45,15 +45,13 @@ class Masked(NamedTuple):
     source: str
     given: str
     symbols: str = ""
-    places: tuple[Span, ...] = ()  # positions in the sentence of what the symbols represent
-    written: Mapping[str, str] = {}  # what to write for a position, if its text is not copied
+    hidden: Mapping[Span, str] = {}  # the positions in the sentence that have symbols, and what to write for each
     capitals: bool = False  # the sentence is in capitals, and the model's input is not
 
     @property
     def things(self) -> dict[str, str]:
-        """What each symbol represents."""
-        texts = [self.source[at.start : at.end] for at in self.places]
-        return {symbol: self.written.get(text, text) for symbol, text in zip(self.symbols, texts, strict=True)}
+        """What to write for each symbol."""
+        return dict(zip(self.symbols, self.hidden.values(), strict=True))
 
     def restore(self, translation: str) -> str | None:
         """The translation with what the symbols represent. None unless each symbol occurs once, and not within a word;
@@ -84,14 +82,14 @@ class Masker:
         self._reads_capitals = tokenizer.has_case_tokens or tokenizer.of_whole_words
         self._tokens, self._is_rare_sign = lru_cache(REMEMBERED)(self._count), lru_cache(REMEMBERED)(self._hardly_seen)
 
-    def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] | None = None) -> Masked:
+    def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] = {}) -> Masked:
         """The model's input for a sentence. `also`: more positions to hide, each with what to write for it."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
-        hidden = self._hidden(source, hide_names=hide_names) if symbols else []
-        more = [place for place in also or () if is_free(place.start, place.end, hidden)]
-        places = sorted([*more, *hidden][: len(symbols)])
-        shown, at = "", 0
-        for symbol, place in zip(symbols, places, strict=False):
+        places = self._hidden(source, hide_names=hide_names) if symbols else []
+        places = [*(place for place in also if is_free(place.start, place.end, places)), *places]
+        hidden = {at: also.get(at, source[at.start : at.end]) for at in sorted(places[: len(symbols)])}
+        symbols, shown, at = symbols[: len(hidden)], "", 0
+        for symbol, place in zip(symbols, hidden, strict=True):
             shown += source[at : place.start] + symbol
             at = place.end
         given = plain(shown + source[at:]).translate(self._simpler)
@@ -103,8 +101,7 @@ class Masker:
         if capitals:
             first, small = next(n for n, sign in enumerate(given) if sign.isalpha()), outside(given, str.lower)
             given = small[:first] + given[first] + small[first + 1 :]
-        written = {source[place.start : place.end]: text for place, text in (also or {}).items() if place in places}
-        return Masked(source, given, symbols[: len(places)], tuple(places), written, capitals)
+        return Masked(source, given, symbols, hidden, capitals)
 
     def is_long(self, name: str) -> bool:
         """Whether a name has so many tokens that it may be misspelled."""

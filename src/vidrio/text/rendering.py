@@ -18,7 +18,7 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
     if fact.kind != "number" or (re.fullmatch(ROMAN, said) and not fact.of_century):
         return said
     if number is None or not target.values:
-        return in_notation(said, source, target)
+        return fact.key if said.isalpha() else in_notation(said, source, target)
     suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     if fact.of_century and number <= MOST_CENTURIES:
         roman = "X" * (number // 10) + _UNITS[number % 10]

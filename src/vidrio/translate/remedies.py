@@ -61,25 +61,29 @@ def in_parts(tried: Tried, judge: Judge) -> Plan:
     """Translate the parts of the sentence around protected spans and facts, which are copied or written in the target
     language."""
     masked, options = tried.asked
-    source, account, wanted = masked.source, tried.best.account, hideable(tried, judge)
-    is_list = any(fact.kind == "list" for fact in account.lost)
+    source, wanted, protected = masked.source, hideable(tried, judge), spans(masked.source)
+    is_list = any(fact.kind == "list" for fact in tried.best.account.lost)
     commas = [Span(*comma.span(), "list") for comma in re.finditer(",", source) if is_list]
-    taken, written = list[Span](), list[tuple[int, Sentence]]()
-    for place in (*wanted, *spans(source), *judge.masker.unspellable(source), *masked.places, *commas):
+    taken, written = list[Span](), dict[int, tuple[str, str]]()
+    for place in (*wanted, *protected, *judge.masker.unspellable(source), *masked.hidden, *commas):
         if is_free(place.start, place.end, taken) and not re.match("['’]s\\b", source[place.end :]):
             taken.append(place)
             text = source[place.start : place.end]
             # Python 3.11 stays as it is; 3,110 would be three, and a fraction, in Spanish.
             is_grouped = place.kind == "number" and re.search(r"\d[.,]\d{3}(?!\d)", text)
-            as_number = in_notation(text, *judge.lexicons) if is_grouped else text
-            fact = None if place in spans(source) else wanted.get(place)
-            instead = fact or masked.written.get(text, as_number)
-            nothing = Hypothesis((), 0.0, 0.0, (), ended=True)
-            if instead != text:
-                written.append((place.start, Sentence(text, (instead,), (nothing,), Masked(text, ""), options)))
+            copied = masked.hidden.get(place, in_notation(text, *judge.lexicons) if is_grouped else text)
+            written[place.start] = text, copied if place in protected else wanted.get(place, copied)
     options = replace(options, no_repeat_ngram=options.no_repeat_ngram or NO_REPEAT, prefix=())
-    parts = around(source, 0, len(source), sorted(taken))
-    return Plan([(a, Asked(judge.masker.mask(source[a:b], hide_names=False), options)) for a, b in parts], written)
+    asked = list[tuple[int, Asked]]()
+    [*joints], [*others] = (lexicon.joints[:1] for lexicon in judge.lexicons)
+    for start, end in around(source, 0, len(source), sorted(taken)):
+        if [source[start:end]] == joints:
+            written[start] = source[start:end], others[0]
+        else:
+            asked.append((start, Asked(judge.masker.mask(source[start:end], hide_names=False), options)))
+    nothing = Hypothesis((), 0.0, 0.0, (), ended=True)
+    fixed = {at: Sentence(text, (new,), (nothing,), Masked(text, ""), options) for at, (text, new) in written.items()}
+    return Plan(asked, [(at, sentence) for at, sentence in fixed.items() if sentence.text != sentence.source])
 
 
 REMEDIES = (searched_again, in_parts)

@@ -24,19 +24,9 @@ def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
         return False
     steps = _state(engine.normalizer).get("normalizers", [])
     if isinstance(engine.model, models.BPE):
-        letters = dict.fromkeys(filter(None, map(_small_letter, steps)))
-        ours: tuple[Any, ...] = (
-            normalise.bpe_normalizer(names, cased="".join(letters)),
-            normalise.bpe_splitter(cased=bool(letters)),
-            normalise.bpe_decoder(cased=bool(letters)),
-        )
+        ours = normalise.for_bpe(names, cased="".join(dict.fromkeys(filter(None, map(_small_letter, steps)))))
     else:
-        lowercase = {"type": "Lowercase"} in steps
-        ours = (
-            normalise.word_normalizer(names, lowercase=lowercase),
-            normalise.word_splitter(),
-            normalise.word_decoder(),
-        )
+        ours = normalise.for_words(names, lowercase={"type": "Lowercase"} in steps)
     return all(map(_same, ours, (engine.normalizer, engine.pre_tokenizer, engine.decoder)))
 
 

@@ -19,7 +19,9 @@ loses white space and unknown words.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+import tokenizers
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
 from vidrio.errors import TokenizerError
@@ -50,22 +52,50 @@ def valid(text: str) -> str:
     return text
 
 
-def bpe_normalizer(names: Iterable[str], cased: str = "") -> normalizers.Normalizer:
-    """Steps 2 to 5. `names` are the special tokens that texts must not imitate, `cased` the lower-case letters whose
-    capitals have marks."""
+class Pipeline(NamedTuple):
+    """How a text is prepared, where it is split before tokenization, and how tokens become text."""
+
+    normalizer: normalizers.Normalizer
+    splitter: pre_tokenizers.PreTokenizer
+    decoder: decoders.Decoder
+
+    def install(self, engine: tokenizers.Tokenizer) -> None:
+        engine.normalizer, engine.pre_tokenizer, engine.decoder = self
+
+
+def for_bpe(names: Iterable[str], cased: str = "") -> Pipeline:
+    """Steps 2 to 5, and back. `names` are the special tokens that texts must not imitate, `cased` the lower-case
+    letters whose capitals have marks. Bytes that are not UTF-8 (only a model can produce them) become U+FFFD. With case
+    tokens, `with_capitals` completes the decoding."""
     steps = [normalizers.NFC(), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
     if cased:
         steps += [normalizers.Replace(mark, f"{ESCAPE}{digit}") for mark, digit in MARKS.items()]
     steps += [normalizers.Replace(SPACE, f"{ESCAPE}1"), *_wedges([*names, "<0x"])]
-    steps += [normalizers.Replace(" ", SPACE), normalizers.Prepend(SPACE)]
-    return normalizers.Sequence([*steps, *case.marking(cased)])
+    steps += [normalizers.Replace(" ", SPACE), normalizers.Prepend(SPACE), *case.marking(cased)]
+    # Letters join letters, signs join signs, digits and case marks join nothing.
+    marks = "".join(MARKS) if cased else ""
+    alone = f"[{marks}]|" if marks else ""
+    letters, other = case.LETTERS, rf"[^{case.LETTERS}\p{{N}}{SPACE}{marks}]"
+    parts = Regex(rf"{alone}{SPACE}?[{letters}]+|{SPACE}?\p{{N}}|{SPACE}?{other}+|{SPACE}")
+    join = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    join += _unescape("21") if cased else [decoders.Strip(" ", 1, 0), *_unescape("210")]
+    return Pipeline(normalizers.Sequence(steps), pre_tokenizers.Split(parts, "isolated"), decoders.Sequence(join))
 
 
-def word_normalizer(names: Iterable[str], *, lowercase: bool) -> normalizers.Normalizer:
-    """Steps 1 to 3, for a tokenizer with a fixed list of words."""
+def for_words(names: Iterable[str], *, lowercase: bool) -> Pipeline:
+    """Steps 1 to 3 for a tokenizer with a fixed list of words, and back. White space is lost: the decoder writes one
+    space between words, and none before a comma or after an opening mark."""
     lower = [normalizers.Lowercase()] if lowercase else []
     escape = normalizers.Replace(ESCAPE, f"{ESCAPE}0")
-    return normalizers.Sequence([*lower, normalizers.NFC(), escape, *_wedges(names)])
+    white = pre_tokenizers.Split(Regex(r"\s+"), "removed")
+    join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]  # the first argument never occurs
+    close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
+    open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
+    return Pipeline(
+        normalizers.Sequence([*lower, normalizers.NFC(), escape, *_wedges(names)]),
+        pre_tokenizers.Sequence([white, pre_tokenizers.Split(Regex(WORDS), "isolated")]),
+        decoders.Sequence([*join, close, open_, *_unescape("210")]),
+    )
 
 
 def _wedges(names: Iterable[str]) -> list[normalizers.Normalizer]:
@@ -84,47 +114,13 @@ def literal(text: str) -> str:
     return "".join(c if c.isalnum() else f"\\x{{{ord(c):X}}}" for c in text)
 
 
-def bpe_splitter(*, cased: bool) -> pre_tokenizers.PreTokenizer:
-    """Where a text is split before tokenization: letters join letters, signs join signs, digits and case marks join
-    nothing."""
-    marks = "".join(MARKS) if cased else ""
-    alone = f"[{marks}]|" if marks else ""
-    letters, other = case.LETTERS, rf"[^{case.LETTERS}\p{{N}}{SPACE}{marks}]"
-    return pre_tokenizers.Split(
-        Regex(rf"{alone}{SPACE}?[{letters}]+|{SPACE}?\p{{N}}|{SPACE}?{other}+|{SPACE}"), "isolated"
-    )
-
-
-def word_splitter() -> pre_tokenizers.PreTokenizer:
-    """The same for a fixed list of words: white space is lost."""
-    white = pre_tokenizers.Split(Regex(r"\s+"), "removed")
-    return pre_tokenizers.Sequence([white, pre_tokenizers.Split(Regex(WORDS), "isolated")])
-
-
-def bpe_decoder(*, cased: bool) -> decoders.Decoder:
-    """Steps 3 and 4 reversed. Bytes that are not UTF-8 (only a model can produce them) become U+FFFD. With case tokens,
-    `with_capitals` does the rest."""
-    join = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
-    if cased:
-        return decoders.Sequence([*join, *_unescape("21")])
-    return decoders.Sequence([*join, decoders.Strip(" ", 1, 0), *_unescape("210")])
-
-
-def word_decoder() -> decoders.Decoder:
-    """A space between words (as in WordPiece), none before a comma or after an opening mark."""
-    join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]
-    close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
-    open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
-    return decoders.Sequence([*join, close, open_, *_unescape("210")])
-
-
 def _unescape(digits: str) -> list[decoders.Decoder]:
     meant = {"2": "", "1": SPACE, "0": ESCAPE}
     return [decoders.Replace(f"{ESCAPE}{digit}", meant[digit]) for digit in digits]
 
 
 def with_capitals(text: str) -> str:
-    """The output of `bpe_decoder` for a text with case tokens, with its capitals and without the space before it."""
+    """The output of the decoder for a text with case tokens, with its capitals and without the space before it."""
     text = case.restore(text).removeprefix(" ")
     for mark, digit in MARKS.items():
         text = text.replace(f"{ESCAPE}{digit}", mark)

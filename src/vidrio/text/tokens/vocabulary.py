@@ -60,7 +60,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
         letters = list(dict.fromkeys([*letters, *MORE_LETTERS]))
         rare = [letter for letter in rare if letter not in MORE_LETTERS]
     case_tokens = case_tokens and any(map(case.capital_of, letters))
-    normalizer = normalise.bpe_normalizer(names.given(), cased="".join(letters) if case_tokens else "")
+    pipeline = normalise.for_bpe(names.given(), cased="".join(letters) if case_tokens else "")
     if case_tokens:
         letters = list(dict.fromkeys([*MARKS, *letters]))
         rare = [*rare, *filter(None, map(case.capital_of, rare))]
@@ -72,18 +72,18 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
             do=f"ask for {size - room + len(letters)} or more",
         )
     engine = tokenizers.Tokenizer(models.BPE())
-    engine.pre_tokenizer, engine.normalizer = normalise.bpe_splitter(cased=case_tokens), normalizer
+    pipeline.install(engine)
     # Rare letters and escapes are left to bytes: a space replaces each of them, so that nothing merges across it.
     unlearned = [f"{normalise.literal(ESCAPE)}.", *map(normalise.literal, rare)]
     spaces = normalizers.Replace(Regex("|".join(unlearned)), SPACE)
-    engine.normalizer = normalizers.Sequence([normalizer, spaces])
+    engine.normalizer = normalizers.Sequence([pipeline.normalizer, spaces])
     trainer = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
     engine.train_from_iterator(sample, trainer)
     merges = [(a, b) for a, b in json.loads(engine.to_str())["model"]["merges"]]
     vocabulary = [*names.given(), *BYTES, *letters, *dict.fromkeys(a + b for a, b in merges)]
     ids = {token: i for i, token in enumerate(vocabulary)}
     engine.model = models.BPE(ids, merges, unk_token=names.unk, byte_fallback=True, fuse_unk=False)
-    engine.normalizer, engine.decoder = normalizer, normalise.bpe_decoder(cased=case_tokens)
+    engine.normalizer = pipeline.normalizer
     return with_specials(engine, names)
 
 
@@ -96,8 +96,7 @@ def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> t
     ids = {word: i for i, word in enumerate(vocabulary)}
     unknown = {} if names.unk is None else {"unk_token": names.unk}
     engine = tokenizers.Tokenizer(models.WordLevel(ids, **unknown))
-    engine.normalizer, engine.decoder = normalise.word_normalizer(given, lowercase=lowercase), normalise.word_decoder()
-    engine.pre_tokenizer = normalise.word_splitter()
+    normalise.for_words(given, lowercase=lowercase).install(engine)
     return with_specials(engine, names)
 
 
