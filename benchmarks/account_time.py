@@ -23,9 +23,9 @@ name, path, lines, account = sys.argv[1:]
 texts = open(path, encoding="utf-8").read().splitlines()[: int(lines)]
 if account == "without":
     from vidrio.text.account import Faults
-    from vidrio.translate.judging import Judge, Judged
-    Judge.judged = lambda judge, asked, ids, found: [
-        Judged(one, written, asked.masked.restore(written), Faults(), False) for one, written in found
+    from vidrio.translate.judging import Judge, Candidate
+    Judge.candidates = lambda judge, query, ids, found: [
+        Candidate(one, written, query.masked.restore(written), Faults(), False) for one, written in found
     ]
 translator = module.Translator.load(name, workers=2)
 translator.translate(texts[0])

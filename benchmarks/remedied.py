@@ -15,8 +15,8 @@ from pathlib import Path
 from shared import ENGLISH_SPANISH
 from vidrio.text.account import Faults
 from vidrio.translate import translator as module
-from vidrio.translate.judging import Asked, Judge, Judged, Tried, chosen
-from vidrio.translate.remedies import Plan, together
+from vidrio.translate.judging import Attempt, Candidate, Judge, Query, chosen
+from vidrio.translate.remedies import Plan, combine
 
 AT_ONCE = 250  # lines
 
@@ -32,19 +32,19 @@ class Changes:
         self.first: dict[str, str | None] = {}
         self.changed: dict[str, tuple[str, str]] = {}
 
-    def chosen(self, asked: Asked, found: Sequence[Judged]) -> Tried:
-        tried, source = chosen(asked, found), asked.masked.source
+    def chosen(self, query: Query, found: Sequence[Candidate]) -> Attempt:
+        attempt, source = chosen(query, found), query.masked.source
         if source not in self.first:
             self.first[source] = found[0].text
-            if tried.best is not found[0]:
+            if attempt.best is not found[0]:
                 self.changed[source] = ("beam", shown(found[0].account))
-        return tried
+        return attempt
 
-    def together(self, before: Tried, plan: Plan, found: Sequence[Tried], judge: Judge) -> Tried:
-        after, source = together(before, plan, found, judge), before.asked.masked.source
+    def combine(self, before: Attempt, plan: Plan, found: Sequence[Attempt], judge: Judge) -> Attempt:
+        after, source = combine(before, plan, found, judge), before.query.masked.source
         if after != before:
-            whole = len(plan.asked) == 1 and plan.asked[0][1].masked.source == source
-            how = "forced" if whole and plan.asked[0][1].options.prefix else "second search" if whole else "parts"
+            whole = len(plan.queries) == 1 and plan.queries[0][1].masked.source == source
+            how = "forced" if whole and plan.queries[0][1].options.prefix else "second search" if whole else "parts"
             self.changed[source] = (how, shown(before.best.account))
         return after
 
@@ -59,7 +59,7 @@ def main() -> int:
     [path] = given.data.rglob(f"{given.file}*.{given.direction[:2]}")
     lines = path.read_text(encoding="utf-8").splitlines()[: given.lines]
     changes = Changes()
-    module.chosen, module.together = changes.chosen, changes.together
+    module.chosen, module.combine = changes.chosen, changes.combine
     translator = module.Translator.load(given.direction)
     for start in range(0, len(lines), AT_ONCE):
         seen = {*changes.changed}

@@ -7,7 +7,7 @@ import pytest
 from vidrio.hypothesis import Hypothesis
 from vidrio.text.account import compare, facts
 from vidrio.text.lexicon import lexicons
-from vidrio.translate.judging import Asked, doubts_of
+from vidrio.translate.judging import Query, doubts_about
 from vidrio.translate.translator import Translator
 
 MONTHS = "enero, febrero, marzo, abril, mayo, junio, julio, agosto, septiembre, octubre, noviembre y diciembre"
@@ -49,17 +49,17 @@ def test_facts_come_through(name: str) -> None:
     for source, wanted in CASES[name]:
         found = translator.translate(source)
         assert re.search(wanted, found.text), (source, found.text)
-        assert not compare(facts(source, source_words), facts(found.text, target_words)).grave, found.text
+        assert not compare(facts(source, source_words), facts(found.text, target_words)).serious, found.text
         assert not found.doubts, (source, found.doubts)
 
 
 def test_two_names_never_have_the_same_misspelling() -> None:
     translator = Translator.load("en-es")
-    asked = Asked(translator._masker.mask("I saw Jürgen and Jürgen.", hide_names=False), translator.options)
+    query = Query(translator._masker.mask("I saw Jürgen and Jürgen.", hide_names=False), translator.options)
     written = "Vi a Jüirgen."
     ids = tuple(translator.target.encode(written))
     unsure = Hypothesis(ids, -3.0 * len(ids), -3.0, (-3.0,) * len(ids), ended=True)
-    [judged] = translator._judge.judged(asked, (), [(unsure, written)])
-    assert [fact.key for fact in judged.account.invented] == ["Jüirgen"]
-    doubt = next(doubts_of(asked.masked, judged))
+    [candidate] = translator._judge.candidates(query, (), [(unsure, written)])
+    assert [fact.key for fact in candidate.account.invented] == ["Jüirgen"]
+    doubt = next(doubts_about(query.masked, candidate))
     assert str(doubt) == "the source says Jürgen, the translation Jüirgen"

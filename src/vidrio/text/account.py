@@ -14,10 +14,10 @@ from math import inf
 from typing import NamedTuple
 
 from vidrio.text.lexicon import NONE, Lexicon, folded
-from vidrio.text.protect import MONEY, UNITS, Span, is_free, number_key, spans
+from vidrio.text.protect import MONEY, UNITS, Span, gaps, is_free, number_key, spans
 
-LIGHT = ("negation", "bracket", "quotation")  # kinds that only decide between hypotheses
-_OF_ALL = ("list", "words")  # facts of a whole sentence, without a position; they can only be lost
+MINOR = ("negation", "bracket", "quotation")  # kinds that only decide between hypotheses
+_OF_SENTENCE = ("list", "words")  # facts of a whole sentence, without a position; they can only be lost
 _WORD = (
     r"(?P<ordinal>\d+\.?(?:[ºª]|(?:st|nd|rd|th|er|[rdtmvn][oa])\b))|(?P<percent>(?i:por cien(?:to)?|per ?cent)\b)"
     r"|(?<!_)(?P<word>[^\W\d_]++(?:['’][^\W\d_]++)*+)(?![\d_])"
@@ -53,9 +53,9 @@ class Faults(NamedTuple):
     invented: tuple[Fact, ...] = ()
 
     @property
-    def grave(self) -> int:
+    def serious(self) -> int:
         """The number of faults that are worth another search."""
-        return sum(fact.kind not in LIGHT for fact in (*self.lost, *self.invented))
+        return sum(fact.kind not in MINOR for fact in (*self.lost, *self.invented))
 
 
 class _Token(NamedTuple):
@@ -75,7 +75,7 @@ class _Token(NamedTuple):
 def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
     """What a translation with these facts has lost and invented."""
     invented = _without(written, source)
-    return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in _OF_ALL))
+    return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in _OF_SENTENCE))
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -107,16 +107,14 @@ def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
 
 def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
     """Words and numbers, without those in addresses, tags and code."""
-    at = end = 0
-    for start, stop, kind in (*places, Span(len(text), len(text), "")):
-        for match in re.compile(_WORD).finditer(text, at, start):
-            word, before = folded(match[0]).removesuffix("'s"), text[end : match.start()]
-            yield _Token(match[0], word, *match.span(), before, str(match.lastgroup))
-            end = match.end()
-        if kind in _BY_DIGITS:
-            yield _Token(text[start:stop], "", start, stop, text[end:start], kind)
-            end = stop
-        at = stop
+    parts = gaps(0, len(text), places)
+    words = (match for part in parts for match in re.compile(_WORD).finditer(text, *part))
+    found = [place for place in places if place.kind in _BY_DIGITS]
+    end = 0
+    for place in sorted([*found, *(Span(*word.span(), str(word.lastgroup)) for word in words)]):
+        said = text[place.start : place.end]
+        yield _Token(said, folded(said).removesuffix("'s"), place.start, place.end, text[end : place.start], place.kind)
+        end = place.end
 
 
 def _words(tokens: Sequence[_Token], lexicon: Lexicon) -> Iterator[Fact]:

@@ -7,7 +7,7 @@ characters.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -113,6 +113,14 @@ def _pattern() -> re.Pattern[str]:
     """The pattern for all kinds, compiled on first use, because that takes a while."""
     kinds = (f"(?P<{kind}_{n}>{expression})" for n, (kind, expression) in enumerate(_KINDS))
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds)})")
+
+
+def gaps(start: int, end: int, places: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """The parts from start to end that are outside these positions (in order)."""
+    for place in places:
+        yield start, place.start
+        start = place.end
+    yield start, end
 
 
 def touches(text: str, span: Span) -> bool:

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 
 from vidrio.text.lexicon import lexicon
 from vidrio.text.mask import Masker, plain
-from vidrio.text.protect import Span, spans, touches
+from vidrio.text.protect import Span, gaps, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
@@ -200,11 +200,8 @@ def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[P
     if not taken:
         yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return
-    at = start
-    for place in taken:
-        yield from clause(text, at, place.start)
-        at = place.end
-    yield from clause(text, at, end)
+    for part in gaps(start, end, taken):
+        yield from clause(text, *part)
 
 
 def clause(text: str, start: int, end: int) -> Iterator[Place]:

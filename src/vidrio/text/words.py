@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from vidrio.text.protect import spans
+from vidrio.text.protect import gaps, spans
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Place = tuple[int, int]
@@ -23,14 +23,10 @@ def words(text: str) -> list[Place]:
 
     Everything except white space is in one of them.
     """
-    places: list[Place] = []
-    at = 0
-    for start, end, _ in [*spans(text), (len(text), len(text), "")]:
-        places += (match.span() for match in re.compile(_WORD).finditer(text, at, start))
-        if start < end:
-            places.append((start, end))
-        at = end
-    return places
+    protected = spans(text)
+    between = gaps(0, len(text), protected)
+    found = [match.span() for part in between for match in re.compile(_WORD).finditer(text, *part)]
+    return sorted([*found, *((start, end) for start, end, _ in protected)])
 
 
 def worded(text: str) -> bool:

@@ -25,14 +25,14 @@ _NAME = rf"(?:(?<=[\w,;] )|(?=\b\w+ (?:{ROMAN}\b|[A-ZÀ-Ý][^\W\d_])))[^\W\d_a-z
 NEVER_INVENTED = f"{MONEY}\ufffd"
 
 
-class Asked(NamedTuple):
-    """A sentence, and the options of its search."""
+class Query(NamedTuple):
+    """A sentence to search for, and the options of the search."""
 
     masked: Masked
     options: Options
 
 
-class Judged(NamedTuple):
+class Candidate(NamedTuple):
     """A hypothesis, its text, and its faults."""
 
     hypothesis: Hypothesis
@@ -44,14 +44,14 @@ class Judged(NamedTuple):
     @property
     def faults(self) -> int:
         """The number of faults that are worth another search."""
-        return self.account.grave + self.repeats + (UNREADABLE if self.text is None else 0)
+        return self.account.serious + self.repeats + (UNREADABLE if self.text is None else 0)
 
 
-class Tried(NamedTuple):
+class Attempt(NamedTuple):
     """The best translation of a sentence so far, as a whole or in pieces; no pieces if a symbol was lost."""
 
-    asked: Asked
-    best: Judged
+    query: Query
+    best: Candidate
     pieces: Pieces
     faults: int
 
@@ -63,9 +63,9 @@ class Judge(NamedTuple):
     target: Tokenizer
     lexicons: tuple[Lexicon, Lexicon]
 
-    def judged(self, asked: Asked, source_ids: Ids, found: Sequence[tuple[Hypothesis, str]]) -> Iterator[Judged]:
+    def candidates(self, query: Query, source_ids: Ids, found: Sequence[tuple[Hypothesis, str]]) -> Iterator[Candidate]:
         """The faults of each hypothesis."""
-        masked = asked.masked
+        masked = query.masked
         said = facts(masked.given, self.lexicons[0])
         names = [Fact("name", name[0], *name.span()) for name in re.finditer(_NAME, masked.given)]
         names = [name for name in names if self.masker.is_long(name.key)]
@@ -75,12 +75,12 @@ class Judge(NamedTuple):
             if wrong := [name for name in dict.fromkeys((*names, *strange)) if name.key not in written]:
                 misspelled = self._misspelled(wrong, masked.given, written, hypothesis)
                 unsure = hypothesis.score < UNSURE_OF_ALL
-                never = (*misspelled, *strange, *vanished(wrong, masked.given, written, unsure=unsure))
+                never = (*misspelled, *strange, *missing_names(wrong, masked.given, written, unsure=unsure))
                 lost = [name for name in wrong if name in never or self.masker.is_rare(name.key)]
                 account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
             text = masked.restore(written) if masked.symbols or masked.capitals else written
-            again = not asked.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)
-            yield Judged(hypothesis, written, text, account, again)
+            again = not query.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)
+            yield Candidate(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
         """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. It ends like the
@@ -99,7 +99,7 @@ class Judge(NamedTuple):
         return found
 
 
-def vanished(names: Sequence[Fact], given: str, written: str, *, unsure: bool) -> list[Fact]:
+def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bool) -> list[Fact]:
     """Names that a translation lacks, if it has two words in one (RafaelÍñez); and names with accents, if an unsure
     model wrote no similar word: Córcega may be Corsica."""
     words = re.findall(r"[^\W\d_]+", written)
@@ -114,23 +114,23 @@ def similarity(a: str, b: str) -> float:
     return SequenceMatcher(None, folded(a), folded(b)).ratio()
 
 
-def chosen(asked: Asked, found: Sequence[Judged]) -> Tried:
+def chosen(query: Query, found: Sequence[Candidate]) -> Attempt:
     """The hypothesis with the fewest faults, followed by the other requested ones in their order."""
     enough = found[0].hypothesis.score - MARGIN
 
-    def rank(one: Judged) -> tuple[int, int]:
+    def rank(one: Candidate) -> tuple[int, int]:
         light = len(one.account.lost) + len(one.account.invented)
         return one.faults, light if one.hypothesis.score >= enough else UNREADABLE
 
-    best, source = min(found, key=rank), asked.masked.source
+    best, source = min(found, key=rank), query.masked.source
     distinct: dict[str, Hypothesis] = {}
     for one in (best, *found):
-        if one.text is not None and len(distinct) < asked.options.n_best:
+        if one.text is not None and len(distinct) < query.options.n_best:
             distinct.setdefault(without_inventions(one.text, source, one.account), one.hypothesis)
     if best.text is None:
-        return Tried(asked, best, (), best.faults)
-    doubts = tuple(doubts_of(asked.masked, best)) if any(best.account) else ()
-    return Tried(asked, best, (Sentence(source, (*distinct,), (*distinct.values(),), *asked, doubts),), best.faults)
+        return Attempt(query, best, (), best.faults)
+    doubts = tuple(doubts_about(query.masked, best)) if any(best.account) else ()
+    return Attempt(query, best, (Sentence(source, (*distinct,), (*distinct.values(),), *query, doubts),), best.faults)
 
 
 def without_inventions(text: str, source: str, account: Faults) -> str:
@@ -139,17 +139,17 @@ def without_inventions(text: str, source: str, account: Faults) -> str:
     return " ".join(text.translate(dict.fromkeys(map(ord, signs))).split()) if signs else text
 
 
-def doubts_of(masked: Masked, best: Judged) -> Iterator[Doubt]:
+def doubts_about(masked: Masked, best: Candidate) -> Iterator[Doubt]:
     """The doubts: each lost fact with what replaces it, then every other fault."""
     things = str.maketrans(masked.things)
     lost = {fact: said(fact, masked.given).strip().translate(things) for fact in best.account.lost}
     invented = {fact: said(fact, best.written).strip().translate(things) for fact in best.account.invented}
-    yield from (Doubt(fact.kind, lost.pop(fact), invented.pop(wrong)) for fact, wrong in paired(best.account))
+    yield from (Doubt(fact.kind, lost.pop(fact), invented.pop(wrong)) for fact, wrong in pairs_of(best.account))
     yield from (Doubt(fact.kind, text, "") for fact, text in lost.items() if fact.kind != "words")
     yield from (Doubt(fact.kind, "", text) for fact, text in invented.items())
 
 
-def paired(account: Faults) -> list[tuple[Fact, Fact]]:
+def pairs_of(account: Faults) -> list[tuple[Fact, Fact]]:
     """Each lost fact with an invented one: the first of a kind with the first of the same kind."""
     kinds = dict.fromkeys(fact.kind for fact in account.lost)
     groups = (([fact for fact in facts if fact.kind == kind] for facts in account) for kind in kinds)

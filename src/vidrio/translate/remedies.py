@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Options
-from vidrio.text.account import LIGHT, Fact, facts
+from vidrio.text.account import MINOR, Fact, facts
 from vidrio.text.mask import Masked
 from vidrio.text.protect import Span, is_free, spans
 from vidrio.text.rendering import in_notation, obliging, rendered
 from vidrio.text.sentences import around
-from vidrio.translate.judging import UNREADABLE, Asked, Judge, Tried, paired, said
+from vidrio.translate.judging import UNREADABLE, Attempt, Judge, Query, pairs_of, said
 from vidrio.translate.translation import Sentence, fitted
 
 NO_REPEAT = 3  # tokens that may not recur, if a translation repeated itself
@@ -26,91 +26,94 @@ LARGE = r"\d{7,}"  # other numbers in words are translated with what they count
 
 
 class Plan(NamedTuple):
-    """What of a sentence is searched for, and where it stands; and what is written without a search."""
+    """The parts of a sentence to search for, each with its position, and the parts that need no search."""
 
-    asked: Sequence[tuple[int, Asked]]
-    written: Sequence[tuple[int, Sentence]] = ()
+    queries: Sequence[tuple[int, Query]]
+    fixed: Sequence[tuple[int, Sentence]] = ()
 
 
-def searched_again(tried: Tried, judge: Judge) -> Plan | None:
-    """The whole sentence once more, differently. If a symbol was lost, names are not hidden. If a fact came out wrong,
-    the translation up to it is forced, with the right fact in its place. Otherwise lost facts are hidden behind symbols
-    and invented ones are forbidden."""
-    masked, options = tried.asked
-    account, written = tried.best.account, tried.best.written
-    if tried.best.text is None:
-        masked = judge.masker.mask(masked.source, hide_names=False)
-        return Plan([(0, Asked(masked, options))]) if masked != tried.asked.masked else None
-    if tried.best.repeats:
+def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
+    """The whole sentence, differently. If a symbol was lost, names are not hidden. If a fact came out wrong, the
+    translation up to it is forced, with the right fact in its place. Otherwise lost facts are hidden behind symbols and
+    invented ones are forbidden."""
+    masked, options = attempt.query
+    account, written = attempt.best.account, attempt.best.written
+    never_forced = (*MINOR, "name") if judge.masker.symbols else MINOR
+    wrong = [pair for pair in pairs_of(account) if pair[0].kind not in never_forced]
+    if attempt.best.repeats and attempt.best.text is not None:
         options = replace(options, no_repeat_ngram=NO_REPEAT)
-    hides_names = bool(judge.masker.symbols)
-    never_forced = (*LIGHT, "name") if hides_names else LIGHT
-    if pairs := [pair for pair in paired(account) if pair[0].kind not in never_forced]:
-        right = [(wrong, _right(fact, wrong, tried, judge)) for fact, wrong in pairs]
-        options = replace(options, prefix=tuple(judge.target.encode(corrected(written, right))))
-        return Plan([(0, Asked(masked, options))]) if len(options.prefix) < options.max_length else None
-    if hidden := hideable(tried, judge):
-        masked = judge.masker.mask(masked.source, also=hidden)
-    wrong = {said(fact, written) for fact in account.invented if fact.kind != "name"}
-    tokens = {i for text in wrong for i in judge.target.encode(text) if judge.target.token(i).strip("▁⇧⇪")}
-    options = replace(options, suppressed=(*options.suppressed, *sorted(tokens)))
-    return Plan([(0, Asked(masked, options))]) if (masked, options) != tried.asked else None
+    if attempt.best.text is None:
+        masked = judge.masker.mask(masked.source, hide_names=False)
+    elif wrong:
+        corrections = [(fact, _correction(lost, fact, attempt, judge)) for lost, fact in wrong]
+        options = replace(options, prefix=tuple(judge.target.encode(corrected_prefix(written, corrections))))
+    else:
+        if hidden := hideable(attempt, judge):
+            masked = judge.masker.mask(masked.source, also=hidden)
+        invented = {said(fact, written) for fact in account.invented if fact.kind != "name"}
+        tokens = {i for text in invented for i in judge.target.encode(text) if judge.target.token(i).strip("▁⇧⇪")}
+        options = replace(options, suppressed=(*options.suppressed, *sorted(tokens)))
+    query = Query(masked, options)
+    return Plan([(0, query)]) if query != attempt.query and len(options.prefix) < options.max_length else None
 
 
-def in_parts(tried: Tried, judge: Judge) -> Plan:
-    """Translate the parts of the sentence around protected spans and facts, which are copied or written in the target
+def translate_parts(attempt: Attempt, judge: Judge) -> Plan:
+    """The parts of the sentence around protected spans and facts, which are copied or written in the target
     language."""
-    masked, options = tried.asked
-    source, wanted, protected = masked.source, hideable(tried, judge), spans(masked.source)
-    is_list = any(fact.kind == "list" for fact in tried.best.account.lost)
+    masked, options = attempt.query
+    source, wanted, protected = masked.source, hideable(attempt, judge), spans(masked.source)
+    is_list = any(fact.kind == "list" for fact in attempt.best.account.lost)
     commas = [Span(*comma.span(), "list") for comma in re.finditer(",", source) if is_list]
-    taken, written = list[Span](), dict[int, tuple[str, str]]()
+    fixed = dict[Span, str]()
     for place in (*wanted, *protected, *judge.masker.unspellable(source), *masked.hidden, *commas):
-        if is_free(place.start, place.end, taken) and not re.match("['’]s\\b", source[place.end :]):
-            taken.append(place)
+        if is_free(place.start, place.end, [*fixed]) and not re.match("['’]s\\b", source[place.end :]):
             text = source[place.start : place.end]
             # Python 3.11 stays as it is; 3,110 would be three, and a fraction, in Spanish.
             is_grouped = place.kind == "number" and re.search(r"\d[.,]\d{3}(?!\d)", text)
             copied = masked.hidden.get(place, in_notation(text, *judge.lexicons) if is_grouped else text)
-            written[place.start] = text, copied if place in protected else wanted.get(place, copied)
+            fixed[place] = copied if place in protected else wanted.get(place, copied)
     options = replace(options, no_repeat_ngram=options.no_repeat_ngram or NO_REPEAT, prefix=())
-    asked = list[tuple[int, Asked]]()
-    [*joints], [*others] = (lexicon.joints[:1] for lexicon in judge.lexicons)
-    for start, end in around(source, 0, len(source), sorted(taken)):
-        if [source[start:end]] == joints:
-            written[start] = source[start:end], others[0]
+    queries = list[tuple[int, Query]]()
+    conjunction, translated = (lexicon.joints[:1] for lexicon in judge.lexicons)
+    for start, end in around(source, 0, len(source), sorted(fixed)):
+        if translated and [source[start:end]] == conjunction:
+            fixed[Span(start, end, "conjunction")] = translated[0]
         else:
-            asked.append((start, Asked(judge.masker.mask(source[start:end], hide_names=False), options)))
+            queries.append((start, Query(judge.masker.mask(source[start:end], hide_names=False), options)))
     nothing = Hypothesis((), 0.0, 0.0, (), ended=True)
-    fixed = {at: Sentence(text, (new,), (nothing,), Masked(text, ""), options) for at, (text, new) in written.items()}
-    return Plan(asked, [(at, sentence) for at, sentence in fixed.items() if sentence.text != sentence.source])
+    sentences = [
+        (place.start, Sentence(text, (instead,), (nothing,), Masked(text, ""), options))
+        for place, instead in fixed.items()
+        if instead != (text := source[place.start : place.end])
+    ]
+    return Plan(queries, sentences)
 
 
-REMEDIES = (searched_again, in_parts)
+REMEDIES = (search_again, translate_parts)
 
 
-def together(before: Tried, plan: Plan, found: Sequence[Tried], judge: Judge) -> Tried:
+def combine(before: Attempt, plan: Plan, found: Sequence[Attempt], judge: Judge) -> Attempt:
     """The sentence as a plan translates it, if that has fewer faults than before."""
-    [*places] = plan.written
-    for (start, asked), part in zip(plan.asked, found, strict=True):
-        if asked.masked.source == before.asked.masked.source:
-            return min(before, part, key=lambda one: one.faults)
+    if len(found) == 1 and found[0].query.masked.source == before.query.masked.source:
+        return min(before, found[0], key=lambda one: one.faults)
+    pieces = [sentence._replace(source_start=start) for start, sentence in plan.fixed]
+    for (start, _), part in zip(plan.queries, found, strict=True):
         for sentence in part.pieces:
             texts = tuple(fitted(sentence.source, text, judge.lexicons[1]) for text in sentence.alternatives)
-            places.append((start, sentence._replace(alternatives=texts)))
+            pieces.append(sentence._replace(alternatives=texts, source_start=start))
     faults = sum(part.faults % UNREADABLE for part in found)
-    pieces = tuple(sentence._replace(source_start=start) for start, sentence in sorted(places, key=lambda one: one[0]))
-    return before._replace(pieces=pieces, faults=faults) if faults < before.faults else before
+    pieces.sort(key=lambda one: one.source_start)
+    return before._replace(pieces=tuple(pieces), faults=faults) if faults < before.faults else before
 
 
-def _right(fact: Fact, wrong: Fact, tried: Tried, judge: Judge) -> str:
+def _correction(fact: Fact, wrong: Fact, attempt: Attempt, judge: Judge) -> str:
     """What should replace a wrong fact."""
     if fact.kind == "obligation":
-        return obliging(fact.key, said(wrong, tried.best.written), judge.lexicons[1])
-    return rendered(fact, said(fact, tried.asked.masked.given), *judge.lexicons)
+        return obliging(fact.key, said(wrong, attempt.best.written), judge.lexicons[1])
+    return rendered(fact, said(fact, attempt.query.masked.given), *judge.lexicons)
 
 
-def corrected(written: str, right: Sequence[tuple[Fact, str]]) -> str:
+def corrected_prefix(written: str, right: Sequence[tuple[Fact, str]]) -> str:
     """A translation up to the last of its wrong facts, with the right ones in their places. After a Roman numeral the
     next word is kept, too, or the search may continue with the numeral."""
     text, at, instead = "", 0, ""
@@ -122,11 +125,11 @@ def corrected(written: str, right: Sequence[tuple[Fact, str]]) -> str:
     return text + (following[0] if following else "")
 
 
-def hideable(tried: Tried, judge: Judge) -> dict[Span, str]:
+def hideable(attempt: Attempt, judge: Judge) -> dict[Span, str]:
     """The positions of lost facts that can be hidden or copied, each with its form in the target language. Centuries,
     months and days go together: a model that confuses one of them confuses its neighbours, too. "31 trillion" is never
     parted."""
-    masked, account = tried.asked.masked, tried.best.account
+    masked, account = attempt.query.masked, attempt.best.account
     kinds = {(fact.kind, fact.of_century) for faults in account for fact in faults} & ALIKE
     every = (fact for fact in facts(masked.given, judge.lexicons[0]) if fact.sure)
     others = (

@@ -33,8 +33,8 @@ from vidrio.text.mask import Masker
 from vidrio.text.sentences import Splitter, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.judging import Asked, Judge, Tried, chosen
-from vidrio.translate.remedies import REMEDIES, most_found, together
+from vidrio.translate.judging import Attempt, Judge, Query, chosen
+from vidrio.translate.remedies import REMEDIES, combine, most_found
 from vidrio.translate.stream import in_chunks, in_order
 from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
 
@@ -149,38 +149,36 @@ class Translator:
 
     def _translated(self, sentences: Sequence[str], options: Options, stopped: Stopped) -> dict[str, Pieces]:
         """The translation of each sentence: of at most three searches, the one with the fewest faults."""
-        first = self._attempt([Asked(self._masker.mask(source), options) for source in sentences], stopped)
-        found = dict(zip(sentences, first, strict=True))
+        first = self._attempts([Query(self._masker.mask(source), options) for source in sentences], stopped)
+        best = dict(zip(sentences, first, strict=True))
         for remedy in REMEDIES:
-            faulty = ((source, tried) for source, tried in found.items() if tried.faults)
-            plans = {source: plan for source, tried in faulty if (plan := remedy(tried, self._judge))}
-            asked = [part for plan in plans.values() for _, part in plan.asked]
-            parts = iter(self._attempt(asked, stopped))
+            faulty = ((source, attempt) for source, attempt in best.items() if attempt.faults)
+            plans = {source: plan for source, attempt in faulty if (plan := remedy(attempt, self._judge))}
+            parts = iter(self._attempts([query for plan in plans.values() for _, query in plan.queries], stopped))
             for source, plan in plans.items():
-                found[source] = together(found[source], plan, [next(parts) for _ in plan.asked], self._judge)
-        return {source: tried.pieces for source, tried in found.items()}
+                best[source] = combine(best[source], plan, [next(parts) for _ in plan.queries], self._judge)
+        return {source: attempt.pieces for source, attempt in best.items()}
 
-    def _attempt(self, asked: Sequence[Asked], stopped: Stopped) -> list[Tried]:
+    def _attempts(self, queries: Sequence[Query], stopped: Stopped) -> list[Attempt]:
         """Search for each sentence, and choose its best hypothesis."""
         if stopped and stopped():
             raise CancelledError
-        if not asked:
+        if not queries:
             return []
-        encoded = self.source.encode_batch([one.masked.given for one in asked])
+        encoded = self.source.encode_batch([query.masked.given for query in queries])
         sources = [(*ids, *self._close) for ids in encoded]
-        found = self._search(sources, [one.options for one in asked], stopped)
-        kept = [hypotheses[: one.options.n_best] for hypotheses, one in zip(found, asked, strict=True)]
-        written = iter(self.target.decode_batch([one.ids for hypotheses in kept for one in hypotheses]))
-        tried = []
-        for one, ids, hypotheses, all_ in zip(asked, sources, kept, found, strict=True):
-            texts = [(hypothesis, next(written)) for hypothesis in hypotheses]
-            candidates = list(self._judge.judged(one, ids, texts))
+        found = self._search(sources, [query.options for query in queries], stopped)
+        wanted = [hypotheses[: query.options.n_best] for hypotheses, query in zip(found, queries, strict=True)]
+        texts = iter(self.target.decode_batch([one.ids for hypotheses in wanted for one in hypotheses]))
+        attempts = []
+        for query, ids, first, hypotheses in zip(queries, sources, wanted, found, strict=True):
+            candidates = list(self._judge.candidates(query, ids, [(one, next(texts)) for one in first]))
             if any(candidates[0].account) or candidates[0].faults:
-                others = all_[len(hypotheses) :]
-                decoded = self.target.decode_batch([other.ids for other in others])
-                candidates += self._judge.judged(one, ids, list(zip(others, decoded, strict=True)))
-            tried.append(chosen(one, candidates))
-        return tried
+                others = hypotheses[len(first) :]
+                decoded = self.target.decode_batch([one.ids for one in others])
+                candidates += self._judge.candidates(query, ids, list(zip(others, decoded, strict=True)))
+            attempts.append(chosen(query, candidates))
+        return attempts
 
     def _search(self, sources: Sequence[Ids], options: Sequence[Options], stopped: Stopped) -> list[list[Hypothesis]]:
         """All hypotheses of each beam. Sentences with the same options are searched as one batch."""
