@@ -109,7 +109,7 @@ def test_what_was_trained_further_goes_back(imported: Path, tmp_path: Path) -> N
 
 
 OBSTACLES = {
-    "another epsilon": ({"norm_epsilon": 1e-5}, "ε of its norms"),
+    "another epsilon": ({"norm_epsilon": 1e-5}, "layer-norm ε"),
     "other positions": ({"positions": "sinusoidal-halves"}, "positions"),
     "unscaled": ({"scale_embeddings": False}, "not scaled"),
     "pre-norm": ({"norm": "pre"}, "norms come 'pre'"),

@@ -1,1 +1,1 @@
-"""Import and export of other programs' models. Only this package knows other programs' names for things."""
+"""Import and export models in other programs' formats. Those programs' names are used only in this package."""

@@ -1,5 +1,5 @@
-"""Import another program's model as a model folder, or export one: completely or not at all, with its card and
-licence."""
+"""Import another program's model as a model folder, or export a model folder. Either succeeds completely or writes
+nothing, and includes the model's card and licence."""
 
 import re
 import shutil
@@ -36,14 +36,16 @@ def import_model(
     mirror: registry.Mirror = registry.MOZILLAS,
     int8: bool = True,
 ) -> About:
-    """Create the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
-    `languages` are the names of both; `mirror` is where models of language pairs are fetched; without `int8` the engine
-    multiplies in float32."""
+    """Create the model folder `to`. On failure, nothing is created.
+
+    `target` selects the target language of a multilingual model. `languages` overrides the model's language codes.
+    Models of language pairs are downloaded from `mirror`. Without `int8`, the engine multiplies in float32.
+    """
     path, origin = Path(source), source
     with new_folder(to) as (made, beside):
         is_pair = re.fullmatch(registry.PAIR, source) and not path.exists()  # en-fr
         offer = registry.choose(source, mirror.address) if is_pair else None
-        if offer:  # keep what was fetched for another attempt
+        if offer:  # keep downloaded files for another attempt
             path, origin = to.parent / f".{to.name}.fetched", f"{mirror.address}/{offer.files['model']['path']}"
             registry.fetch(offer, path, mirror)
         elif not path.is_dir():
@@ -62,8 +64,8 @@ def import_model(
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
-    """Export to the new folder `to`; for Argos, to the file `to`. Marian needs lines of the source language to
-    calibrate its activations."""
+    """Export a model to the new folder `to` or, for Argos, to the file `to`. Marian needs source-language lines to
+    calibrate its activation scales."""
     folder = models.find(name)
     if program == "argos":
         write_output(to, export_argos(folder))
@@ -80,7 +82,7 @@ def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -
 
 
 def fetched(name: str, to: Path) -> Path:
-    """Fetch the files of a MarianMT model on the Hugging Face hub, and nothing else, into the folder `to`."""
+    """Download only the files of a MarianMT model from the Hugging Face Hub into the folder `to`."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
@@ -93,10 +95,10 @@ def fetched(name: str, to: Path) -> Path:
     try:
         for file in ("config.json", *huggingface.WEIGHTS, *FILES):
             if file in huggingface.WEIGHTS and any((to / other).is_file() for other in huggingface.WEIGHTS):
-                continue  # the same parameters in another format
+                continue  # already downloaded in another format
             try:
                 hf_hub_download(name, file, local_dir=to)
-            except EntryNotFoundError as error:  # no such file, unless the hub could not be reached
+            except EntryNotFoundError as error:  # no such file, or the Hub is unreachable
                 if isinstance(error, LocalEntryNotFoundError):
                     raise
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
@@ -109,15 +111,15 @@ def fetched(name: str, to: Path) -> Path:
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
-    """A temporary folder that is renamed to `to` on success, and a folder for fetched files that is removed. One
-    command at a time."""
+    """Yield a temporary folder, which is renamed to `to` on success, and its parent for downloads, which is removed. A
+    lock admits one command at a time."""
     to.parent.mkdir(parents=True, exist_ok=True)
-    name, do = to.resolve().name, "wait until it has ended, or choose another folder"
+    name, do = to.resolve().name, "wait for it to finish, or choose another folder"
     with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):
         if to.exists() and (not to.is_dir() or any(to.iterdir())):
             raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
         beside = to.parent / f".{name}.vidrio-part"
-        shutil.rmtree(beside, ignore_errors=True)  # left by a killed command
+        shutil.rmtree(beside, ignore_errors=True)  # left behind by a killed command
         beside.mkdir()
         try:
             yield beside / name, beside

@@ -1,4 +1,4 @@
-"""Another program's model after its files were opened, and its conversion to a model folder."""
+"""Represent another program's model once its files are open, and convert it to a model folder."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,14 @@ NO_LANGUAGES = "no source_language or target_language; add them to its config.js
 
 @dataclass(frozen=True)
 class Side:
-    """One language: the SentencePiece model, and the ids of its pieces."""
+    """The SentencePiece model of one language, and the ids of its pieces."""
 
     spm: Path
     pieces: Mapping[str, int]
 
 
 class Scaled(NamedTuple):
-    """A matrix of integers and their scale."""
+    """A matrix of integers with a common scale."""
 
     integers: np.ndarray
     scale: np.float32
@@ -41,20 +41,20 @@ class Scaled(NamedTuple):
 
 @dataclass(frozen=True)
 class Foreign:
-    """Another program's model, opened."""
+    """Another program's model, with its files open."""
 
     config: ModelConfig
     source: Side
     target: Side
-    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # reads one parameter, in our layout
-    files: Sequence[Path]  # the folder that it was read from
-    languages: tuple[str, str] = ("", "")  # under the program's own codes
-    scores: Sequence[dict[str, Any]] = ()  # as stated by its makers
-    shortlist: Path | None = None  # Marian's file of likely translations, kept with the model
+    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # loads one parameter in our layout
+    files: Sequence[Path]  # the files that make up the model
+    languages: tuple[str, str] = ("", "")  # as the program's own codes
+    scores: Sequence[dict[str, Any]] = ()  # as reported by its authors
+    shortlist: Path | None = None  # Marian's list of likely translations, copied into the model folder
 
 
 def damaged(what: object, found: object) -> ModelError:
-    """The error for files in another format than their program's."""
+    """Return the error for a file that does not have its program's format."""
     return ModelError(str(what), found=f"{found!s:.300}", do="copy it again")
 
 
@@ -68,14 +68,14 @@ def not_exported(folder: Path, program: str, problems: Sequence[str]) -> ModelEr
 
 
 def fitting(value: Any, shape: tuple[int, ...], what: str, name: str) -> Any:
-    """The array, which must have this shape, except for axes of length 1. `what` names it in errors."""
+    """Return the array if it has this shape, ignoring axes of length 1. `what` describes the file in error messages."""
     if value is not None and [n for n in value.shape if n != 1] == [n for n in shape if n != 1]:
         return value
-    raise damaged(what, f"{name} is missing" if value is None else f"{name} has the shape {value.shape}, not {shape}")
+    raise damaged(what, f"{name} is missing" if value is None else f"{name} has shape {value.shape}, not {shape}")
 
 
 def read_pieces(path: Path) -> dict[str, int]:
-    """The ids of pieces in a JSON file."""
+    """Read the pieces and their ids from a JSON file."""
     try:
         return fitted(dict[str, int], read_json(path, what="the list of pieces"))
     except TypeError as error:
@@ -83,21 +83,21 @@ def read_pieces(path: Path) -> dict[str, int]:
 
 
 def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
-    """The arrays of a file by name. No code of a file is run."""
+    """Return the arrays of a file by name. No code from the file is executed."""
     from safetensors.numpy import load_file
 
     try:
         return read_torch(path) if path.suffix == ".bin" else load_file(path)
     except ModuleNotFoundError:
         raise
-    except Exception as error:  # libraries raise all kinds of errors for damaged bytes
-        reason = "it holds more than tensors" if "weights_only" in str(error) else str(error).partition("\n")[0]
-        what = f"{path} is damaged, or not a {path.suffix} file"
+    except Exception as error:  # the libraries raise many kinds of exceptions for damaged files
+        reason = "it contains more than tensors" if "weights_only" in str(error) else str(error).partition("\n")[0]
+        what = f"{path} is damaged or is not a {path.suffix} file"
         raise ModelError(what, found=f"{reason:.200}", do="copy it again") from None
 
 
 def read_torch(path: Path) -> dict[str, np.ndarray]:
-    """By PyTorch, restricted to tensors."""
+    """Read a file with PyTorch, restricted to tensors."""
     import torch
 
     state = torch.load(path, map_location="cpu", weights_only=True)
@@ -105,7 +105,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
 
 
 def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
-    """Write a model folder, the config last. `opening` precedes every source."""
+    """Write a model folder, with the config last. The token `opening` precedes every source."""
     config, name = foreign.config, Path(origin).resolve().name
     splits = [
         tokenizer(foreign.source, config.source_vocabulary, opening),
@@ -143,7 +143,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
 
 
 def as_stored(name: str, spec: ParameterSpec, value: np.ndarray | Scaled) -> dict[str, np.ndarray]:
-    """The arrays of one parameter: itself, or integers with one scale per sum (model/quantised.py)."""
+    """Return the arrays that store a parameter: its values, or integers with one scale per sum (model/quantised.py)."""
     if not isinstance(value, Scaled):
         return {name: value}
     shape = list(spec.shape)
@@ -152,7 +152,7 @@ def as_stored(name: str, spec: ParameterSpec, value: np.ndarray | Scaled) -> dic
 
 
 def opening_of(foreign: Foreign, target: str) -> str:
-    """The token that selects the target language of a multilingual model."""
+    """Return the token that selects the target language of a multilingual model, or an empty string."""
     languages = [piece[2:-2] for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
     if not languages:
         return ""
@@ -168,7 +168,7 @@ def opening_of(foreign: Foreign, target: str) -> str:
 
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
-    """The tokenizer of one language; its embedding has `rows` rows."""
+    """Build the tokenizer of one language, whose embedding has `rows` rows."""
     ids = sorted(side.pieces.values())
     if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
@@ -182,7 +182,7 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
 
 
 def read_spm(path: Path) -> bytes:
-    """A SentencePiece model."""
+    """Read a SentencePiece model."""
     if not path.is_file():
         raise unsupported(path.parent, [f"it has no {path.name}, a SentencePiece model"])
     if path.stat().st_size > LARGEST_FILE:
@@ -191,7 +191,7 @@ def read_spm(path: Path) -> bytes:
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
-    """The model's card, or a new one, and the licence that it names."""
+    """Return the model's card, or a new one, and the licence stated in it."""
     folder = foreign.files[0].parent
     card, licence = (
         (folder / file).read_text(encoding="utf-8", errors="replace") if (folder / file).is_file() else ""
@@ -199,5 +199,5 @@ def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     )
     named = re.search(r"^license: *(.+)$", card, re.MULTILINE)
     first = licence.strip().partition("\n")[0]
-    called = named[1].strip() if named else first or "not named; ask whoever made it"
+    called = named[1].strip() if named else first or "not stated; ask the author of the model"
     return f"{card or f'# {name}'}\n\nImported by vidrio from {origin}. Licence: {called}\n\n{licence}", called

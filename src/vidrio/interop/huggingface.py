@@ -1,7 +1,10 @@
 """Import a MarianMT folder in Hugging Face's format.
 
-config.json sizes and choices model.safetensors or pytorch_model.bin source.spm target.spm tokenizers vocab.json the
-pieces' ids (target_vocab.json, if the target has its own) generation_config.json search options
+config.json                              sizes and architecture
+model.safetensors or pytorch_model.bin   parameters
+source.spm, target.spm                   tokenizers
+vocab.json                               piece ids (target_vocab.json, if the target has its own)
+generation_config.json                   search options
 """
 
 from collections.abc import Mapping
@@ -22,16 +25,16 @@ from vidrio.model.parameters import ParameterSpec
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# What the format can express, but no published MarianMT model uses.
+# Settings that the format allows but that no published MarianMT model uses.
 NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
-# Possible names of an embedding; a shared one is in the file once.
+# Possible names of an embedding. A shared one is stored only once, under one of them.
 EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
-POSITIONS = "sinusoidal-halves"  # what `transformers` computes
+POSITIONS = "sinusoidal-halves"  # the encoding that `transformers` computes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The entries of config.json and generation_config.json that matter for a translation."""
+    """The settings in config.json and generation_config.json that affect translation."""
 
     d_model: int
     encoder_attention_heads: int
@@ -42,11 +45,11 @@ class Settings:
     decoder_layers: int
     activation_function: str
     vocab_size: int
-    decoder_vocab_size: int = 0  # 0: the same
+    decoder_vocab_size: int = 0  # 0: same as vocab_size
     max_position_embeddings: int = 512
     pad_token_id: int
     eos_token_id: int = 0
-    decoder_start_token_id: int = -1  # -1: the padding row precedes a target
+    decoder_start_token_id: int = -1  # -1: start with the padding token
     share_encoder_decoder_embeddings: bool = True
     tie_word_embeddings: bool = True
     scale_embedding: bool = False
@@ -56,10 +59,10 @@ class Settings:
 
 
 def read_folder(folder: Path) -> Foreign:
-    """Everything of such a folder that a model needs; parameters are not read yet."""
+    """Read everything that the model needs from the folder, except for the parameters, which are loaded later."""
     settings = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
     if settings.get("model_type") != "marian":
-        raise unsupported(folder, [f"model_type {settings.get('model_type')!r:.60} is not a MarianMT model's"])
+        raise unsupported(folder, [f"model_type {settings.get('model_type')!r:.60} is not a MarianMT model type"])
     search, languages = (
         read_json(path, what=path.name) if path.is_file() else {}
         for path in (folder / "generation_config.json", folder / "tokenizer_config.json")
@@ -82,7 +85,7 @@ def read_folder(folder: Path) -> Foreign:
 
 
 def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
-    """Sizes and choices as our config. Unsupported settings are refused by name."""
+    """Translate the settings to our config. Raise an error that lists the unsupported ones."""
     names = {field.name for field in fields(Settings)}
     try:
         s = record(Settings, {name: value for name, value in given.items() if name in names and value is not None})
@@ -98,7 +101,7 @@ def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
         problems.append(f"activation_function {s.activation_function!r:.40}")
     heads, width = s.encoder_attention_heads, s.d_model
     if heads < 1 or width % heads:
-        problems.append(f"{heads} heads in a width of {width}")
+        problems.append(f"{heads} heads, which do not divide the width {width}")
     if problems:
         raise unsupported(folder, problems)
     shared, tied = s.share_encoder_decoder_embeddings, s.tie_word_embeddings
@@ -131,18 +134,18 @@ def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
 
 
 def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
-    """The kind of position tables, which old files contain; `transformers` computes missing ones."""
+    """Return the kind of the position tables. Old files contain them; `transformers` computes missing ones."""
     shape = (config.max_positions, config.d_model)
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
-        raise damaged(f"{path} does not fit its config.json", f"positions of the shape {wrong[0]}, not {shape}")
-    # Computed in float32, an angle of up to P, and so its sine, has an error of up to P · 2⁻²³.
+        raise damaged(f"{path} does not fit its config.json", f"positions of shape {wrong[0]}, not {shape}")
+    # In float32, an angle of up to P has an error of up to P · 2⁻²³, and so does its sine.
     expected_PD, error = TABLES[POSITIONS](*shape), shape[0] * 2.0**-23
     return POSITIONS if all(np.abs(table_PD - expected_PD).max() <= error for table_PD in tables) else "learned"
 
 
 def parameter(tensors: Mapping[str, np.ndarray], where: str, name: str, spec: ParameterSpec) -> np.ndarray:
-    """One parameter of the file, in our layout. `where` names it in errors."""
+    """Return one parameter in our layout. `where` describes the file in error messages."""
     names = [hf_name(name), *(EMBEDDINGS if name.endswith("embed") else ())]
     value = next((tensors[other] for other in names if other in tensors), None)
     if name == "out.b" and value is None:

@@ -1,10 +1,10 @@
-"""Import a folder of Marian's: the models of Firefox, Bergamot and translateLocally.
+"""Import a folder in Marian's format, as used by Firefox, Bergamot and translateLocally.
 
-*.bin, *.npz   the parameters and the configuration, in 8-bit integers or float32
-*.spm          SentencePiece: one for both languages, or two, the source's first by name
+*.bin, *.npz   the parameters, in 8-bit integers or float32, and the configuration
+*.spm          SentencePiece models: one for both languages, or one each, in which case the source sorts first
 lex*.bin       the shortlist, if any
 
-Files are recognised by content. Only the two languages come from names such as model.enpt.bin.
+Files are identified by their content. Only the languages are taken from file names, such as model.enpt.bin.
 """
 
 import re
@@ -29,7 +29,7 @@ END = "</s>"
 MAX_POSITIONS = 512
 SIZE, SIZES = r"[1-9][0-9]{0,7}", ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn")
 OFF = ("", "false", "0", "none", "[]")
-# Supported values; an absent key has the first one.
+# Supported values. The first one is the default for an absent key.
 COMPUTED = {
     "type": ("transformer",),
     "transformer-preprocess": ("",),
@@ -43,23 +43,23 @@ COMPUTED = {
     "tied-embeddings-src": ("false",),
     **dict.fromkeys(("ulr", "skip", "right-left", "lemma-dim-emb", "factors-combine"), OFF),
 }
-# Settings of training, and of layers that these models never have.
+# Settings that affect only training, or layers that these models never have.
 WITHOUT_MEANING = r"transformer-(aan-|dim-aan|dropout|guided-alignment|depth-scaling|dim-ffn|heads|model)"
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether a folder contains a model in Marian's own format, not in Hugging Face's."""
+    """Return whether a folder contains a model in Marian's own format rather than Hugging Face's."""
     return not (folder / "config.json").is_file() and any(folder.glob("*.spm"))
 
 
 def read_folder(folder: Path) -> Foreign:
-    """Everything of such a folder that a model needs; parameters are not read yet."""
+    """Read everything that the model needs from the folder, except for the parameters, which are loaded later."""
     files = {path: marian_files.kind_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".npz")}
     models = [path for path, kind in files.items() if kind in ("bin", "npz")]
     spms = sorted(folder.glob("*.spm"))
     if len(models) != 1 or len(spms) > 2:
-        found = f"{len(models)} files of parameters and {len(spms)} SentencePiece models, not 1 and 1 or 2"
-        raise damaged(f"{folder} is not a model of Marian", found)
+        found = f"{len(models)} parameter files (expected 1) and {len(spms)} SentencePiece models (expected 1 or 2)"
+        raise damaged(f"{folder} is not a Marian model", found)
     [path], shortlist = models, next((path for path, kind in files.items() if kind == "shortlist"), None)
     with undamaged(path):
         items = (marian_files.read_npz if path.suffix == ".npz" else marian_files.read_bin)(path)
@@ -83,15 +83,15 @@ def read_folder(folder: Path) -> Foreign:
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """Name the file in errors about it."""
+    """Convert exceptions from a damaged file into an error that names it."""
     try:
         yield
     except marian_files.BROKEN as error:
-        raise damaged(f"{path} is damaged, or not what Marian writes", error) from None
+        raise damaged(f"{path} is damaged or was not written by Marian", error) from None
 
 
 def pieces_of(spm: Path) -> dict[str, int]:
-    """The pieces of a SentencePiece model, whose ids are their positions."""
+    """Return the pieces of a SentencePiece model with their ids, which are their positions."""
     proto = read_spm(spm)
     try:
         return {piece: i for i, piece in enumerate(Unigram(proto).names)}
@@ -100,17 +100,17 @@ def pieces_of(spm: Path) -> dict[str, int]:
 
 
 def configuration(items: Mapping[str, Item], path: Path) -> str:
-    """The YAML text in the file, or in a file beside it."""
+    """Return the YAML configuration, from the file itself or from a .yml file next to it."""
     config, beside = items.get(marian_files.CONFIG), path.with_name(f"{path.name}.yml")
     if config and config.flat.nbytes <= marian_files.LARGEST_CONFIG:
         return config.flat.tobytes().rstrip(b"\0").decode()
     if config or not beside.is_file():
-        raise ValueError(f"it has no {marian_files.CONFIG}, or a long one")
+        raise ValueError(f"{marian_files.CONFIG} is missing or too long")
     return read_text(beside, marian_files.LARGEST_CONFIG)
 
 
 def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> ModelConfig:
-    """Sizes and choices as our config. Unsupported values are refused by name."""
+    """Translate the settings to our config. Raise an error that lists the unsupported ones."""
     value = {key: text.get(key, known[0]) for key, known in COMPUTED.items()}
     wrong = [key for key, known in COMPUTED.items() if value[key] not in known]
     wrong += [
@@ -129,7 +129,7 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
     problems = [f"{key}: {text.get(key)!r:.40}" for key in wrong]
     width, heads = sizes.get("dim-emb", 0), sizes.get("transformer-heads", 1)
     if width % heads:
-        problems.append(f"{heads} heads in a width of {width}")
+        problems.append(f"{heads} heads, which do not divide the width {width}")
     problems += [
         f"{side.spm.name} without {END} and {UNKNOWN}" for side in sides if not {END, UNKNOWN} <= {*side.pieces}
     ]
@@ -156,20 +156,20 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
         scale_embeddings=True,
         attention_bias=True,
         output_bias=text.get("output-omit-bias", "false") != "true",
-        # Padding is never chosen, and Marian never chooses the unknown token.
+        # Marian never generates the unknown token, so it can double as the padding token.
         special=SpecialIds(pad=unknown, unk=unknown, start=-1, end=end),
         decoding=DecodingDefaults(beam=1, length_penalty=1.0, max_length=MAX_POSITIONS // 2),
     )
 
 
 def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterSpec) -> np.ndarray | Scaled:
-    """One parameter of the file, in our layout."""
+    """Return one parameter in our layout."""
     theirs = marian_name(name)
     item: Item = fitting(items.get(theirs), their_shape(spec), f"{path} does not fit its configuration", theirs)
-    # Integer matrices other than embeddings are stored transposed, whatever their shape says.
+    # Integer matrices other than embeddings are stored transposed, regardless of the shape in the file.
     value = from_theirs(item.flat, spec, transposed=item.quantisation is not None and not is_table(spec.axes))
     if item.quantisation is None:
         return value.astype(np.float32)
-    with np.errstate(all="ignore"):  # infinite values are refused later
+    with np.errstate(all="ignore"):  # infinite values are rejected later
         scale = np.float32(1) / item.quantisation
     return Scaled(value, scale) if value.dtype == np.int8 else value.astype(np.float32) * scale

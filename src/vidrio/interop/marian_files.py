@@ -1,14 +1,14 @@
-"""Marian's file formats: `.bin` and `.npz`, with arrays by name and the configuration.
+"""Read Marian's `.bin` and `.npz` files, which contain named arrays and the configuration.
 
-Sizes are checked before memory is allocated for them.
+Sizes are checked before memory is allocated.
 
-A .bin file, little-endian:
+Layout of a .bin file, little-endian:
 
     u64 version (1), u64 n
-    n × u64[4]: lengths of the name (with a NUL), type, lengths of the shape and of the data
+    n × u64[4]: length of the name (including a NUL), type, length of the shape, length of the data
     n names, n shapes (i32), u64 gap, gap bytes, n blocks of data up to the end of the file
 
-A block may be longer than its array; the rest is undefined.
+A block may be longer than its array, in which case the remaining bytes are undefined.
 """
 
 import math
@@ -28,9 +28,9 @@ CONFIG = "special:model.yml"
 WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the integers
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
 MOST_ITEMS, LONGEST_NAME, MOST_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
-LARGEST_FILE = 1 << 32  # bytes; for .npz, when unpacked
-MOST_SQUEEZED = 100  # limit for the ratio of array bytes to file bytes
-# Exceptions that reading a damaged file may raise.
+LARGEST_FILE = 1 << 32  # in bytes; for .npz, after decompression
+MOST_SQUEEZED = 100  # maximum compression ratio: array bytes per file byte
+# The exceptions that reading a damaged file may raise.
 BROKEN = (
     *(ValueError, OSError, EOFError, OverflowError, NotImplementedError, RuntimeError),
     *(struct.error, zlib.error, zipfile.BadZipFile),
@@ -38,15 +38,15 @@ BROKEN = (
 
 
 class Item(NamedTuple):
-    """An array of a file."""
+    """An array read from a file."""
 
     shape: tuple[int, ...]
     flat: np.ndarray
-    quantisation: np.float32 | None = None  # a number times this is the integer
+    quantisation: np.float32 | None = None  # integer = value × quantisation
 
 
 def kind_of(path: Path) -> str:
-    """`bin`, `npz`, `shortlist`, or empty."""
+    """Return "bin", "npz" or "shortlist", or an empty string for any other file."""
     with path.open("rb") as file:
         start = file.read(8)
     if start == shortlist.MAGIC.to_bytes(8, "little"):
@@ -57,7 +57,7 @@ def kind_of(path: Path) -> str:
 
 
 def read_bin(path: Path) -> dict[str, Item]:
-    """The arrays of a .bin file by name. Raises one of BROKEN for any other file."""
+    """Return the arrays of a .bin file by name. Raises one of BROKEN if the file is not valid."""
     size, at = path.stat().st_size, 16
     if size > LARGEST_FILE:
         raise ValueError(f"{size:,} bytes")
@@ -81,7 +81,7 @@ def read_bin(path: Path) -> dict[str, Item]:
     [gap] = take("<Q")
     begins = list(accumulate((head[3] for head in heads), initial=at + gap))
     if begins[-1] != size:
-        raise ValueError(f"{size:,} bytes where its header has {begins[-1]:,}")
+        raise ValueError(f"{size:,} bytes, but {begins[-1]:,} according to its header")
     blocks = [memoryview(data)[begin:end] for begin, end in pairwise(begins)]
     items = zip(names, heads, shapes, blocks, strict=True)
     return {name: _item(name, head[1], shape, block) for name, head, shape, block in items}
@@ -89,17 +89,17 @@ def read_bin(path: Path) -> dict[str, Item]:
 
 def _item(name: str, kind: int, shape: tuple[int, ...], block: memoryview) -> Item:
     if kind not in TYPES:
-        raise ValueError(f"{shown(name)} is of the type {kind:#x}, which is not supported")
+        raise ValueError(f"{shown(name)} has type {kind:#x}, which is not supported")
     dtype, count = np.dtype(TYPES[kind]), math.prod(shape)
     need = count * dtype.itemsize
     if min(shape, default=1) < 1 or need + 4 * (kind in WITH_SCALE) > len(block):
-        raise ValueError(f"{shown(name)} has the shape {shape} and {len(block):,} bytes")
+        raise ValueError(f"{shown(name)} has shape {shape}, but {len(block):,} bytes")
     scale = np.frombuffer(block, "<f4", 1, need)[0] if kind in WITH_SCALE else None
     return Item(shape, np.frombuffer(block, dtype, count), scale)
 
 
 def read_npz(path: Path) -> dict[str, Item]:
-    """The arrays of an .npz file by name, without pickle."""
+    """Return the arrays of an .npz file by name, without using pickle."""
     with zipfile.ZipFile(path) as archive:
         sizes = [member.file_size for member in archive.infolist()]
     if len(sizes) > MOST_ITEMS or sum(sizes) > min(LARGEST_FILE, MOST_SQUEEZED * path.stat().st_size):
@@ -107,12 +107,12 @@ def read_npz(path: Path) -> dict[str, Item]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: Item(arrays[name].shape, arrays[name].ravel()) for name in arrays}
-    except Exception as error:  # NumPy's reader raises all kinds of errors for damaged bytes
+    except Exception as error:  # NumPy raises many kinds of exceptions for damaged files
         raise ValueError(f"an array: {error!s:.100}") from None
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """The flat subset of YAML that Marian writes: `key: value` lines, and lists, whose values are joined by spaces."""
+    """Parse the flat YAML subset that Marian writes: `key: value` lines, and lists, which are joined by spaces."""
     settings: dict[str, str] = {}
     last = ""
     for line in text.rstrip("\0").splitlines():

@@ -1,7 +1,7 @@
-"""Hugging Face's and Marian's names for our parameters, and their layout.
+"""Map our parameters to the names and layouts of Hugging Face and Marian.
 
-Ours are written x W + b, with one matrix per head. Both others concatenate the heads. Hugging Face stores Wᵀ, and so
-does Marian where matrices are integers; embeddings are never transposed.
+We compute x W + b, with one matrix per head. Both other formats concatenate the heads. Hugging Face stores Wᵀ, and
+Marian does the same for integer matrices. Embeddings are never transposed.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from vidrio.model.parameters import ParameterSpec
 
 SIDES = {"enc": "encoder", "dec": "decoder"}
-# Ours: Hugging Face's, and Marian's.
+# Our name, followed by the names in Hugging Face and Marian.
 TABLES = {
     "embed": ("model.shared.weight", "Wemb"),
     "src.embed": ("model.encoder.embed_tokens.weight", "encoder_Wemb"),
@@ -21,7 +21,7 @@ TABLES = {
     "out.W": ("lm_head.weight", "decoder_ff_logit_out_W"),
     "out.b": ("final_logits_bias", "decoder_ff_logit_out_b"),
 }
-# Each sub-layer, and its norm.
+# Our name of a sub-layer, then Hugging Face's prefixes of the sub-layer and its norm, then Marian's.
 PARTS = {
     "self": ("self_attn.", "self_attn_layer_norm.", "self_", "self_Wo_ln_"),
     "cross": ("encoder_attn.", "encoder_attn_layer_norm.", "context_", "context_Wo_ln_"),
@@ -32,12 +32,12 @@ HF_PROJECTIONS = {"Q": "q_proj", "K": "k_proj", "V": "v_proj", "O": "out_proj", 
 
 
 def hf_name(name: str) -> str:
-    """enc.0.self.WQ → model.encoder.layers.0.self_attn.q_proj.weight."""
+    """Return Hugging Face's name: enc.0.self.WQ → model.encoder.layers.0.self_attn.q_proj.weight."""
     if name in TABLES:
         return TABLES[name][0]
     side, *middle, last = name.split(".")
     weight = "bias" if last.startswith("b") else "weight"
-    if middle == ["norm"]:  # after the last layer of a pre-norm model
+    if middle == ["norm"]:  # the final norm of a pre-norm model
         return f"model.{SIDES[side]}.layer_norm.{weight}"
     layer, sub_layer, *norm = middle
     part = PARTS[sub_layer][1] if norm else f"{PARTS[sub_layer][0]}{HF_PROJECTIONS[last[1]]}."
@@ -45,7 +45,7 @@ def hf_name(name: str) -> str:
 
 
 def marian_name(name: str) -> str:
-    """enc.0.self.WQ → encoder_l1_self_Wq."""
+    """Return Marian's name: enc.0.self.WQ → encoder_l1_self_Wq."""
     if name in TABLES:
         return TABLES[name][1]
     side, layer, sub_layer, *norm, last = name.split(".")
@@ -54,12 +54,12 @@ def marian_name(name: str) -> str:
 
 
 def is_table(axes: str) -> bool:
-    """Whether rows are looked up."""
+    """Return whether the parameter is a lookup table, such as an embedding."""
     return axes in ("VD", "PD")
 
 
 def their_shape(spec: ParameterSpec, *, transposed: bool = False) -> tuple[int, ...]:
-    """The shape with concatenated heads."""
+    """Return the shape of a parameter after its heads are concatenated."""
     shape = spec.shape
     if spec.axes == "HDK":
         shape = (shape[1], shape[0] * shape[2])
@@ -69,13 +69,13 @@ def their_shape(spec: ParameterSpec, *, transposed: bool = False) -> tuple[int, 
 
 
 def to_theirs(value: np.ndarray, spec: ParameterSpec, *, transposed: bool = False) -> np.ndarray:
-    """The parameter with concatenated heads."""
+    """Concatenate the heads of a parameter, and transpose it on request."""
     flat = (value.transpose(1, 0, 2) if spec.axes == "HDK" else value).reshape(their_shape(spec))
     return np.ascontiguousarray(flat.T if transposed else flat)
 
 
 def from_theirs(value: np.ndarray, spec: ParameterSpec, *, transposed: bool = False) -> np.ndarray:
-    """The way back."""
+    """Convert a parameter back to our layout; the inverse of `to_theirs`."""
     value = value.reshape(their_shape(spec, transposed=transposed))
     value = value.T if transposed else value
     if spec.axes == "HDK":

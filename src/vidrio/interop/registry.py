@@ -1,7 +1,7 @@
-"""Mozilla's registry of Firefox's models: the list, and fetching files with checksums.
+"""List the models in Mozilla's registry of Firefox models, and download their files, verifying checksums.
 
 MIRROR/db/models.json   {"models": {"en-es": [{"architecture", "releaseStatus", "files": {"model": {"path", …}}, …}]}}
-MIRROR/PATH             one file, compressed by gzip
+MIRROR/PATH             one file, compressed with gzip
 """
 
 import gzip
@@ -27,8 +27,8 @@ MOZILLA = "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-tr
 LICENCE = "MPL-2.0"
 PAIR = r"[A-Za-z_]{2,12}-[A-Za-z_]{2,12}"
 PATH = r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*"
-LARGEST_FILE = 1 << 30  # bytes, unpacked
-AT_ONCE = 1 << 18  # bytes
+LARGEST_FILE = 1 << 30  # maximum size in bytes, decompressed
+AT_ONCE = 1 << 18  # chunk size in bytes
 PATIENCE = 30.0  # timeout in seconds
 NOT_FETCHED = (URLError, HTTPException, TimeoutError, ConnectionError, gzip.BadGzipFile, zlib.error, EOFError)
 
@@ -36,7 +36,7 @@ Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
 
 class Mirror(NamedTuple):
-    """The registry's address, and a function that reports progress."""
+    """The address of the registry, and a function that reports download progress."""
 
     address: str = MOZILLA
     bar: Bar = lambda title, total: nullcontext(lambda done: None)
@@ -46,12 +46,12 @@ MOZILLAS = Mirror()
 
 
 class Offer(NamedTuple):
-    """A model of the registry."""
+    """A model listed in the registry."""
 
     name: str  # en-es
     architecture: str
     status: str
-    files: dict[str, dict[str, Any]]  # by kind, each with its path
+    files: dict[str, dict[str, Any]]  # by kind; each entry contains the path
     scores: dict[str, float]  # on FLORES-200+
 
     @property
@@ -65,7 +65,7 @@ class Offer(NamedTuple):
 
 
 def offers(mirror: str) -> list[Offer]:
-    """All models of the registry; for each pair the released and best ones first."""
+    """Return all models in the registry. Within each pair, released models come first, then the best ones."""
     url = f"{checked(mirror)}/db/models.json"
     try:
         with _opened(url) as answer:
@@ -97,19 +97,19 @@ def _offer(name: str, entry: dict[str, Any]) -> Offer:
 
 
 def choose(name: str, mirror: str) -> Offer:
-    """The released model of a pair; of several, the one with the best score."""
+    """Return the released model of a language pair, or the best-scoring one if there are several."""
     all_offers = offers(mirror)
     of_pair = [offer for offer in all_offers if offer.name == name]
     if not of_pair or not of_pair[0].released:
         names = sorted({offer.name for offer in all_offers if offer.released})
         found = f"its status is {of_pair[0].status!r:.40}" if of_pair else f"{len(names)} released pairs"
-        do = f"vidrio models --available lists them, such as {nearest(name, names)}" if names else ""
+        do = f"vidrio models --available lists them, e.g. {nearest(name, names)}" if names else ""
         raise ModelError(f"there is no released model {name}", found=found, do=do)
     return of_pair[0]
 
 
 def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
-    """Fetch the files of a model and its card into a folder. Files that an earlier call fetched are kept."""
+    """Download a model's files and write its card into a folder. Files from an earlier call are kept."""
     to.mkdir(parents=True, exist_ok=True)
     for file in offer.files.values():
         path = to / Path(file["path"]).name.removesuffix(".gz")
@@ -120,7 +120,7 @@ def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
             except (*NOT_FETCHED, ModelError) as error:
                 if isinstance(error, HTTPError) and error.code < 500:
                     raise
-                _fetch_file(url, path, file, mirror.bar)  # once more
+                _fetch_file(url, path, file, mirror.bar)  # retry once
         except NOT_FETCHED as error:
             raise _unreachable(url, error) from None
     write_atomically(to / CARD, _card(offer, f"{checked(mirror.address)}/{offer.files['model']['path']}").encode())
@@ -135,15 +135,15 @@ license: {LICENCE}
 
 # {offer.name}
 
-A translation model of Firefox, by Mozilla: {offer.architecture}, {version}, {offer.status}. Its repository names the
-Mozilla Public License 2.0.
+A translation model for Firefox, by Mozilla: {offer.architecture}, {version}, {offer.status}. Its repository is licensed
+under the Mozilla Public License 2.0.
 
 From {origin}
 """ + (f"\n| FLORES-200+ | Mozilla's figure |\n|---|---|\n{scores}" if scores else "")
 
 
 def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
-    """Fetch, unpack and verify one file, continuing an earlier attempt."""
+    """Download, decompress and verify one file, resuming an earlier attempt."""
     if path.is_file():
         return
     part = path.with_name(f"{path.name}.gz.part")
@@ -160,7 +160,7 @@ def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
             if file.tell() < total:
                 raise IncompleteRead(b"", total - file.tell())
     except HTTPError as error:
-        if error.code != 416:  # it is complete
+        if error.code != 416:  # 416 means that the download is already complete
             raise
     try:
         _unpack(part, path, entry)
@@ -169,7 +169,7 @@ def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
 
 
 def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
-    """Unpack a gzip file, which must have the size and the checksum in the registry."""
+    """Decompress a gzip file, and check its size and checksum against the registry."""
     checksum, size = hashlib.sha256(), 0
     most = min(LARGEST_FILE, entry.get("uncompressedSize") or LARGEST_FILE)
     temporary = path.with_name(f"{path.name}.unpacked")
@@ -180,15 +180,15 @@ def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
     found = checksum.hexdigest()
     if not 0 < size <= most or found != (entry.get("uncompressedHash") or found):
         temporary.unlink()
-        do = "try again; if it stays so, the file has been changed"
+        do = "try again; if the error persists, the file has been modified"
         raise ModelError(f"{path.name} is not the file of the registry", found=f"{size:,} bytes, sha256 {found}", do=do)
     temporary.replace(path)
 
 
 def checked(mirror: str) -> str:
-    """The address of a registry, without its last slash. Only HTTP and HTTPS."""
+    """Return the registry's address without a trailing slash. Only HTTP and HTTPS are allowed."""
     if urlsplit(mirror).scheme not in ("http", "https"):
-        raise ModelError(f"{mirror} is not the address of a registry", do="give one that begins with https://")
+        raise ModelError(f"{mirror} is not the address of a registry", do="use an address that begins with https://")
     return mirror.rstrip("/")
 
 
@@ -203,5 +203,5 @@ def _opened(url: str, begin: int = 0) -> Any:
 
 def _unreachable(url: str, error: BaseException) -> ModelError:
     reason = getattr(error, "reason", None) or error
-    do = "check the network; --mirror or VIDRIO_MIRROR names another address"
+    do = "check the network, or set another address with --mirror or VIDRIO_MIRROR"
     return ModelError(f"{url} cannot be fetched", found=f"{reason!s:.200}", do=do)

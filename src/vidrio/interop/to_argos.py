@@ -1,9 +1,9 @@
-"""Export a model folder as a package for Argos Translate and LibreTranslate: a zip of one folder.
+"""Export a model folder as a package for Argos Translate and LibreTranslate: a zip archive of one folder.
 
-Argos splits the source with one SentencePiece model and joins the target's pieces without one. An imported model has
-its own. Our BPE is converted: earlier merges have higher scores. SentencePiece merges whenever the result is a piece,
-our tokenizer only by learned merges, so a few rare words are split differently. Composed accents and escapes of special
-tokens are not converted.
+Argos splits the source with a SentencePiece model and joins the target pieces without one. An imported model already
+has a SentencePiece model. Our BPE tokenizer is converted to one in which earlier merges have higher scores.
+SentencePiece merges two pieces whenever the result is a piece, whereas our tokenizer applies only learned merges, so a
+few rare words are split differently. Composed accents and escapes of special tokens are not converted.
 """
 
 import zipfile
@@ -17,18 +17,18 @@ from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
-ARGOS = "1.9.0"  # the version of the package format
+ARGOS = "1.9.0"  # version of the package format
 
 
 def export_argos(folder: Path) -> bytes:
-    """The package."""
+    """Return the contents of the package."""
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     obstacles = {
         NO_LANGUAGES: not (about.source_language and about.target_language),
-        "a token that precedes every source (>>spa<<)": source.opening,
+        "a token such as >>spa<< before every source": source.opening,
         "two tokenizers; Argos has one for both languages": source is not target and source.sentence_pieces is None,
-        f"a tokenizer of the kind {source.kind}, not BPE": source.sentence_pieces is None and source.kind != "bpe",
+        f"a {source.kind} tokenizer instead of BPE": source.sentence_pieces is None and source.kind != "bpe",
         "case tokens (⇧ and ⇪), which SentencePiece cannot produce": source.has_case_tokens,
     }
     if found := [name for name, is_there in obstacles.items() if is_there]:
@@ -54,7 +54,7 @@ def export_argos(folder: Path) -> bytes:
 
 
 def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
-    """Our BPE in SentencePiece's format."""
+    """Convert our BPE tokenizer to a SentencePiece model."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
     rank: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Export a model folder for `ctranslate2.Translator`: tokens to tokens, int8, with the tokenizers.
+"""Export a model folder for `ctranslate2.Translator`, which translates tokens to tokens, in int8 and with tokenizers.
 
-CTranslate2's defaults differ from the paper almost everywhere: sinusoids that start at position 1, a final norm,
-embeddings times √D, ε by kind of norm. So every setting is written out.
+CTranslate2's defaults differ from the paper almost everywhere: sinusoids start at position 1, there is a final norm,
+embeddings are multiplied by √D, and ε depends on the kind of norm. We therefore set every option explicitly.
 """
 
 import tempfile
@@ -21,11 +21,11 @@ from vidrio.model.parameters import check_parameters, output_is_tied, source_tab
 from vidrio.model.quantised import LARGEST
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = 1024  # source tokens that CTranslate2, and so Argos, accepts by default
+POSITIONS = 1024  # maximum number of source tokens in CTranslate2, and so in Argos, by default
 
 
 def export_ctranslate2(folder: Path) -> dict[str, bytes]:
-    """The files of the exported model."""
+    """Return the files of the exported model."""
     config, about = read_config(folder)
     files = engine_files(folder)
     source, target = read_tokenizers(folder, config)
@@ -35,7 +35,7 @@ def export_ctranslate2(folder: Path) -> dict[str, bytes]:
 
 
 def engine_files(folder: Path) -> dict[str, bytes]:
-    """CTranslate2's own files, int8."""
+    """Return the files that CTranslate2 itself loads, in int8."""
     with tempfile.TemporaryDirectory() as temporary:
         engine = Path(temporary) / "model"
         write_engine(folder, engine)
@@ -43,7 +43,7 @@ def engine_files(folder: Path) -> dict[str, bytes]:
 
 
 def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
-    """CTranslate2's own files in the new folder `to`."""
+    """Write the files that CTranslate2 itself loads to the new folder `to`."""
     config, _ = read_config(folder)
     special = config.special
     problems = [f"its shape is {config.shape!r}"] if config.shape != "encoder-decoder" else []
@@ -66,7 +66,7 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
-    spec.optimize(quantization=quantisation)  # finds tied matrices, then quantises in place, on copies of ours
+    spec.optimize(quantization=quantisation)  # detects tied matrices, then quantises copies of our parameters in place
     fit_into_seven_bits(spec)
     to.mkdir()
     with about_file(to):
@@ -74,7 +74,7 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
 
 
 def fit_into_seven_bits(spec: Any) -> None:
-    """Weights from −63 to 63, as ours: on a processor with AVX2 alone, CTranslate2 adds two products in 16 bits."""
+    """Scale weights to ±63, as our engine does: with AVX2 alone, CTranslate2 adds two products in 16 bits."""
     variables, smaller = spec.variables(), np.float32(LARGEST / 127)
     for name, scale in variables.items():
         if name.endswith("_scale"):
@@ -84,12 +84,12 @@ def fit_into_seven_bits(spec: Any) -> None:
 
 
 def filled(tokens: list[str], rows: int) -> list[str]:
-    """One token per row of an embedding, which may have a few more rows than the vocabulary has tokens."""
+    """Pad the tokens to one per embedding row; an embedding may have more rows than the vocabulary has tokens."""
     return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
 
 
 def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
-    """A CTranslate2 specification with our parameters."""
+    """Return a CTranslate2 specification that contains our parameters."""
     from ctranslate2.specs.common_spec import Activation
     from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
@@ -101,7 +101,7 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
         "head_dim": None if config.d_head * config.n_heads == config.d_model else config.d_head,
     }
     encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **choices)
-    # CTranslate2 can return the mean attention over the heads of the last layer.
+    # This lets CTranslate2 return the attention of the last layer, averaged over its heads.
     decoder = TransformerDecoderSpec(
         config.n_decoder_layers, config.n_heads, alignment_layer=-1, alignment_heads=config.n_heads, **choices
     )
@@ -127,15 +127,15 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
 
 
 def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: str) -> np.ndarray:
-    """Always our own table, because CTranslate2's sinusoids are not those of §3.5. A computed one may be longer than
-    ours."""
+    """Return our own position table, because CTranslate2's sinusoids differ from those of §3.5. A sinusoidal table is
+    extended to the number of positions that CTranslate2 accepts."""
     if config.positions == "learned":
         return p[learned].copy()
     return TABLES[config.positions](max(POSITIONS, config.max_positions), config.d_model).astype(np.float32)
 
 
 def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: Sequence[str]) -> None:
-    """The projections, concatenated as in each matrix, then O."""
+    """Fill the linear layers with the projections, fused as listed in `matrices`, and the last one with O."""
     for linear, letters in zip(spec.linear, matrices, strict=False):
         fill_fused(linear, p, name, letters)
     output = spec.linear[-1]
@@ -146,7 +146,7 @@ def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: 
 
 
 def fill_fused(spec: Any, p: Mapping[str, np.ndarray], name: str, letters: str) -> None:
-    """Concatenated projections, each with concatenated heads: H × D × K → (H·K) × D; rows are outputs."""
+    """Concatenate projections and, within each, its heads: H × D × K → (H·K) × D, with one row per output."""
     parts = [p[f"{name}.W{letter}"].transpose(0, 2, 1) for letter in letters]
     spec.weight = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     if f"{name}.bQ" in p:
@@ -164,5 +164,5 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 
 
 def transposed(W: np.ndarray) -> np.ndarray:
-    """We multiply x W; CTranslate2 stores Wᵀ."""
+    """Return Wᵀ, which CTranslate2 stores; we compute x W."""
     return np.ascontiguousarray(W.T)

@@ -1,7 +1,8 @@
-"""Export a model folder for `transformers`: AutoModelForSeq2SeqLM and AutoTokenizer load it unchanged.
+"""Export a model folder for `transformers`, where AutoModelForSeq2SeqLM and AutoTokenizer load it unchanged.
 
-Post-norm is MarianMT's layout, pre-norm with a final norm is Pegasus's. Both store sines and cosines as two halves of a
-row. If ours alternate, all rows and columns of the model's width are permuted; every sum stays the same.
+A post-norm model is exported as MarianMT, and a pre-norm model with a final norm as Pegasus. Both store sines in the
+first half of a row and cosines in the second. If ours alternate, every axis of the model's width is permuted, which
+leaves all dot products unchanged.
 """
 
 import json
@@ -23,16 +24,16 @@ from vidrio.text.tokens.case import CAPITAL, CAPITALS, capital_of
 from vidrio.text.tokens.normalise import ESCAPE, MARKS
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
-EPSILON = 1e-5  # of their layer norms
+EPSILON = 1e-5  # the layer-norm epsilon in both architectures
 
 
 def export_huggingface(folder: Path) -> dict[str, bytes]:
-    """The files of the exported model, the config last."""
+    """Return the files of the exported model, with the config last."""
     config, about = read_config(folder)
     problems = list(obstacles(config))
     source, target = read_tokenizers(folder, config)
     if source is not target and source.sentence_pieces is None:
-        problems.append("each language has a tokenizer of its own, but AutoTokenizer supports only one")
+        problems.append("each language has its own tokenizer, but AutoTokenizer supports only one")
     if problems:
         raise not_exported(folder, "transformers", problems)
     from safetensors.numpy import save
@@ -51,7 +52,7 @@ def export_huggingface(folder: Path) -> dict[str, bytes]:
 
 
 def obstacles(config: ModelConfig) -> Iterator[str]:
-    """All reasons why `transformers` cannot represent this model."""
+    """Yield every reason why `transformers` cannot represent this model."""
     if config.shape != "encoder-decoder":
         yield f"its shape is {config.shape!r}"
         return
@@ -62,7 +63,7 @@ def obstacles(config: ModelConfig) -> Iterator[str]:
     if config.positions not in ("sinusoidal", "sinusoidal-halves"):
         yield f"its positions are {config.positions!r}"
     if abs(config.norm_epsilon - EPSILON) > EPSILON / 1000:
-        yield f"the ε of its norms is {config.norm_epsilon}, not {EPSILON}"
+        yield f"its layer-norm ε is {config.norm_epsilon}, not {EPSILON}"
     if config.norm == "pre" and config.tying != "all":
         yield f"its norms come before the sub-layers, and its embeddings are tied {config.tying!r}, not 'all'"
     if min(config.special.pad, config.special.start, config.special.end) < 0:
@@ -70,7 +71,7 @@ def obstacles(config: ModelConfig) -> Iterator[str]:
 
 
 def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
-    """The parameters under Hugging Face's names, transposed if necessary. Biases that ours lack are zeros."""
+    """Yield the parameters under Hugging Face's names, transposed where necessary. Missing biases become zeros."""
     width = np.arange(config.d_model)
     halves = np.concatenate([width[0::2], width[1::2]]) if config.positions == "sinusoidal" else width
     for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
@@ -82,7 +83,7 @@ def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]
 
 
 def config_of(config: ModelConfig) -> dict[str, Any]:
-    """Our sizes and choices as its config."""
+    """Translate our config to the settings in Hugging Face's config.json."""
     before = config.norm == "pre"
     return {
         "architectures": ["PegasusForConditionalGeneration" if before else "MarianMTModel"],
@@ -114,7 +115,7 @@ def special_ids(config: ModelConfig) -> dict[str, int]:
 
 
 def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
-    """Search options, as far as they can be expressed."""
+    """Translate our default search options to generation_config.json."""
     options = default_options(config)
     never = {*options.suppressed, *range(target.size, config.target_vocabulary)}
     return {
@@ -131,7 +132,7 @@ def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
 
 
 def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
-    """Our tokenizer file, except for the tokens around a source: none before it, the end token after it."""
+    """Return our tokenizer file, changed to add no token before a source and the end token after it."""
     data = json.loads(tokenizer.file_text())
     names = {name: tokenizer.token(i) for name, i in vars(config.special).items() if i >= 0}
     end = names["end"]
@@ -155,14 +156,14 @@ def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes
 
 
 def restored_capitals(tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
-    """Decoder steps that turn ⇧ and ⇪ into capitals, which ours does in Python (`normalise.with_capitals`)."""
+    """Yield decoder steps that restore upper case after ⇧ and ⇪, as `normalise.with_capitals` does in Python."""
 
     def replace(pattern: str, content: str) -> dict[str, Any]:
         return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
     for letter in sorted(set("".join(tokenizer.vocabulary()))):
         if capital := capital_of(letter):
-            # \K: only what follows is replaced; \G: the last replacement ended here, within the same word.
+            # \K: replace only what follows. \G: match only where the last replacement ended, within the same word.
             yield replace(rf"(?:{CAPITALS} ?|\G(?!\A))(?:[^\W\d_]|['’])*?\K{letter}", capital)
             yield replace(rf"{CAPITAL} ?\K{letter}", capital)
     yield replace(f"[{CAPITAL}{CAPITALS}]", "")
@@ -170,11 +171,11 @@ def restored_capitals(tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
     yield from (replace(f"{ESCAPE}{digit}", mark) for mark, digit in {**MARKS, ESCAPE: "0"}.items())
 
 
-TOKENS = {"pad": "pad", "unk": "unk", "bos": "start", "eos": "end"}  # theirs: ours
+TOKENS = {"pad": "pad", "unk": "unk", "bos": "start", "eos": "end"}  # Hugging Face's name: ours
 
 
 def marian_tokenizer(config: ModelConfig, about: About, source: Tokenizer, target: Tokenizer) -> dict[str, bytes]:
-    """The original SentencePiece models and lists of pieces."""
+    """Return the original SentencePiece models and vocabularies."""
     separate = source.vocabulary() != target.vocabulary()
     settings = {
         "tokenizer_class": "MarianTokenizer",

@@ -1,7 +1,7 @@
-"""Export a model folder as Marian's `int8shiftAlphaAll`, for Firefox, translateLocally and bergamot.
+"""Export a model folder in Marian's `int8shiftAlphaAll` format, for Firefox, translateLocally and bergamot.
 
-Each matrix of weights has one scale, 127 / max |W|. So have the activations that it multiplies, an alpha: 127 / (μ +
-1.1 σ) of the largest |x| of each sentence, over sentences that the user gives.
+Each weight matrix has one scale, 127 / max |W|. The activations that it multiplies also have one scale, the alpha:
+127 / (μ + 1.1 σ), where μ and σ are the mean and standard deviation of max |x| over sentences provided by the user.
 """
 
 import struct
@@ -29,19 +29,19 @@ from vidrio.text.tokens.unigram import Unigram
 from vidrio.translate.translator import Translator
 
 FLOAT32, INT8, INTGEMM8 = 0x0404, 0x0101, 0x4101
-BLOCK = 256  # data blocks are multiples of this many bytes
-MOST_SENTENCES = 500  # to calibrate on
+BLOCK = 256  # data blocks are padded to a multiple of this many bytes
+MOST_SENTENCES = 500  # maximum number of sentences to calibrate on
 Item = tuple[str, int, tuple[int, ...], bytes]
 
 
 def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
-    """Write the files. The alphas come from the model's own translations of the lines."""
+    """Return the exported files. The alphas are calibrated on the model's own translations of the lines."""
     translator = Translator.load(folder)
     config, about = translator.config, translator.about
     pair = about.source_language + about.target_language
     tokenizers = dict.fromkeys((translator.source, translator.target))
     problems = list(obstacles(config, about, tuple(tokenizers)))
-    problems += [] if any(lines) else ["there is no line to calibrate on"]
+    problems += [] if any(lines) else ["there are no lines to calibrate on"]
     if problems:
         raise not_exported(folder, "Marian", problems)
     names = [f"vocab.{pair}.spm"] if len(tokenizers) == 1 else [f"srcvocab.{pair}.spm", f"trgvocab.{pair}.spm"]
@@ -59,30 +59,30 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
 
 
 def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]) -> Iterator[str]:
-    """All reasons why Marian cannot represent this model."""
+    """Yield every reason why Marian cannot represent this model."""
     if config.shape != "encoder-decoder" or config.norm != "post":
         yield f"its shape is {config.shape!r} and its norms come {config.norm!r}"
     if config.positions != "sinusoidal-marian" or not config.scale_embeddings:
         scaled = "" if config.scale_embeddings else "not "
-        yield f"its positions are {config.positions!r}, its embeddings {scaled}scaled"
+        yield f"its positions are {config.positions!r} and its embeddings are {scaled}scaled"
     if config.activation not in ("relu", "swish") or abs(config.norm_epsilon - 1e-6) > 1e-9:
-        yield f"its activation is {config.activation!r}, the ε of its norms {config.norm_epsilon}"
+        yield f"its activation is {config.activation!r} and its layer-norm ε is {config.norm_epsilon}"
     if config.special.start >= 0 or not config.source_end:
-        yield "it begins with a start token, or a source has no end token"
+        yield "its targets begin with a start token, or its sources have no end token"
     if config.d_model != config.n_heads * config.d_head or config.d_model % 64 or config.d_ff % 64:
-        yield f"it is {config.d_model} and {config.d_ff} wide, not multiples of 64, or its heads differ in width"
+        yield f"its widths {config.d_model} and {config.d_ff} are not multiples of 64, or its heads do not fill them"
     if config.source_vocabulary % 8 or config.target_vocabulary % 8:
-        yield f"vocabularies of {config.source_vocabulary} and {config.target_vocabulary}, not multiples of 8"
+        yield f"its vocabulary sizes {config.source_vocabulary} and {config.target_vocabulary} are not multiples of 8"
     if not (about.source_language and about.target_language):
         yield NO_LANGUAGES
     for tokenizer in tokenizers:
         pieces = tokenizer.sentence_pieces
         if pieces is None or Unigram(pieces.proto).names != tokenizer.vocabulary() or tokenizer.id(END) is None:
-            yield "a tokenizer that is not a SentencePiece model with its own ids"
+            yield "its tokenizer is not a SentencePiece model with the original ids"
 
 
 def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
-    """For each matrix, the scale of its inputs."""
+    """Measure the input scale of each matrix."""
     config = translator.config
     stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
     inputs = {
@@ -101,7 +101,7 @@ def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32
 
 
 def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapping[str, np.float32]) -> Iterator[Item]:
-    """All arrays of the file. Biases that ours lack are zeros."""
+    """Yield all arrays of the file. Missing biases become zeros."""
     for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
         theirs, value = marian_name(name), parameters.get(name, np.zeros(spec.shape))
         value = to_theirs(np.asarray(value, np.float32), spec)
@@ -111,12 +111,12 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
         largest = np.abs(value).max()
         scale = np.float32(127) / (largest if largest > 0 else np.float32(1))
         whole = np.rint(value * scale).astype(np.int8)
-        # All matrices except the embeddings are stored transposed; the shape says otherwise.
+        # All matrices except embeddings are stored transposed, although the shape in the file is not.
         stored = whole if is_table(spec.axes) else np.ascontiguousarray(whole.T)
         yield theirs, INTGEMM8, value.shape, stored.tobytes() + scale.tobytes()
         if name not in alpha:
-            continue  # a separate source embedding is only looked up
-        if is_table(spec.axes):  # an alpha whose name contains Wemb is stored as an integer, too
+            continue  # a separate source embedding is never multiplied, only looked up
+        if is_table(spec.axes):  # Marian also stores alphas whose names contain Wemb as integers
             yield f"{theirs}_QuantMultA", INTGEMM8, (1, 1), b"\x7f" + np.float32(127 / alpha[name]).tobytes()
         else:
             yield f"{theirs}_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()
@@ -125,7 +125,7 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
 
 
 def container(arrays: Iterator[Item], settings: str) -> bytes:
-    """A .bin file (marian_files.py has its layout)."""
+    """Serialise the arrays as a .bin file (see marian_files.py for the layout)."""
     text = settings.encode() + b"\0"
     padded = [(name, kind, shape, data + bytes(-len(data) % BLOCK)) for name, kind, shape, data in sorted(arrays)]
     padded.append((CONFIG, INT8, (len(text),), text))
@@ -138,7 +138,7 @@ def container(arrays: Iterator[Item], settings: str) -> bytes:
 
 
 def settings_text(config: ModelConfig) -> str:
-    """The configuration in Marian's words. Other settings have defaults."""
+    """Return the configuration as Marian settings. Those left out have suitable defaults."""
     recurrent = config.decoder_cell == "ssru"
     return f"""\
 type: transformer
@@ -162,7 +162,7 @@ version: vidrio
 
 
 def search_text(model: str, vocabularies: Sequence[str]) -> str:
-    """Settings for bergamot and translateLocally."""
+    """Return the settings for bergamot and translateLocally."""
     return f"""\
 relative-paths: true
 models: [{model}]
