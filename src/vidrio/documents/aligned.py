@@ -1,4 +1,4 @@
-"""A translation for a document: its case and final mark are those of the source, and its words are aligned."""
+"""Translations for documents, with aligned words, and with the case and final punctuation of the source."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ MARKS = ".!?…。！？"
 
 
 class Link(NamedTuple):
-    """A word of the translation, and the position in the source of the word that it came from."""
+    """A word of the translation, and the position of its source word."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Link(NamedTuple):
 class Aligned(NamedTuple):
     source: str
     text: str
-    links: Iterable[Link] = ()  # read at most once
+    links: Iterable[Link] = ()  # iterated at most once
 
 
 def aligned(source: str, translation: Translation) -> Aligned:
@@ -29,20 +29,20 @@ def aligned(source: str, translation: Translation) -> Aligned:
 
 
 def aligned_by(translator: Translator, texts: Sequence[str]) -> list[Aligned]:
-    """The texts of a document, translated by one model."""
+    """Translate the texts of a document with one model."""
     return list(map(aligned, texts, translator.translate(texts)))
 
 
 def _links(translation: Translation, length: int) -> Iterator[Link]:
-    """A generator, so that texts without markup are never aligned."""
+    """Yield the links lazily, so that no alignment is computed for texts without markup."""
     for link in translation.alignment:
         if link.target.end <= length:
             yield Link(link.target.start, link.target.end, link.source.start)
 
 
 def as_source(source: str, translation: str) -> str:
-    """The translation with the source's final mark, or without one, and in lower case if the source is.
-    LibreTranslate's clients rely on it."""
+    """Adapt the case and the final punctuation mark of a translation to the source. Clients of LibreTranslate rely on
+    this."""
     text, found = source.rstrip(), translation.rstrip()
     rest = translation[len(found) :]
     if not text or not found:

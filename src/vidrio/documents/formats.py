@@ -1,4 +1,4 @@
-"""The formats that can be translated, by file extension, and plain text."""
+"""Select the planner for a file by its extension, and plan plain text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ from vidrio.documents.po import plan_po
 from vidrio.documents.subtitles import plan_subtitles
 from vidrio.errors import DataError
 
-# A long text is translated in pieces, so that others are not delayed and each piece can be sent when it is ready. No
-# sentence crosses an empty line, so the translation is the same.
+# A long text is translated in pieces, so that it does not delay other requests and each piece can be sent as soon as it
+# is ready. No sentence crosses an empty line, so this does not change the translation.
 BREAK = re.compile(r"\n(?:[^\S\n]*\n)+")
-PIECE = 1_000  # characters; the next empty line after them ends a piece
+PIECE = 1_000  # minimum characters per piece, which ends at the next empty line
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a text at empty lines. The pieces, joined, are the text."""
+    """Split a text at empty lines. The pieces concatenate to the original text."""
     found, start = [], 0
     for gap in BREAK.finditer(text):
         if gap.end() - start >= PIECE:
@@ -34,7 +34,7 @@ def plan_text(source: str, target: str = "") -> Plan:
 
 
 def of_text(planned: Callable[[str, str], Plan]) -> Callable[[bytes, str], FilePlan]:
-    """A text file: UTF-8, with its byte-order mark and line ends."""
+    """Adapt a plan of text to UTF-8 files, preserving their byte-order mark and line endings."""
 
     def plan_file(data: bytes, target: str) -> FilePlan:
         try:
@@ -71,13 +71,13 @@ def suffix_of(name: str) -> str:
 
 
 def plan_file(name: str, data: bytes, target: str) -> FilePlan:
-    """The plan of a file. A file without text is returned unchanged."""
+    """Return the plan of a file. A file without text is rendered unchanged."""
     suffix = suffix_of(name)
     if suffix not in PLANS:
         raise DataError(
-            "this kind of file is not supported",
+            "this file format is not supported",
             found=name[-80:],
-            do=f"convert it to one of {', '.join(SUFFIXES)}; --format text translates its lines",
+            do=f"convert it to one of {', '.join(SUFFIXES)}; --format text translates it line by line",
         )
     plan = PLANS[suffix](data, target)
     if not any(map(has_letters, plan.texts)):

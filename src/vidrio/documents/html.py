@@ -1,5 +1,5 @@
-"""HTML as tokens, by justhtml's parser, which reports the positions of tags, comments and scripts as browsers see
-them."""
+"""Tokenise HTML with the justhtml parser, which recognises tags, comments and scripts as browsers do and reports their
+positions."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from vidrio.errors import DataError
 
 
 def _is_kept(token: Token) -> bool:
-    """Whether the author excluded the element from translation."""
+    """Return whether the author excluded the element from translation."""
     attributes = token.attributes
     return attributes.get("translate", "").lower() == "no" or "notranslate" in attributes.get("class", "").split()
 
@@ -32,17 +32,17 @@ HTML = Dialect(
     attributes=names("alt title placeholder aria-label"),
     is_kept=_is_kept,
 )
-RAW_TEXT = ("script", "style", "textarea", "title")  # their contents contain no tags
+RAW_TEXT = ("script", "style", "textarea", "title")  # tags are not recognised in their contents
 DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-# What the parser ignores: comments, declarations, misplaced tags.
+# Markup that the parser ignores: comments, declarations, misplaced tags.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
-MOST_TAGS = 100_000  # each takes about 100 µs and 1 kB
-# Formatting that the parser reopens in each block until it is closed, so the tree may be far larger than the page.
+MOST_TAGS = 100_000  # each tag takes about 100 µs and 1 kB
+# Formatting elements, which the parser reopens in every block until they are closed: the tree can outgrow the page.
 REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
 
 def plan_html(source: str, target: str = "") -> Plan:
-    """The plan of a page or a fragment."""
+    """Return the plan of a page or a fragment."""
     source = source.replace("\x00", "\ufffd")
     check_tags(source)
     return plan(language.of_page(list(tokens(source)), target), HTML)
@@ -60,12 +60,12 @@ def check_tags(source: str) -> None:
             most = max(most, opened)
         reopened += opened
     if reopened > len(source) // 2 + 10_000:
-        found = f"{most:,} tags such as <b> open at a time"
+        found = f"{most:,} tags such as <b> open at once"
         raise DataError("this page is nested too deeply", found=found, do="close its tags")
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """The page as tokens. Joined, they are the page."""
+    """Yield the tokens of a page, which concatenate to the original page."""
     at, raw_text = 0, False
     for start, end, token in _tags(source):
         if start < at:
@@ -78,11 +78,11 @@ def tokens(source: str) -> Iterator[Token]:
 
 
 def _between(raw: str, raw_text: bool) -> Iterator[Token]:
-    """The tokens between two tags: text, and what the parser ignored."""
+    """Yield the tokens between two tags: text, and markup that the parser ignored."""
     at = 0
     for passed in () if raw_text else PASSED.finditer(raw):
         yield from _text(raw[at : passed.start()])
-        yield Token("thing", passed[0], (passed[1] or "").lower())  # its name tells whether a sentence ends here
+        yield Token("thing", passed[0], (passed[1] or "").lower())  # its name determines whether a sentence ends here
         at = passed.end()
     yield from _text(raw[at:])
 
@@ -92,7 +92,7 @@ def _text(raw: str) -> list[Token]:
 
 
 def _tags(source: str) -> list[tuple[int, int, Token]]:
-    """All tags that the parser recognised, with start and end, in order."""
+    """Return all tags that the parser recognised, with start and end positions, in order."""
     document = JustHTML(source, fragment=not DOCUMENT.match(source), track_node_locations=True, sanitize=False)
     found: dict[int, tuple[int, int, Token]] = {}
     waiting = [document.root]

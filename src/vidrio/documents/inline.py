@@ -1,7 +1,7 @@
-"""From a sentence with inline markup to its translation, with each tag on the words that it belongs to.
+"""Transfer the inline markup of a sentence to its translation, placing each tag around the corresponding words.
 
-A translated word belongs to the elements around the word that it came from. That word is found by alignment, or is the
-same word if it occurs in both. Text between words belongs to the elements that both neighbours share.
+A translated word goes into the elements that contain its source word. The source word is the identical word if there is
+one, and otherwise comes from the alignment. Text between two words goes into the elements that contain both words.
 """
 
 import re
@@ -17,30 +17,30 @@ from vidrio.text.words import worded, words
 
 PLACEHOLDER = re.compile(r"(\{\w+\})")
 
-Path = tuple[int, ...]  # the elements around something, from the outside in
+Path = tuple[int, ...]  # the enclosing elements, outermost first
 
 
 class Element(NamedTuple):
-    """An inline element, as written."""
+    """The start and end tags of an inline element, as written in the document."""
 
     start: str
     end: str
 
 
 class Piece(NamedTuple):
-    """Text, or a thing that is kept unchanged; a placeholder may represent a thing in the text."""
+    """Text, or a thing that is copied unchanged, such as an image, which a placeholder may represent in the text."""
 
     path: Path
-    text: str  # the placeholder of a thing, if any
-    raw: str = ""  # of a thing
+    text: str  # for a thing: its placeholder, if any
+    raw: str = ""  # for a thing: its markup
 
 
 Things = dict[int, list[Piece]]
-Order = Sequence[tuple[int, int]]  # for each word its position in the source and its number; in order
+Order = Sequence[tuple[int, int]]  # sorted pairs: position in the source, index of the translated word
 
 
 class Inline(NamedTuple):
-    """Text with inline elements, translated as one."""
+    """Text with inline elements that is translated as a unit."""
 
     pieces: tuple[Piece, ...]
     elements: tuple[Element, ...]
@@ -51,19 +51,19 @@ class Inline(NamedTuple):
 
     @property
     def marked(self) -> bool:
-        """Whether it has elements or things."""
+        """Whether the text contains elements or things."""
         return len(self.pieces) > 1 or any(piece.raw or piece.path for piece in self.pieces)
 
 
 def unused_name(text: str, *names: str) -> str:
-    """A name for placeholders {t0} {t1} … that does not occur in the text; one of these names if possible."""
+    """Return a name for placeholders {t0} {t1} … that is not used in the text, preferably one of `names`."""
     used = set(re.findall(rf"\{{({names[0]}\d+_)", text))
     numbered = (f"{names[0]}{number}_" for number in range(len(used) + 1))
     return next((name for name in names if f"{{{name}" not in text), "") or next(n for n in numbered if n not in used)
 
 
 def carry(source: Inline, found: Aligned) -> list[Piece]:
-    """The translation as pieces."""
+    """Return the translation as pieces, with the source's elements and things."""
     if not source.marked:
         return [Piece((), found.text)]
     placed = [*_placed(source, found)]
@@ -72,7 +72,7 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
     with_text = {piece.path for piece in source.pieces if piece.text}
 
     def fit(one: Path, other: Path, otherwise: Path) -> Path:
-        """What two paths share, if text may stand there (DOCX has none between runs)."""
+        """Return the common prefix of two paths if text is allowed there (in DOCX, only within runs)."""
         same = _common(one, other)
         return same if same in with_text else otherwise
 
@@ -103,7 +103,7 @@ def _text(path: Path, text: str) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A word of the translation, or a part of one, with its position and piece in the source; −1 if unknown."""
+    """A word of the translation or part of one, with its source position and source piece, or −1 if unknown."""
 
     start: int
     end: int
@@ -112,8 +112,8 @@ class _Placed(NamedTuple):
 
 
 def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
-    """All words of the translation. The n-th occurrence of a word or sign comes from its n-th occurrence in the source,
-    if there is one; other words are aligned by the model."""
+    """Yield all words of the translation. The n-th occurrence of a word or symbol is matched to its n-th occurrence in
+    the source, if there is one. The model's alignment is used for all other words."""
     whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
@@ -126,9 +126,9 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
     passed = Counter[str]()
     links = sorted(found.links)
 
-    @cache  # several words may come from the same one
+    @cache  # several words may come from the same source word
     def most_of(at: int) -> int:
-        """The piece that contains most of the word there."""
+        """Return the index of the piece that contains most of the word at this position."""
         pieces = piece_of[at : ends.get(at, at + 1)] if at >= 0 else ()
         return Counter(pieces).most_common(1)[0][0] if pieces else -1
 
@@ -139,10 +139,10 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         before = bisect_right(links, start, key=lambda link: link.start) - 1
         link = links[before] if before >= 0 and start < links[before].end else None
         if link is not None and link.end > end and found.text[start:end] not in placeholders:
-            at = link.source  # of a term of several words
+            at = link.source  # the start of a multi-word term
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
-            if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part in its own piece
+            if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part stays in its own piece
                 for piece, part in groupby(range(at, at + end - start), piece_of.__getitem__):
                     first, *others = part
                     begin = start + first - at
@@ -154,7 +154,7 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
 
 
 def _words(text: str) -> Iterator[tuple[int, int]]:
-    """The words of a text. A placeholder is a word by itself, even within an address:
+    """Yield the spans of the words in a text. A placeholder is always a separate word, even within a URL, as in
     http://localhost:<code>…</code>."""
     at = 0
     for number, part in enumerate(PLACEHOLDER.split(text)):
@@ -164,7 +164,7 @@ def _words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path, Path], Path]) -> Iterator[Path]:
-    """The elements around each word. A word without a source has the elements that its neighbours share."""
+    """Yield the enclosing elements of each word. A word without a source takes those that its neighbours share."""
     known = [source.pieces[place.piece].path if place.piece >= 0 else None for place in placed]
     after = source.pieces[-1].path
     following = [after := after if path is None else path for path in reversed(known)]
@@ -175,8 +175,9 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
 
 
 def _complete(paths: list[Path], between: Things, source: Inline, order: Order, placed: Set[int]) -> None:
-    """Change `paths` and `between` so that no element and no thing is lost; `placed` are the pieces that have words. An
-    element without words takes the nearest word that is not the only one of its element, or stays empty."""
+    """Modify `paths` and `between` so that no element or thing is lost. `placed` contains the pieces that have words.
+    An element without words takes the nearest word that is not the last in its own element; if there is none, it stays
+    empty."""
     words = Counter(paths)
     there = Counter(element for path in paths for element in path)
     at = 0
@@ -198,30 +199,30 @@ def _complete(paths: list[Path], between: Things, source: Inline, order: Order, 
 
 
 def _next_word(order: Order, at: int) -> int:
-    """The number of the first word that comes from this position of the source, or from one after it."""
+    """Return the index of the first word that comes from this source position or a later one."""
     after = bisect_left(order, (at,))
     return order[after][1] if after < len(order) else len(order)
 
 
-NEAR = 16  # words to try before and after a position
+NEAR = 16  # number of words to try before and after a position
 
 
 def _nearest_free(order: Order, at: int, is_free: Callable[[int], bool]) -> int | None:
-    """The number of the free word whose source is nearest to a position."""
+    """Return the index of the free word whose source is nearest to a position."""
     middle = bisect_left(order, (at,))
     near = [one for one in order[max(0, middle - NEAR) : middle + NEAR] if is_free(one[1])]
     return min(near, key=lambda one: (one[0] < 0, abs(one[0] - at)))[1] if near else None
 
 
 def _things(source: Inline, order: Order) -> tuple[Things, Things]:
-    """Things without a placeholder, by the number of the word that they precede, and of the word that they follow. A
-    thing that touches only the text before it, such as a footnote mark, follows that."""
+    """Assign things without a placeholder to words: the first mapping gives the things before each word, the second
+    the things after it. A thing that touches only the preceding text, such as a footnote mark, goes after its word."""
     before: Things = defaultdict(list)
     after: Things = defaultdict(list)
     text, start = source.text, 0
     for piece in source.pieces:
         if piece.raw and not piece.text:
-            last, number = order[bisect_left(order, (start,)) - 1]  # of the words whose source is before it
+            last, number = order[bisect_left(order, (start,)) - 1]  # the last word from an earlier source position
             touches = text[max(0, start - 1) : start].strip() and not text[start : start + 1].strip()
             if touches and 0 <= last < start:
                 after[number].append(piece)
@@ -232,12 +233,12 @@ def _things(source: Inline, order: Order) -> tuple[Things, Things]:
 
 
 def _common(one: Path, other: Path) -> Path:
-    """The elements of both paths. An element has the same elements around it everywhere."""
+    """Return the common prefix of two paths. It can be compared by position: an element has fixed ancestors."""
     return tuple(a for a, b in zip(one, other, strict=False) if a == b)
 
 
 def written(pieces: Sequence[Piece], elements: Sequence[Element], escape: Callable[[str], str]) -> str:
-    """Pieces with the tags of their elements."""
+    """Serialise pieces with the tags of their elements."""
     out: list[str] = []
     opened: Path = ()
     for piece in (*pieces, Piece((), "")):

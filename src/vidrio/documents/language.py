@@ -1,15 +1,15 @@
-"""Change the language that a document names to that of the translation. The language of a quotation stays."""
+"""Change the language declared in a document to the target language. The language of a quotation is unchanged."""
 
 from collections.abc import Sequence
 
 from vidrio.documents.markup import Token, escape, with_values
 
-ROOTS = ("html", "package", "ncx")  # whose language is the document's
+ROOTS = ("html", "package", "ncx")  # root elements, which declare the language of the document
 NAMES = ("lang", "xml:lang")
 
 
 def of_page(tokens: Sequence[Token], target: str) -> list[Token]:
-    """A page of HTML or a part of a book in its new language."""
+    """Set the language of an HTML page or of a part of a book."""
     root = next((token for token in tokens if token.kind == "start" and token.name in ROOTS), None)
     main = _language(root) if root and target else ""
     new = dict.fromkeys(NAMES, escape(target))
@@ -17,6 +17,6 @@ def of_page(tokens: Sequence[Token], target: str) -> list[Token]:
 
 
 def _language(token: Token) -> str:
-    """The language that a tag names, without a country."""
+    """Return the language declared by a tag, without its region."""
     values = (token.attributes.get(name, "") for name in NAMES)
     return next(filter(None, values), "").partition("-")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""Markdown is parsed by markdown-it, and its tokens are located in the source, where only words are rewritten."""
+"""Markdown. The tokens that markdown-it returns are located in the source, in which only the words are rewritten."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from vidrio.errors import DataError
 
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)\n.*?\n\1\n", re.DOTALL)
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>", re.DOTALL)
-BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # would start a block at the beginning of a line
-# Inlines that CommonMark does not define: formulas, footnotes, alert markers. Their lengths are bounded, since a rule
-# runs wherever one could begin.
+BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # starts a block if it begins a line
+# Inline syntax that CommonMark does not define: formulas, footnotes, alert markers. The lengths are bounded, because
+# the pattern is tried at every position where such syntax could begin.
 FORMULA = r"\$\$[^$]{1,2000}\$\$|\$(?!\s)(?:[^$\\]|\\[\s\S]){1,1000}?(?<!\s)\$(?!\w)"
 BRACKETS = r"\\\((?P<inner>[\s\S]{1,1000}?)\\\)|\\\[(?P<display>[\s\S]{1,2000}?)\\\]"
 KEPT = re.compile(rf"{FORMULA}|{BRACKETS}|\[\^[^\[\]\s]{{1,100}}\]|\[![A-Z]{{1,20}}\]\n?")
@@ -31,9 +31,9 @@ MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline))
 
 
 def plan_markdown(source: str, target: str = "") -> Plan:
-    """The plan of a Markdown text."""
+    """Return the plan of a Markdown document."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    parser.core.ruler.disable("text_join")  # escapes and entities are separate tokens, as written
+    parser.core.ruler.disable("text_join")  # keep escapes and entities as separate tokens
     parser.inline.ruler.before("escape", "kept", _kept)
     for name, inline in (("link", link), ("image", image), ("backticks", backtick), ("autolink", autolink)):
         parser.inline.ruler.at(name, _located(inline))
@@ -63,7 +63,7 @@ def plan_markdown(source: str, target: str = "") -> Plan:
 
 
 def _kept(state: StateInline, silent: bool) -> bool:
-    """A parser rule: a formula, a footnote mark or an alert marker."""
+    """Parser rule for formulas, footnote marks and alert markers."""
     found = KEPT.match(state.src, state.pos) if state.src[state.pos] in "$\\[" else None
     if not found or not MATHS.search(found["inner"] or found["display"] or "="):
         return False
@@ -74,7 +74,7 @@ def _kept(state: StateInline, silent: bool) -> bool:
 
 
 def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """A parser rule whose tokens record where they end in the source."""
+    """Wrap a parser rule so that its tokens record their end position in the source."""
 
     def located(state: StateInline, silent: bool) -> bool:
         count = len(state.tokens)
@@ -87,7 +87,7 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
 
 
 def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """A parser rule: lines from $$ to $$, which are not Markdown."""
+    """Parser rule for lines from $$ to $$, which are not Markdown."""
     if not _line(state, first).startswith("$$"):
         return False
     for end in range(first, min(last, first + FORMULA_LINES)):
@@ -100,7 +100,7 @@ def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 
 def _directive(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """A parser rule: a line that begins or ends a block of another dialect."""
+    """Parser rule for a line that begins or ends a block in another Markdown dialect."""
     return bool(DIRECTIVE.match(_line(state, first))) and _is_block(state, first, first + 1, silent)
 
 
@@ -116,7 +116,7 @@ def _line(state: StateBlock, number: int) -> str:
 
 
 def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -> Iterator[tuple[int, int]]:
-    """The position of each line of a block in the source: at the end of its line, after > or 1. or spaces."""
+    """Yield the source span of each line of a block. A line ends its source line, after any >, 1. or spaces."""
     for line in content.split("\n"):
         line_end = source.find("\n", start, end)
         at = -1 if in_cell else source.rfind(line, start, line_end if line_end >= 0 else end)
@@ -125,11 +125,11 @@ def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -
         if at < 0:
             raise DataError("this Markdown cannot be parsed", found=line[:80], do="simplify this line")
         yield at, at + len(line)
-        start = at + len(line) + (not in_cell)  # after the line's end
+        start = at + len(line) + (not in_cell)  # skip the line break
 
 
 def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
-    """The text of a block; `line_start` is the prefix of its further lines."""
+    """Plan the text of a block; `line_start` is the prefix of its continuation lines."""
     tokens = list(_tokens(found))
     plain = "".join(token.raw for token in tokens if token.kind == "text" and token.raw == token.text)
     special = str.maketrans({sign: f"\\{sign}" for sign in SPECIAL if sign not in plain})
@@ -137,7 +137,7 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
 
     def render(answers: Sequence[Aligned]) -> str:
         text = inner.render(answers)
-        if in_cell:  # the parser has removed the backslash from every \|
+        if in_cell:  # restore the backslash that the parser removed from every \|
             return text.replace("|", "\\|")
         if BLOCK.match(text) and not BLOCK.match(found.content):
             text = f"\\{text}" if text[:1] in "#>+-" else text.replace(".", "\\.", 1)
@@ -147,11 +147,11 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
 
 
 def _tokens(found: Found) -> Iterator[Token]:
-    """The inlines of a block, each as written."""
+    """Yield the inline tokens of a block, with their raw source text."""
     content, at, in_autolink = found.content, 0, False
 
     def passed(begin: str, end: int = 0) -> str:
-        """The next text that begins like this, at once or soon after; it ends there unless its end is known."""
+        """Consume the source up to the end of the next `begin`, or up to `end` if it is given."""
         nonlocal at
         start = content.index(begin, at)
         at = end or start + len(begin)

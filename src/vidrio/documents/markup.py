@@ -1,8 +1,8 @@
-"""From marked-up text as tokens to the texts to translate, and back to the document with their translations.
+"""Extract the texts to translate from a marked-up document, and rebuild the document from their translations.
 
-HTML, XHTML, the XML of DOCX and ODT and Markdown's inlines differ in how they are cut into tokens and in what their
-elements mean (a `Dialect`); the rest is here. Everything that is not translated is copied byte for byte. Every step is
-linear in the number of tokens.
+HTML, XHTML, the XML in DOCX and ODT, and Markdown's inline syntax are tokenised differently, and their elements have
+different meanings (see `Dialect`). This module contains the common part. Everything that is not translated is copied
+byte for byte. Every step is linear in the number of tokens.
 """
 
 import re
@@ -16,10 +16,10 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.inline import Element, Inline, Path, Piece, carry, unused_name, written
 from vidrio.errors import DataError
 
-Kind = Literal["text", "start", "end", "thing"]  # a thing without text: a comment, an image
+Kind = Literal["text", "start", "end", "thing"]  # a "thing" has no text: a comment or an image
 SPACES = re.compile(r"[ \t\r\n\f]+")
-MARKER = re.compile("\x00(\\d+)\x00")  # represents an inset
-DEEPEST = 250  # nested elements; the time per word grows with them
+MARKER = re.compile("\x00(\\d+)\x00")  # stands in for an inset
+DEEPEST = 250  # maximum nesting of elements; the time per word grows with the depth
 T = TypeVar("T")
 
 
@@ -36,42 +36,42 @@ def names(text: str) -> frozenset[str]:
 
 
 def escape(text: str) -> str:
-    """Escape a text, so that nothing in a translation becomes a tag."""
+    """Escape text, so that nothing in a translation is parsed as a tag."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\u00a0", "&#160;")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The meaning of elements in a document format. Elements that are not listed begin and end a block."""
+    """The meaning of elements in a document format. An element that is not listed begins and ends a block."""
 
-    inline: frozenset[str] = frozenset()  # within a sentence
-    things: frozenset[str] = frozenset()  # within a sentence, without words
-    kept: frozenset[str] = frozenset()  # the same, but the sentence needs a word in their place: <code>
-    untouched: frozenset[str] = frozenset()  # including their contents
-    insets: frozenset[str] = frozenset()  # with blocks of their own, though they are within a sentence
-    spaced: frozenset[str] = frozenset()  # all spaces in them are significant
-    attributes: frozenset[str] = frozenset()  # that are translated
-    only_in: frozenset[str] = frozenset()  # if not empty: only text in these elements counts
+    inline: frozenset[str] = frozenset()  # occur within a sentence
+    things: frozenset[str] = frozenset()  # occur within a sentence, without words
+    kept: frozenset[str] = frozenset()  # not translated, but act as a word of the sentence: <code>
+    untouched: frozenset[str] = frozenset()  # copied, including their contents
+    insets: frozenset[str] = frozenset()  # occur within a sentence but contain separate blocks
+    spaced: frozenset[str] = frozenset()  # every space in them is significant
+    attributes: frozenset[str] = frozenset()  # attributes that are translated
+    only_in: frozenset[str] = frozenset()  # if not empty, only text in these elements is translated
     escape: Callable[[str], str] = escape
-    is_kept: Callable[[Token], bool] = field(default=lambda token: False)  # by its attributes
+    is_kept: Callable[[Token], bool] = field(default=lambda token: False)  # not translated because of its attributes
 
     def is_left(self, token: Token) -> bool:
-        """Whether the element is left untranslated."""
+        """Return whether the element is left untranslated."""
         return token.name in self.untouched or token.name in self.kept or self.is_kept(token)
 
     def left(self, raw: str, start: Token) -> Token:
-        """An untranslated element as a thing. Within a sentence it takes the place of a word."""
+        """Turn an untranslated element into a thing, which acts as a word if it occurs within a sentence."""
         is_word = start.name in self.kept or (start.name in self.inline and self.is_kept(start))
         name = "" if is_word or start.name in self.untouched else start.name
         return Token("thing", raw, name, " " if is_word else "")
 
     def is_inline(self, token: Token) -> bool:
-        """Whether it stands within a sentence. Things without a name, such as comments and scripts, do."""
+        """Return whether a token can occur within a sentence, as unnamed things such as comments and scripts can."""
         return token.kind == "text" or token.name in self.inline or token.name in self.things or not token.name
 
 
 class Planned(NamedTuple, Generic[T]):
-    """The texts of a document, and a function that makes the document from their translations."""
+    """The texts of a document, and a function that renders the document from their translations."""
 
     texts: list[str]
     render: Callable[[Sequence[Aligned]], T]
@@ -82,7 +82,7 @@ FilePlan = Planned[bytes]
 
 
 def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Planned[T]:
-    """Several documents as one, which `put` combines."""
+    """Combine several documents into one; `put` combines the rendered documents."""
 
     def render(found: Sequence[Aligned]) -> T:
         rest = iter(found)
@@ -92,7 +92,7 @@ def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Pl
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
-    """A document of several parts; strings are copied."""
+    """Concatenate parts into a document. Strings are copied."""
 
     def put(texts: list[str]) -> str:
         rest = iter(texts)
@@ -102,10 +102,10 @@ def joined(parts: Sequence[str | Plan]) -> Plan:
 
 
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """The plan of a document. Insets (footnotes, text boxes) and attribute values are planned separately from the text
-    around them."""
-    insets: list[Plan] = []  # each after those within it
-    opened: list[tuple[Token, int, list[Token]]] = []  # the insets around a token: first token, end, content before it
+    """Return the plan of a document. Insets (footnotes, text boxes) and attribute values are planned separately from
+    the surrounding text."""
+    insets: list[Plan] = []  # inner insets before the outer ones
+    opened: list[tuple[Token, int, list[Token]]] = []  # the enclosing insets: first token, end, preceding content
     content: list[Token] = []
     ends, left_to = _ends(tokens), -1
     for at, token in enumerate(tokens):
@@ -142,18 +142,18 @@ def _raw(tokens: Sequence[Token]) -> str:
 
 def check_depth(depth: int) -> None:
     if depth > DEEPEST:
-        found, do = f"more than {DEEPEST} elements within each other", "remove elements that contain only others"
+        found, do = f"more than {DEEPEST} nested elements", "remove elements that only wrap other elements"
         raise DataError("this document is nested too deeply", found=found, do=do)
 
 
 def _marker(insets: list[Plan], inset: Plan) -> str:
-    """Add an inset, and return the token that represents it."""
+    """Add an inset, and return the marker that represents it."""
     insets.append(inset)
     return f"\x00{len(insets) - 1}\x00"
 
 
 def _blocks(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """The blocks of a document, cut into segments, and what is between them."""
+    """Plan the blocks of a document, divided into segments, and the markup between them."""
     parts: list[str | Plan] = []
     for run in _runs(tokens, dialect):
         parts += [run] if isinstance(run, str) else _parts(run, dialect)
@@ -164,7 +164,7 @@ ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]+))?"""
 
 
 def with_values(token: Token, values: Mapping[str, str]) -> Token:
-    """The tag with new values for some of its attributes."""
+    """Return the tag with new values for some of its attributes."""
 
     def put(match: re.Match[str]) -> str:
         value = values.get(match[1].lower())
@@ -177,7 +177,7 @@ def with_values(token: Token, values: Mapping[str, str]) -> Token:
 
 
 def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
-    """The tag with a marker for each translated attribute."""
+    """Return the tag with each translated attribute replaced by a marker."""
 
     def quoted(found: Sequence[Aligned]) -> str:
         return dialect.escape(found[0].text).replace('"', "&quot;")
@@ -190,14 +190,14 @@ def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
 
 
 def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Token]]:
-    """The tokens of each block, and what is between blocks."""
+    """Yield the tokens of each block, and the markup between blocks."""
     run: list[Token] = []
-    within: Counter[str] = Counter()  # the number of open elements that determine how text is read
+    within: Counter[str] = Counter()  # numbers of open elements that affect how text is handled
     for token in tokens:
         if token.name in dialect.spaced or token.name in dialect.only_in:
             within[token.name] += {"start": 1, "end": -1}.get(token.kind, 0)
         elif token.kind == "text" and dialect.only_in and not any(within[name] > 0 for name in dialect.only_in):
-            token = Token("thing", token.raw, "" if token.text.isspace() else "a text that does not count")
+            token = Token("thing", token.raw, "" if token.text.isspace() else "ignored text")
         elif token.kind == "text" and not any(within[name] > 0 for name in dialect.spaced):
             token = token._replace(text=SPACES.sub(" ", token.text))
         if dialect.is_inline(token):
@@ -209,8 +209,8 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
 
 
 def _ends(tokens: Sequence[Token]) -> list[int]:
-    """For each token, the number of the token that ends the element which it begins, or of the last one if none
-    does."""
+    """For each token, return the index of the token that closes the element it opens, or of the last token if there is
+    none."""
     ends = [len(tokens) - 1] * len(tokens)
     opened: dict[str, list[int]] = defaultdict(list)
     for number, token in enumerate(tokens):
@@ -222,7 +222,7 @@ def _ends(tokens: Sequence[Token]) -> list[int]:
 
 
 def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
-    """The segments of a block, which is cut at every tag without a partner."""
+    """Yield the segments of a block, which is divided at every unmatched tag."""
     at = 0
     for number in (*_unmatched(run), len(run)):
         part = run[at:number]
@@ -239,7 +239,7 @@ def has_letters(text: str) -> bool:
 
 
 def _unmatched(run: Sequence[Token]) -> list[int]:
-    """The numbers of tags that have no partner in this run, or have such a tag between them and their partner."""
+    """Return the indices of tags that have no matching tag in this run, or that enclose such a tag."""
     lone: list[int] = []
     opened: list[int] = []
     for number, token in enumerate(run):
@@ -254,7 +254,7 @@ def _unmatched(run: Sequence[Token]) -> list[int]:
 
 
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
-    """A run whose elements all end in it. What surrounds its text is not translated."""
+    """Plan a run in which all elements are closed. The markup around its text is copied."""
     run = _without_empty(run)
     ends = _ends(run)
     first, last = 0, len(run) - 1
@@ -304,11 +304,11 @@ def _is_blank(token: Token) -> bool:
     return (token.kind == "text" and not token.text.strip()) or (token.kind == "thing" and not token.text)
 
 
-NOTES = ("a", "sup")  # elements that mark a note, if they contain no letter and directly follow a word
+NOTES = ("a", "sup")  # mark a note if they contain no letter and directly follow a word
 
 
 def _without_empty(run: Sequence[Token]) -> list[Token]:
-    """Elements without words as things: <a id="top"></a>, the 1 in night.<a href="#n1"><sup>1</sup></a>."""
+    """Turn elements without words into things: <a id="top"></a>, or the 1 in night.<a href="#n1"><sup>1</sup></a>."""
     found: list[Token] = []
     for token in run:
         found.append(token)

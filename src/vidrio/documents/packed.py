@@ -1,4 +1,4 @@
-"""Archives of XML files: DOCX, ODT, EPUB. Parts with text are rewritten, others are copied."""
+"""Archives of XML files (DOCX, ODT, EPUB). Parts with text are rewritten, and all others are copied."""
 
 import re
 import zipfile
@@ -27,8 +27,8 @@ from vidrio.documents.markup import (
 )
 from vidrio.errors import DataError
 
-MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and their ratio to the packed bytes
-LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # total of the parts with text
+MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, decompressed bytes, ratio to the compressed bytes
+LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # totals for the parts with text
 
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
@@ -57,11 +57,11 @@ ODT = Dialect(
     insets=names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
     only_in=names("text:p text:h"),
 )
-PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=names("text"))}  # of a book
+PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=names("text"))}  # in a book
 
 
 def plan_docx(data: bytes, target: str) -> FilePlan:
-    """The plan of a Word file."""
+    """Return the plan of a Word document."""
     parts = unpacked(data)
     _part(parts, "word/document.xml")
     read = _read(parts, list(filter(DOCX_PARTS.fullmatch, parts)))
@@ -69,7 +69,7 @@ def plan_docx(data: bytes, target: str) -> FilePlan:
 
 
 def _runs(found: Sequence[Token]) -> Iterator[Token]:
-    """A run begins with its properties. Its text may begin and end with a space."""
+    """Merge each run's start tag with its properties, and preserve spaces at the edges of its text."""
     at = 0
     while at < len(found):
         token, end = found[at], at
@@ -83,7 +83,7 @@ def _runs(found: Sequence[Token]) -> Iterator[Token]:
 
 
 def plan_odt(data: bytes, target: str) -> FilePlan:
-    """The plan of an OpenDocument text."""
+    """Return the plan of an OpenDocument text."""
     parts = unpacked(data)
     if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
         raise DataError("this file is encrypted", do="save it without a password")
@@ -96,7 +96,7 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
 
 
 def plan_epub(data: bytes, target: str) -> FilePlan:
-    """The plan of a book: pages, table of contents, title."""
+    """Return the plan of a book: its pages, table of contents and title."""
     parts = unpacked(data)
     if b"EncryptedData" in parts.get("META-INF/encryption.xml", b""):
         raise DataError("this book is encrypted", do="use one without copy protection")
@@ -117,7 +117,7 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
 
 
 def _package(found: Sequence[Token], target: str) -> Plan:
-    """A book's metadata: the title is translated, the language is replaced."""
+    """Return the plan of a book's metadata. The title is translated and the language is replaced."""
     parts: list[str | Plan] = []
     inside = ""
     for token in found:
@@ -133,12 +133,12 @@ def _package(found: Sequence[Token], target: str) -> Plan:
 
 def _part(parts: dict[str, bytes], name: str) -> bytes:
     if name not in parts:
-        raise DataError("this archive is not what its name says", found=f"no {unescape(name)}", do="rename it")
+        raise DataError("this archive does not match its extension", found=f"no {unescape(name)}", do="rename it")
     return parts[name]
 
 
 def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token]]:
-    """The tokens of several parts; limits apply before any is parsed."""
+    """Return the tokens of several parts. The size limits are checked before any part is parsed."""
     texts = [_part(parts, name) for name in names]
     size, tags = sum(map(len, texts)), sum(text.count(b"<") for text in texts)
     if size > LARGEST_TEXT or tags > MOST_TAGS:
@@ -148,7 +148,7 @@ def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
-    """The parts of an archive by name, within limits. Nothing is written to disk."""
+    """Return the parts of an archive by name, within size limits. Nothing is written to disk."""
     found: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
@@ -161,19 +161,19 @@ def unpacked(data: bytes) -> dict[str, bytes]:
                 name = info.filename
                 if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
                     raise DataError("a part of this archive has an unsafe name", found=name[:80], do="save it again")
-                found[name] = archive.read(info)  # never more than its declared size
+                found[name] = archive.read(info)  # reads at most the declared size
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise DataError("this archive cannot be read", found=f"{error!s:.200}", do="save it again") from None
     return found
 
 
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
-    """The archive, with the parts that have plans rewritten."""
+    """Return the plan of an archive in which the parts with plans are rewritten."""
 
     def put(texts: list[str]) -> bytes:
         new, out = dict(zip(plans, texts, strict=True)), BytesIO()
         with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
-            for info in source.infolist():  # in the same order: the first part of a book must be its media type
+            for info in source.infolist():  # keep the order: the media type must be the first part of a book
                 archive.writestr(info, new.get(info.filename) or source.read(info))
         return out.getvalue()
 
@@ -182,7 +182,7 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
 
 # --- XML --------------------------------------------------------------------------------------------------------------
 
-# A part of a document that is known to be well formed, without declarations.
+# A token of a document that is known to be well formed and to have no declarations.
 TOKEN = re.compile(
     r"""<!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!DOCTYPE(?:"[^"]*"|'[^']*'|[^>"'])*>
     | <(?P<ends>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*?)(?P<is_empty>/?)> | [^<]+""",
@@ -191,8 +191,11 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """An XML file as tokens that, joined, are the file; `what` names it in errors. Declarations are refused, because
-    entities can expand without end. Equal tokens are one object, since most of a document repeats."""
+    """Split an XML file into tokens, which concatenate to the original file. `what` names the file in error messages.
+
+    Declarations are refused, because entities can expand without limit. Equal tokens share one object, because most of
+    a document is repetitive.
+    """
 
     def doctype(name: str, system: str | None, public: str | None, has_declarations: int) -> None:
         if has_declarations:

@@ -1,4 +1,4 @@
-"""gettext's PO files: untranslated messages are translated; all other lines are copied."""
+"""gettext's PO files. Untranslated messages are translated, and all other lines are copied."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,24 +17,24 @@ CHARSET = re.compile(r"(?<=charset=)[\w-]+")
 
 @dataclass
 class Message:
-    """A message, and the numbers of its lines that may change."""
+    """A message, and the indices of its lines that may change."""
 
     sources: dict[str, str] = field(default_factory=dict)  # by keyword
-    forms: dict[str, str] = field(default_factory=dict)  # its translations: one, or one for each plural form
-    lines: list[int] = field(default_factory=list)  # with the translations
-    fuzzy: list[int] = field(default_factory=list)  # with this flag
-    previous: list[int] = field(default_factory=list)  # with the previous source of a fuzzy translation
+    forms: dict[str, str] = field(default_factory=dict)  # its translations, one per plural form
+    lines: list[int] = field(default_factory=list)  # lines of the translations
+    fuzzy: list[int] = field(default_factory=list)  # lines with the fuzzy flag
+    previous: list[int] = field(default_factory=list)  # lines with the previous source of a fuzzy translation
 
     @property
     def texts(self) -> list[str]:
-        """What is to be translated."""
+        """The strings to translate."""
         is_wanted = self.sources.get("msgid") and self.forms and (self.fuzzy or "" in self.forms.values())
         texts = (self.sources.get(name) for name in ("msgid", "msgid_plural"))
         return list(filter(None, texts)) if is_wanted else []
 
 
 def plan_po(source: str, target: str) -> Plan:
-    """The plan of a catalogue: its untranslated and fuzzy messages."""
+    """Return the plan of a catalogue, whose texts are the untranslated and fuzzy messages."""
     lines = source.split("\n")
     messages = list(_messages(lines))
 
@@ -74,7 +74,7 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
 
 
 def _read(message: Message, found: re.Match[str], at: int, before: str) -> None:
-    """Add a string to its message. Without a keyword, it continues that of the one before."""
+    """Add a string to its message. A string without a keyword continues the preceding string."""
     keyword = found[1] or before
     texts = message.forms if keyword.startswith("msgstr") else message.sources
     is_plural = "msgid_plural" in message.sources
@@ -110,7 +110,7 @@ def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
 
 
 def _statement(keyword: str, text: str) -> list[str]:
-    """A keyword and its string. Like gettext, write a string of several lines as a line for each."""
+    """Format a keyword and its string. As in gettext, each line of a multi-line string goes on its own line."""
     lines = [f'"{line.translate(ESCAPED)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
     return [f"{keyword} {lines[0]}"] if len(lines) == 1 else [f'{keyword} ""', *lines]
 

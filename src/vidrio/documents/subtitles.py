@@ -1,4 +1,4 @@
-"""Subtitles (SRT, VTT): times, numbers, notes and styles are copied; each cue is one text."""
+"""Subtitles (SRT, VTT). Each cue is translated as one text. Times, numbers, notes and styles are copied."""
 
 import re
 from bisect import bisect_left
@@ -7,7 +7,7 @@ from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 
 TIME = r"[ \t]*(?:\d+[:.,])+\d+[ \t]*-->[ \t]*(?:\d+[:.,])+\d+(?!\d)"
 NUMBER = r"[ \t]*\d+[^\S\n]*\n"
-# A line of times, and the text below it, up to an empty line or to the number and times of the next cue.
+# A timing line, and the text below it up to an empty line or to the number and timing line of the next cue.
 CUE = re.compile(
     rf"^{TIME}[^\n]*(?:\n|\Z)(?P<text>(?:(?!(?:{NUMBER})?{TIME})[^\S\n]*+\S[^\n]*(?:\n|\Z))*)", re.MULTILINE
 )
@@ -17,7 +17,7 @@ SUBTITLES = Dialect(inline=frozenset(NAMES), escape=str)
 
 
 def plan_subtitles(source: str, target: str = "") -> Plan:
-    """The plan of the cues."""
+    """Return the plan of a subtitle file, with one or more texts per cue."""
     parts: list[str | Plan] = []
     at = 0
     for cue in CUE.finditer(source):
@@ -28,7 +28,7 @@ def plan_subtitles(source: str, target: str = "") -> Plan:
 
 
 def _cue(text: str) -> Plan:
-    """The text of a cue in its original number of lines. The words of different speakers stay separate."""
+    """Plan the text of a cue, preserving its number of lines. Lines of different speakers are translated separately."""
     lines = text.split("\n")
     if any(line.lstrip().startswith(("-", "–", "♪")) for line in lines):
         return joined([part for line in lines for part in (_cue(line) if len(lines) > 1 else _line(line), "\n")][:-1])
@@ -48,7 +48,7 @@ def _line(text: str) -> Plan:
 
 
 def wrapped(text: str, lines: int) -> str:
-    """The text in `lines` lines of about the same length. Tags are not split."""
+    """Wrap the text into `lines` lines of similar length, without splitting tags."""
     if lines < 2 or "\n" in text:
         return text
     outside = re.sub(r"<[^<>]*>|\{[^{}]*\}", lambda tag: "\x00" * len(tag[0]), text)

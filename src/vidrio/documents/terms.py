@@ -1,7 +1,7 @@
-"""Terms with a given translation, or that are kept.
+"""Translate glossary terms as specified, or keep them unchanged.
 
-The model never reads a term. It reads a placeholder, which is copied and cannot be lost, and the term's translation
-replaces it. The words around it may not be inflected to fit.
+The model never sees a term. It sees a placeholder, which it must copy, and which is then replaced with the term's
+translation. The surrounding words may therefore not agree with the term grammatically.
 """
 
 import re
@@ -16,18 +16,18 @@ from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.protect import spans
 
-Terms = tuple[tuple[str, str], ...]  # each with its placeholder
+Terms = tuple[tuple[str, str], ...]  # each term and its translation
 
 
 class Hidden(NamedTuple):
-    """A text with placeholders, and what each represents in the source and in the translation."""
+    """A text with placeholders, and the term and translation that each placeholder represents."""
 
     text: str
     places: tuple[tuple[str, str, str], ...] = ()  # placeholder, term, translation
 
 
 def read_terms(path: Path | None) -> Terms:
-    """A file with lines of `term<TAB>translation`. A term alone is kept. # begins a comment."""
+    """Read lines of `term<TAB>translation`. A term without a translation is kept unchanged. # begins a comment."""
     if path is None:
         return ()
     terms = []
@@ -40,7 +40,7 @@ def read_terms(path: Path | None) -> Terms:
             continue
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 2 or not all(columns):
-            do = "write term<TAB>translation, or a term alone"
+            do = "write term<TAB>translation, or only a term"
             raise DataError(f"{path}, line {number} is not a term", found=line[:80], do=do)
         terms.append((columns[0], columns[-1]))
     return tuple(terms)
@@ -48,7 +48,7 @@ def read_terms(path: Path | None) -> Terms:
 
 @lru_cache(64)
 def _pattern(terms: Terms) -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """A pattern for any of the terms, longest first. A term in lower case also matches with capitals."""
+    """Return a pattern that matches any term, longest first. Lower-case terms match regardless of case."""
     longest = sorted(dict(terms), key=len, reverse=True)
     either = "|".join(f"(?i:{re.escape(term)})" if term.islower() else re.escape(term) for term in longest)
     known = {**{term.lower(): target for term, target in terms if term.islower()}, **dict(terms)}
@@ -56,7 +56,7 @@ def _pattern(terms: Terms) -> tuple[re.Pattern[str], Mapping[str, str]]:
 
 
 def hide(text: str, terms: Terms) -> Hidden:
-    """The text with placeholders for its terms, except in addresses and tags."""
+    """Replace the terms in a text with placeholders, except within addresses and tags."""
     if not terms:
         return Hidden(text)
     pattern, known = _pattern(terms)
@@ -75,14 +75,14 @@ def hide(text: str, terms: Terms) -> Hidden:
 
 
 def reveal(translation: str, hidden: Hidden) -> str:
-    """The translation with the terms' translations."""
+    """Replace the placeholders in a translation with the terms' translations."""
     for placeholder, _, target in hidden.places:
         translation = translation.replace(placeholder, target)
     return translation
 
 
 def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
-    """The same, with the positions of its words adjusted."""
+    """Replace the placeholders in an aligned translation, adjusting the positions of its words."""
     if not hidden.places:
         return found
     source, in_source = _replaced(found.source, [(placeholder, term) for placeholder, term, _ in hidden.places])
@@ -92,7 +92,7 @@ def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
 
 
 def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Callable[[int], int]]:
-    """The text with its placeholders replaced, and a function that adjusts positions."""
+    """Return the text with its placeholders replaced, and a function that adjusts positions accordingly."""
     moves = [(text.find(old) + len(old), len(new) - len(old)) for old, new in instead if old in text]
     for old, new in instead:
         text = text.replace(old, new)
@@ -100,7 +100,7 @@ def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Calla
 
 
 def with_terms(plan: Planned[T], terms: Terms) -> Planned[T]:
-    """A document whose texts have placeholders for the terms."""
+    """Return a plan in which placeholders replace the terms until rendering."""
     hidden = [hide(text, terms) for text in plan.texts]
 
     def render(found: Sequence[Aligned]) -> T:
