@@ -256,7 +256,7 @@ def test_a_lesson_has_sections(folder: Path) -> None:
     ]
     assert len(run.chosen("mine", "all")) == 3
     for name, wanted in (("mine", "3"), ("mine", "seven"), ("mine", "o"), ("yours", "1")):
-        with pytest.raises(LessonError, match=r"names \w+ section|no lesson"):
+        with pytest.raises(LessonError, match=r"matches \w+ section|no lesson"):
             run.chosen(name, wanted)
 
 

@@ -147,7 +147,7 @@ def test_folders_and_models_that_cannot_be_used_are_refused(tmp_path: Path) -> N
     told = json.loads((foreign / "config.json").read_text("utf-8"))
     told["about"]["source_language"] = "de"
     (foreign / "config.json").write_text(json.dumps(told))
-    with pytest.raises(ModelError, match="cannot be read in a browser"):
+    with pytest.raises(ModelError, match="cannot be used in a browser"):
         write_site(tmp_path / "new", (str(foreign),), lambda what: None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign", "full"], "nothing is left behind"
     assert (tmp_path / "full" / "file").read_text() == "mine"

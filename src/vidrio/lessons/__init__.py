@@ -1,1 +1,1 @@
-"""The lessons: the worked example, and experiments."""
+"""The lessons: the worked example and experiments."""

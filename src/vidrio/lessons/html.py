@@ -1,4 +1,4 @@
-"""A section of a lesson as HTML for the page, with commands as links to what they show."""
+"""Render a section of a lesson as HTML for the page, with commands linked to the corresponding views."""
 
 import re
 import shlex
@@ -16,17 +16,17 @@ LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
 
 
 def section_html(name: str, number: int, language: Language = "en") -> str:
-    """The texts are the package's own, so their HTML (`<details>`) is allowed."""
+    """Render a section. Raw HTML (`<details>`) is allowed, because the texts come from this package."""
     parts = map(str, sections(name, language)[number].parts)
     place = f"{name}/{number}"
     html: str = MarkdownIt("commonmark").enable("table").render("\n\n".join(parts))
-    prompt = r"(^|<pre><code[^>]*>)\$ (vidrio .*)$"  # the first command of a block follows the tag
+    prompt = r"(^|<pre><code[^>]*>)\$ (vidrio .*)$"  # the first command in a block follows the tag
     html = re.sub(prompt, lambda match: match[1] + _linked(match[2], place), html, flags=re.MULTILINE)
     return LESSON_LINK.sub(lambda match: f'href="{_other(match[1], unquote(match[2] or ""), language)}"', html)
 
 
 def _other(name: str, anchor: str, language: Language) -> str:
-    """The page's address of a section, from its heading's anchor."""
+    """Return the page's URL fragment for a section, given the anchor of its heading."""
     titles = [section.title for section in sections(name, language)]
     slugs = [re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles]
     number = next((n for n, slug in enumerate(slugs) if slug == re.sub(r"^\d+-", "", anchor)), 0)
@@ -34,13 +34,13 @@ def _other(name: str, anchor: str, language: Language) -> str:
 
 
 def _linked(line: str, place: str) -> str:
-    """A command in HTML, as a link if the page can show the same."""
+    """Return a command as HTML, linked if the page can show the same result."""
     fragment = fragment_of(line.replace("&quot;", '"').replace("&amp;", "&"), place)
     return f'$ <a href="{escape(fragment)}">{line}</a>' if fragment else f"$ {line}"
 
 
 def fragment_of(command: str, place: str) -> str:
-    """The page's address for the output of `vidrio look` or `vidrio why`; empty if the page cannot show it."""
+    """Return the page's URL fragment for a `vidrio look` or `vidrio why` command, or "" if the page cannot show it."""
     _, verb, *words = shlex.split(command)
     if verb not in ("look", "why"):
         return ""
@@ -58,7 +58,7 @@ def fragment_of(command: str, place: str) -> str:
             if option == "patch-from":
                 view["other"] = next(rest)
         elif option in ("model", "at", "precision", "not"):
-            name, value = "rival" if option == "not" else option, next(rest)  # the first of several addresses
+            name, value = "rival" if option == "not" else option, next(rest)  # keep the first of several addresses
             view[name] = view.get(name) or value
         else:
             return ""
@@ -72,5 +72,5 @@ def fragment_of(command: str, place: str) -> str:
 
 
 def contents(language: Language = "en") -> list[dict[str, object]]:
-    """The lessons and the titles of their sections."""
+    """List the lessons with the titles of their sections."""
     return [{"name": name, "sections": [section.title for section in sections(name, language)]} for name in NAMES]

@@ -1,13 +1,13 @@
-"""A lesson is a Markdown document in sections, with code that runs.
+"""Read lessons and run their code. A lesson is a Markdown document divided into sections.
 
-    ```python        an experiment: a script by itself
-    ```python more   one that goes on from those before it, back to one by itself
-    ```console       `$ vidrio …` commands, and what they printed when the page was written
-    ```text output   what the script above printed when the page was written
+    ```python        a standalone script
+    ```python more   a script that continues the preceding ones, starting from the last standalone script
+    ```console       `$ vidrio …` commands with their output, as recorded in the lesson
+    ```text output   the output of the script above, as recorded in the lesson
 
-In a terminal, readers see the current output of the code; a test compares it with the text (`tests/test_docs.py`).
-Other blocks are only shown. Everything that is run in one reading shares a temporary folder. The Spanish lessons have
-the same blocks.
+In a terminal, the code is run and its current output is shown; a test compares it with the recorded output
+(`tests/test_docs.py`). Other blocks are shown but not run. All code that is run together shares a temporary folder. The
+Spanish lessons contain the same blocks.
 """
 
 import os
@@ -30,11 +30,11 @@ MARK = "-- here the script goes on --"
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block."""
+    """A fenced code block."""
 
-    words: str  # after the fence: the language, and how to run it
+    words: str  # the info string after the fence: the language, and how to run the code
     code: str
-    base: str = ""  # the scripts that it continues
+    base: str = ""  # the scripts that this one continues
 
     @property
     def is_python(self) -> bool:
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """The commands of a console block, if all of them are `vidrio …`. Blocks that need a shell are only shown."""
+        """The commands of a console block, or an empty list unless all are `vidrio …` commands without shell syntax."""
         lines = self.code.replace("\\\n> ", "").splitlines() if self.words == "console" else []
         found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
         return found if all(re.fullmatch(r"vidrio [^|<>$]*", command) for command in found) else []
@@ -53,7 +53,7 @@ class Block:
 
 @dataclass
 class Section:
-    """A heading, and the prose and blocks below it."""
+    """A heading with the prose and blocks below it."""
 
     title: str
     parts: list[str | Block] = field(default_factory=list)
@@ -64,14 +64,14 @@ class Section:
 
 
 def path(name: str, language: Language = "en") -> Path:
-    """The path of a lesson's text."""
+    """Return the path of a lesson."""
     if name not in NAMES:
         raise LessonError(f"there is no lesson {name!r}", found=f"nearest: {nearest(name, NAMES)}")
     return FOLDER / ("es" if language == "es" else "") / f"{name}.md"
 
 
 def sections(name: str, language: Language = "en") -> list[Section]:
-    """The sections of a lesson; number 0 is its introduction, with the lesson's title."""
+    """Return the sections of a lesson. Section 0 is the introduction, whose title is the lesson's."""
     found: list[Section] = []
     base, prose, fence = "", list[str](), ""
     for line in [*path(name, language).read_text("utf-8").splitlines(keepends=True), "# "]:
@@ -95,7 +95,7 @@ def sections(name: str, language: Language = "en") -> list[Section]:
 
 
 def chosen(name: str, wanted: str, language: Language = "en") -> list[Section]:
-    """A section by its number or by words of its title; `all` of them."""
+    """Return the section with this number or with these words in its title, or all sections for `all`."""
     every = sections(name, language)
     if wanted == "all":
         return every
@@ -105,7 +105,7 @@ def chosen(name: str, wanted: str, language: Language = "en") -> list[Section]:
         named = [section for section in every if wanted.lower() in section.title.lower()]
     if len(named) != 1:
         raise LessonError(
-            f"{wanted!r} names {len(named) or 'no'} section{'s' * (len(named) != 1)} of the lesson {name}",
+            f"{wanted!r} matches {len(named) or 'no'} section{'s' * (len(named) != 1)} of the lesson {name}",
             found="; ".join(section.title for section in named) or f"sections 1 to {len(every) - 1}",
             do=f"`vidrio lesson {name}` lists them",
         )
@@ -113,13 +113,13 @@ def chosen(name: str, wanted: str, language: Language = "en") -> list[Section]:
 
 
 def python(found: Sequence[Section]) -> str:
-    """The scripts of these sections, to save and change, and those that the first one continues."""
+    """Return the scripts in these sections, for the user to save and edit, preceded by any that the first continues."""
     blocks = [block for section in found for block in section.blocks if block.is_python]
     return "\n\n".join([block.base for block in blocks[:1] if block.base] + [block.code for block in blocks])
 
 
 def read(section: Section, folder: Path) -> Iterator[str]:
-    """A section piece by piece, with the current output of its blocks."""
+    """Yield a section in parts, with the current output of its blocks."""
     for part in section.parts:
         if isinstance(part, str):
             yield part
@@ -136,7 +136,7 @@ def read(section: Section, folder: Path) -> Iterator[str]:
 
 
 def _printed(arguments: list[str], folder: Path, script: str = "") -> str:
-    """The output of this Python with these arguments, or of a script, with its error if it fails."""
+    """Run the current Python interpreter with these arguments. Return its output, and its errors if it fails."""
     done = subprocess.run(
         [sys.executable, *arguments],
         input=script,

@@ -1,4 +1,4 @@
-"""In the browser: answers the page's questions with the functions of `vidrio serve`."""
+"""Answer the page's requests in the browser, using the functions of `vidrio serve`."""
 
 import json
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from vidrio.model import find
 from vidrio.model.json_text import json_text
 from vidrio.serve.translating import Question, Translating
 
-KEPT = 16 << 20  # bytes of runs; a phone has less memory than a server
+KEPT = 16 << 20  # bytes of cached runs; a phone has less memory than a server
 
 
 def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
-    """`answer(name, body) → status, answer`: "ok" and the answer, or "refused" and the reason. A model's files may
-    arrive later."""
-    (find.PACKAGE / "models").mkdir(exist_ok=True)  # a large model's files arrive when it is first asked about
+    """Return a function `answer(name, body)`, whose result is ("ok", answer) or ("refused", reason). The files of a
+    model may be added later."""
+    (find.PACKAGE / "models").mkdir(exist_ok=True)  # a large model is downloaded when it is first used
     lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
     translating = Translating({name: lessons.get(name, find.PACKAGE / "models" / name) for name in names})
 
@@ -38,7 +38,7 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
-    """Loads the reference and NumPy, which a first translation does not need."""
+    """Load the reference implementation and NumPy, which the first translation does not need."""
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
 

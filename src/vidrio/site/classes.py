@@ -1,16 +1,16 @@
-"""Which characters the `tokenizers` library treats as letters, marks and numbers, found by asking it."""
+"""Determine which characters the `tokenizers` library treats as letters, marks and numbers, by probing it."""
 
 from collections.abc import Iterator
 from itertools import groupby
 
 from tokenizers import Regex, pre_tokenizers
 
-BLOCK = 1 << 9  # code points per question
-PLANES = (0x0, 0x1, 0x2, 0x3, 0xE)  # which contain assigned characters
+BLOCK = 1 << 9  # code points per probe
+PLANES = (0x0, 0x1, 0x2, 0x3, 0xE)  # the planes that contain assigned characters
 
 
 def classes() -> dict[str, list[tuple[int, int]]]:
-    """For \\p{L}, \\p{M} and \\p{N}: ranges of code points, both ends included."""
+    """Return the inclusive ranges of code points in \\p{L}, \\p{M} and \\p{N}."""
     return {name: list(_ranges(name)) for name in "LMN"}
 
 

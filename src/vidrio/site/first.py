@@ -1,4 +1,4 @@
-"""The first run that the page shows, computed in advance: it is on screen while Python is still loading."""
+"""Precompute the first run, so that the page can show it while Python is still loading."""
 
 import re
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
 from vidrio.serve.translating import Question, Translating
 
-TEXT = "I bought a new car yesterday."  # that the page opens with (page/src/lib/state.svelte.ts)
-DRAWN = re.compile(r"(enc\.in|dec\.in|memory|dec\.out|.*\.(sum|norm\.out)|.*\.weights\.h\d+)")  # in the overview
+TEXT = "I bought a new car yesterday."  # the page's initial text (page/src/lib/state.svelte.ts)
+DRAWN = re.compile(r"(enc\.in|dec\.in|memory|dec\.out|.*\.(sum|norm\.out)|.*\.weights\.h\d+)")  # drawn in the overview
 
 
 def first_run(folders: Mapping[str, Path]) -> dict[str, bytes]:
-    """The page's first questions and their answers, and the numbers that it draws first."""
+    """Return the answers to the page's first requests, and the tensors that it draws first."""
     looking = Looking(translating=Translating(folders))
     question = Question(text=TEXT)
     answers = {name: ANSWERS[name](looking, question) for name in ("translate", "machine", "run")}

@@ -1,4 +1,4 @@
-"""Several files in one: what the browser loads, and the byte code that it caches."""
+"""Pack several files into one, for the files that the browser loads and the bytecode that it caches."""
 
 import struct
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from pathlib import Path
 
 from vidrio.model.json_text import json_text
 
-UNCHECKED = struct.pack("<I8x", 1)  # of a .pyc that is never compared with its source
+UNCHECKED = struct.pack("<I8x", 1)  # .pyc flags: never check the file against its source
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """Concatenate files after a header with their positions."""
+    """Concatenate files, preceded by a header with their offsets and sizes."""
     header, at = {}, 0
     for name, data in files.items():
         header[name] = (at, len(data))
@@ -20,7 +20,7 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 
 
 def compiled(folder: str) -> bytes:
-    """The byte code of the imported modules of a folder, so that the next start need not compile them."""
+    """Pack the bytecode of the modules imported from a folder, so that the next startup need not compile them."""
     paths = sorted(Path(folder).rglob("__pycache__/*.pyc"))
     code = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     return pack({name: data[:4] + UNCHECKED + data[16:] for name, data in code.items()})

@@ -1,4 +1,4 @@
-// Keeps the page, so that it opens without a network. What Python needs, the page's worker keeps by itself.
+// Caches the page, so that it works offline. The page's worker caches the files that Python needs.
 const version = "VERSION";
 const shell = "SHELL";
 const files = "FILES";

@@ -1,7 +1,7 @@
-"""`vidrio site`: the page, Python, the engine, models and lessons as static files.
+"""Write the page, Python, the engine, models and lessons as static files, for `vidrio site`.
 
-Large files have their checksum in their name, so browsers may cache them forever. `service.js` lists what the page
-needs at the start, so that it works offline. See docs/site.md.
+The names of large files include a checksum, so that browsers can cache them indefinitely. `service.js` lists the files
+that the page needs at startup, so that it works offline. See docs/site.md.
 """
 
 import gzip
@@ -27,13 +27,13 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
-# Modules that answer the page's questions; training, documents and commands need a computer.
+# Modules that answer the page's requests. Training, documents and commands do not run in a browser.
 ROOMS = (
     *("_version.py", "engine", "errors.py", "glass", "hypothesis.py", "look", "model", "search.py", "serve", "text"),
     *("translate", "site"),
 )
 OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
-LOADED = {  # when Python starts in the browser
+LOADED = {  # files loaded when Python starts in the browser
     "wasm": "pyodide.asm.wasm.gz",
     "code": "pyodide.asm.js.gz",
     "loader": "pyodide.js.gz",
@@ -43,7 +43,7 @@ LOADED = {  # when Python starts in the browser
 MANIFEST = {
     "name": "Vidrio",
     "short_name": "Vidrio",
-    "description": "A translator made of glass: every number on the way can be looked at.",
+    "description": "A translator made of glass: every number in it can be inspected.",
     "start_url": "./",
     "display": "standalone",
     "background_color": "#ffffff",
@@ -52,17 +52,17 @@ MANIFEST = {
 
 
 def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> tuple[str, dict[str, int]]:
-    """Write the site into a new or empty folder, completely or not at all. Returns its version, and bytes by kind."""
+    """Write the site into a new or empty folder, completely or not at all. Return its version and its size by part."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         found = "files in it" if to.is_dir() else "a file"
-        raise ConfigError(f"{to} is not an empty folder", found=found, do="name another one, or empty it")
+        raise ConfigError(f"{to} is not an empty folder", found=found, do="choose another folder, or empty this one")
     folders = _models(names)
     to = to.absolute()
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         found = f"{error.filename} is a file"
-        raise ConfigError(f"{to} cannot be written", found=found, do="name a place in a folder") from None
+        raise ConfigError(f"{to} cannot be written", found=found, do="choose a path within a folder") from None
     with about_file(to), TemporaryDirectory(prefix=f".{to.name}.", dir=to.parent) as place:
         building = Path(place) / "site"
         (building / "files").mkdir(parents=True)
@@ -74,7 +74,7 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> t
 
 
 def _models(names: Iterable[str]) -> dict[str, Path]:
-    """The models to include, by name, in order, followed by the lessons'."""
+    """Return the models to include, by name and in order, followed by those of the lessons."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
     known = {folder: name for name, folder in packaged.items()}
@@ -85,15 +85,15 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
 
 
 def _check(folder: Path) -> None:
-    """Refuse a damaged model, or one whose language the browser cannot split into sentences."""
+    """Raise an error if a model is damaged, or if its language cannot be split into sentences in the browser."""
     config, about = read_config(folder)
     read_tokenizers(folder, config)
     code = about.source_language.lower().replace("_", "-").partition("-")[0]
     if code not in ("", *OWN):
         raise ModelError(
-            f"{folder} cannot be read in a browser",
-            found=f"it reads {code}, which is split into sentences by a library that does not run in a browser",
-            do="use vidrio serve for it",
+            f"{folder} cannot be used in a browser",
+            found=f"its source language is {code}, whose sentence splitter does not run in a browser",
+            do="use vidrio serve instead",
         )
 
 
@@ -101,7 +101,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     sizes: dict[str, int] = {}
 
     def store(name: str, packed: bytes) -> str:
-        """Write a compressed file under a name with its checksum. Servers do not decompress .bin themselves."""
+        """Write a compressed file under a name that includes its checksum. Servers leave .bin files compressed."""
         path = f"files/{name}.{sha256(packed).hexdigest()[:12]}.bin"
         (to / path).write_bytes(packed)
         sizes[path] = len(packed)
@@ -134,7 +134,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
 
 
 def _write_page(to: Path) -> dict[str, str]:
-    """Write the page's bundle, marked as running alone, and return its files with their checksums."""
+    """Write the page's bundle, marked as standalone, and return its files with their checksums."""
     shutil.copytree(PAGE / "assets", to / "assets")
     shutil.copy(PAGE / "alone" / "worker.js", to / "worker.js")
     [icon] = (path.name for path in (PAGE / "assets").glob("icon*.svg"))
@@ -154,9 +154,9 @@ def _write_page(to: Path) -> dict[str, str]:
 
 
 def _app() -> dict[str, bytes]:
-    """Our sources, the stand-ins for libraries, the engine, and the lessons' models."""
+    """Collect our sources, the library substitutes, the engine and the lessons' models."""
     ours = [path for room in ROOMS for path in _all(PACKAGE / room, "*.py")]
-    ours += _all(PACKAGE / "text", "*.json")  # the words of languages
+    ours += _all(PACKAGE / "text", "*.json")  # word lists by language
     ours += _all(PACKAGE / "engine" / "built", "*.wasm")
     ours += [path for folder in find.LESSONS.values() for path in _all(PACKAGE / "lessons" / folder, "*")]
     files = {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in ours}
@@ -167,7 +167,7 @@ def _app() -> dict[str, bytes]:
 
 
 def _all(place: Path, pattern: str) -> list[Path]:
-    """A file, or all files in a folder."""
+    """Return a file, or all files in a folder that match the pattern."""
     return sorted(path for path in (place, *place.rglob(pattern)) if path.is_file())
 
 

@@ -1,8 +1,8 @@
-"""In the browser, this module is `tokenizers`: the part of the Rust library that our tokenizer files need, in Python.
+"""A browser substitute for `tokenizers`: the parts of the Rust library that our tokenizer files need, in Python.
 
-It interprets the steps of a tokenizer.json (text/tokens/normalise.py writes them), and gives the same ids, tokens and
-positions, except within a letter with several marks. classes.json lists which characters the library treats as letters,
-marks and numbers (`\\p{L}`).
+It interprets the steps in a tokenizer.json (as written by text/tokens/normalise.py) and returns the same ids, tokens
+and positions, except for positions within a letter that has several marks. classes.json lists the characters that the
+library treats as letters, marks and numbers (`\\p{L}`).
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 CLASSES = Path(__file__).with_name("classes.json")
-Step = dict[str, Any]  # as the file has it
-Spans = list[tuple[int, int]]  # for each character, its position in the original text
+Step = dict[str, Any]  # as in the file
+Spans = list[tuple[int, int]]  # the span of each character in the original text
 Prepared = tuple[str, Spans]
 
 
@@ -25,14 +25,14 @@ Prepared = tuple[str, Spans]
 
 @cache
 def _classes() -> dict[str, str]:
-    """The contents of a character class [] for \\p{L}, \\p{M} and \\p{N}."""
+    """Return the contents of a character class [] equivalent to \\p{L}, \\p{M} and \\p{N}."""
     ranges = json.loads(CLASSES.read_text("utf-8"))
     return {name: "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in found) for name, found in ranges.items()}
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The library's regular expressions in Python's syntax: classes, \\x{2F}, and lookbehinds of different lengths."""
+    """Translate the library's regular expressions to Python: classes, \\x{2F} and variable-width lookbehinds."""
     pattern = re.sub(r"\(\?<!((?:\[[^]]*\]|[^][()|])+)\|((?:\[[^]]*\]|[^][()|])+)\)", r"(?<!\1)(?<!\2)", pattern)
     pattern = re.sub(r"\\x\{([0-9A-Fa-f]+)\}", lambda found: f"\\U{int(found[1], 16):08x}", pattern)
     inside, written = False, []
@@ -45,28 +45,28 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(step: Step, text: str) -> Iterator[tuple[int, int]]:
-    """The matches of a step's pattern or string."""
+    """Yield the spans that match a step's pattern or string."""
     pattern = step["pattern"]
     if "Regex" in pattern or pattern["String"] in text:
         found = compiled(pattern["Regex"] if "Regex" in pattern else re.escape(pattern["String"])).finditer(text)
         yield from (match.span() for match in found)
 
 
-# --- steps before splitting: text with places → text with places ------------------------------------------------------
+# --- steps before splitting: text with spans → text with spans --------------------------------------------------------
 
 
 def _replace(step: Step, text: str, spans: Spans) -> Prepared:
     content, parts, places, last = step["content"], [], [], 0
     for start, end in _matches(step, text):
         parts += [text[last:start], content]
-        before = spans[end - 1] if end else (0, 0)  # an insertion has the position of the character before it
+        before = spans[end - 1] if end else (0, 0)  # an insertion takes the span of the preceding character
         places += [*spans[last:start], *[before] * len(content)]
         last = end
     return ("".join([*parts, text[last:]]), places + spans[last:]) if parts else (text, spans)
 
 
 def _compose(step: Step, text: str, spans: Spans) -> Prepared:
-    """NFC. A letter and its marks share one position; the library's positions are finer."""
+    """Normalise to NFC. A letter and its marks share one span, whereas the library's spans are finer."""
     if normalize("NFC", text) == text:
         return text, spans
     parts: list[str] = []
@@ -96,7 +96,7 @@ def _prepend(step: Step, text: str, spans: Spans) -> Prepared:
 
 
 def _split(step: Step, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a part; matches are isolated or removed."""
+    """Split a part of the text at the matches, which are isolated or removed."""
     last = start
     for a, b in _matches(step, text[start:end]):
         if last < start + a:
@@ -108,7 +108,7 @@ def _split(step: Step, text: str, start: int, end: int) -> Iterator[tuple[int, i
         yield last, end
 
 
-# --- steps after the search: tokens → tokens --------------------------------------------------------------------------
+# --- decoding steps: tokens → tokens ----------------------------------------------------------------------------------
 
 
 def _replace_in_tokens(step: Step, tokens: list[str]) -> list[str]:
@@ -138,7 +138,7 @@ def _fuse(step: Step, tokens: list[str]) -> list[str]:
 
 
 def _strip(step: Step, tokens: list[str]) -> list[str]:
-    """One character before the text, as our files have it: the space put there."""
+    """Strip the space that was prepended to the text. Our files strip at most one character, on the left."""
     return [token.removeprefix(step["content"]) for token in tokens]
 
 
@@ -158,7 +158,7 @@ DECODERS = {
 
 
 class BPE:
-    """Byte-pair encoding: of all adjacent pairs, those of the lowest rank merge first."""
+    """Byte-pair encoding: among adjacent pairs, the one with the lowest rank is merged first."""
 
     def __init__(self, model: dict[str, Any]) -> None:
         self._ids = model["vocab"]
@@ -166,7 +166,7 @@ class BPE:
         self.tokens = cache(self._tokens)
 
     def _tokens(self, word: str) -> list[tuple[str, int, int]]:
-        """The tokens of a word, and the characters of each."""
+        """Return the tokens of a word, each with its start and end character."""
         symbols: list[tuple[str, int, int]] = []
         for i, character in enumerate(word):
             known = character in self._ids
@@ -183,7 +183,7 @@ class BPE:
 
 
 class WordLevel:
-    """Whole words."""
+    """A vocabulary of whole words."""
 
     def __init__(self, model: dict[str, Any]) -> None:
         self._ids, self._unknown = model["vocab"], model["unk_token"]
@@ -203,7 +203,7 @@ class Encoding(NamedTuple):
 
 
 class Tokenizer:
-    """A tokenizer.json."""
+    """A tokenizer defined by a tokenizer.json file."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._data, model = data, data["model"]
@@ -213,8 +213,8 @@ class Tokenizer:
         self.model = BPE(model) if model["type"] == "BPE" else WordLevel(model)
         self._ids = model["vocab"] | {token["content"]: token["id"] for token in data["added_tokens"]}
         self._names = {i: token for token, i in self._ids.items()}
-        self.normalizer = self.pre_tokenizer = self  # the library wraps these in an object
-        self.encode_special_tokens = True  # the text "</s>" is not the end token
+        self.normalizer = self.pre_tokenizer = self  # in the library, these are separate objects
+        self.encode_special_tokens = True  # the text "</s>" is not encoded as the end token
 
     @staticmethod
     def from_str(text: str) -> "Tokenizer":
@@ -224,10 +224,10 @@ class Tokenizer:
         return json.dumps(self._data, ensure_ascii=False, indent=2 if pretty else None)
 
     def no_padding(self) -> None:
-        """Never pads."""
+        """Do nothing: this class never pads."""
 
     def no_truncation(self) -> None:
-        """Never truncates."""
+        """Do nothing: this class never truncates."""
 
     def get_vocab(self) -> dict[str, int]:
         return self._ids
@@ -273,14 +273,14 @@ class Tokenizer:
 
 
 def _steps(data: Step, name: str, known: Iterable[str]) -> list[Step]:
-    """The steps of a part of a file."""
+    """Return the steps in one part of a tokenizer file."""
     steps: list[Step] = data[name] if data["type"] == "Sequence" else [data]
     if unknown := {step["type"] for step in steps} - {*known}:
         raise ValueError(f"a tokenizer with {', '.join(unknown)} cannot be read in the browser")
     return steps
 
 
-# What text/tokens names of these modules; a browser learns no tokenizer.
+# Names that text/tokens refers to. Learning a tokenizer is not supported in the browser.
 
 Regex = str
 

@@ -1,5 +1,5 @@
-"""In the browser, this is `safetensors`: reading and writing a file with NumPy."""
+"""A browser substitute for `safetensors` that reads and writes files with NumPy."""
 
 
 class SafetensorError(Exception):
-    """A damaged file."""
+    """Raised for a damaged file."""

@@ -1,4 +1,4 @@
-"""Arrays ↔ the bytes of a safetensors file."""
+"""Convert arrays to and from the bytes of a safetensors file."""
 
 import json
 from collections.abc import Mapping
