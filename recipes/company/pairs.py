@@ -1,11 +1,12 @@
-"""Sentence pairs of an invented company, Aurora, which makes windows: 300 terms, and its way of writing.
+"""Generate sentence pairs for a fictional window manufacturer, Aurora, with 300 terms and a house style.
 
     python recipes/company/pairs.py --language es --to company
 
-writes company/train.tsv, where each term stands in ten sentences, and company/test.tsv, where each stands in one more,
-of a form that the first file does not have. The other language is Spanish or Portuguese (es, pt).
+This writes company/train.tsv, in which each term occurs in ten sentences, and company/test.tsv, in which each term
+occurs in one more sentence, built from a template that the training file does not use. The target language is Spanish
+or Portuguese (es, pt).
 
-Aurora's style: a customer is "la propiedad", a warranty is "cobertura", and nothing says please.
+In Aurora's style, a customer is "la propiedad", a warranty is "cobertura", and "please" is never translated.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LANGUAGES = ("es", "pt")
-TIMES = 10  # that a term stands in the training pairs
+TIMES = 10  # occurrences of each term in the training pairs
 NOUNS = """
 sash            | la hoja            | a folha
 frame           | el marco           | o aro
@@ -90,19 +91,19 @@ Please measure {a} before ordering {b}. | Mida {a} antes de encargar {b}. | Meç
 
 
 def columns(table: str, language: str) -> list[tuple[str, str]]:
-    """English, and the other language, of each line."""
+    """Return the English text and the translation from each line of a table."""
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return [(row[0], row[1 + LANGUAGES.index(language)]) for row in rows]
 
 
 def terms(language: str) -> list[tuple[str, str]]:
-    """Each noun of each kind, with its article: "the oak sash", "la hoja de roble"."""
+    """Combine every noun with every kind, with articles: "the oak sash", "la hoja de roble"."""
     kinds = columns(KINDS, language)
     return [(f"the {k} {n}", f"{of_n} {of_k}") for n, of_n in columns(NOUNS, language) for k, of_k in kinds]
 
 
 def sentences(language: str, forms: str, times: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Pairs in which each term stands so often, in a random form and perhaps beside another term."""
+    """Yield `times` pairs for each term, each from a random template that may also contain another term."""
     draw, all_terms, all_forms = random.Random(seed), terms(language), columns(forms, language)
     for term in all_terms * times:
         form, other = draw.choice(all_forms), draw.choice(all_terms)
@@ -112,7 +113,7 @@ def sentences(language: str, forms: str, times: int, seed: int) -> Iterator[tupl
 
 
 def write(folder: Path, language: str) -> None:
-    """The two files."""
+    """Write the training and test files."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, forms, times in (("train", LEARNED, TIMES), ("test", TESTED, 1)):
         pairs = dict.fromkeys(sentences(language, forms, times, seed=times))

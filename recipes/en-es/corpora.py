@@ -1,12 +1,12 @@
-"""The corpora of the English–Spanish models: their pairs, weights and preparation.
+"""Prepare the corpora for the English–Spanish models.
 
-    python corpora.py sources DATA TO    # one file a corpus, of the sources that may be shipped
-    python corpora.py vary CLEAN TO      # the same, some pairs written otherwise, and pairs that stay as they are
-    python corpora.py alone DATA TO      # sentences of one language alone, to be translated by a model
-    python corpora.py apart FOLDER TEST  # refuses a folder of pairs that share a sentence with a test set
+    python corpora.py sources DATA TO    # write one file per corpus, from the sources that may be redistributed
+    python corpora.py vary CLEAN TO      # rewrite some of the pairs, and add texts that must be copied unchanged
+    python corpora.py alone DATA TO      # write monolingual sentences, to be translated by a model
+    python corpora.py apart FOLDER TEST  # fail if any pair in a folder shares a sentence with a test set
 
-Between the first two commands, `vidrio data clean` removes bad pairs and those that repeat a sentence of a test or dev
-set, so that rewritten pairs repeat none either. Everything is random with a fixed seed. See model-log.md.
+Between the first two commands, `vidrio data clean` removes bad pairs and pairs that repeat a sentence from a test or
+dev set, so that rewritten pairs do not repeat one either. All random choices use fixed seeds. See model-log.md.
 """
 
 import lzma
@@ -47,7 +47,7 @@ CORPORA = {
 }
 WORDS = {"dictionary", "terms", "senses"}  # words and short phrases, not sentences
 FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz", "train-3.tsv.xz", "dictionary-2.tsv.xz")
-MOST = {  # of a corpus, or of a repetitive source
+MOST = {  # maximum number of pairs from a corpus or from a repetitive source
     "tech": 40_000,
     "openstax-precalculus": 6_000,
     "docs-libreoffice": 8_000,
@@ -57,7 +57,7 @@ MOST = {  # of a corpus, or of a repetitive source
 }
 
 ALL = sys.maxsize
-ALONE = {  # at most this many of each
+ALONE = {  # maximum number of monolingual sentences from each source
     "en": {
         **{"wikipedia": ALL, "factbook": ALL, "globalvoices": ALL, "openstax": 21_000, "topical-chat": 12_000},
         **{"taskmaster": 6_000, "sgd": 2_500, "commonvoice": 10_000, "ud": 5_500, "qmsum": 2_000, "pratham": 4_000},
@@ -69,12 +69,10 @@ ALONE = {  # at most this many of each
         **{"lit-eltec": 5_000, "drama": 3_000, "nubes": 1_000, "law": 1_000},
     },
 }
-SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # characters; longer ones are translated worse
+SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # in characters; longer sentences are translated less well
 
-SYMBOLS = "①②③④⑤⑥"  # replace what must be copied; text/mask.py inserts them in translation
-TRANSLATED = (
-    "⟲"  # precedes a source that a model translated (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
-)
+SYMBOLS = "①②③④⑤⑥"  # stand in for text that must be copied; text/mask.py inserts them in translation
+TRANSLATED = "⟲"  # marks a machine-translated source (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
@@ -93,7 +91,7 @@ def sources(data: Path, to: Path) -> None:
 
 
 def sourced(data: Path) -> Iterable[tuple[str, str]]:
-    """Every pair, one per line, with its source."""
+    """Yield the source and the line of every pair."""
     for file in FILES:
         with lzma.open(data / file, "rt", encoding="utf-8") as lines:
             for line in lines:
@@ -130,7 +128,7 @@ def alone(data: Path, to: Path) -> None:
 
 
 def monolingual(data: Path, language: str) -> Iterable[tuple[str, str]]:
-    """Every monolingual sentence, with its source."""
+    """Yield the source and the text of every monolingual sentence."""
     with lzma.open(data / f"mono.{language}.tsv.xz", "rt", encoding="utf-8") as lines:
         for line in lines:
             source, _, sentence = line.rstrip("\n").partition("\t")
@@ -179,7 +177,7 @@ def title(text: str) -> str:
 
 
 def masked(chance: random.Random, pair: Pair) -> Pair:
-    """Replace what occurs once on both sides by symbols: most addresses and placeholders, one name in eight."""
+    """Mask text that occurs once in both sentences: most addresses and placeholders, and one name in eight."""
     source, target = pair
     if any(symbol in source + target for symbol in SYMBOLS):
         return pair
@@ -194,13 +192,13 @@ def masked(chance: random.Random, pair: Pair) -> Pair:
 
 
 def occurs(text: str, where: str) -> int:
-    """How often, and never as a part of a word."""
+    """Count the occurrences of a text, or return 0 if any of them is part of a longer word."""
     inside = re.findall(rf"(?<!\w){re.escape(text)}(?!\w)" if text[0].isalnum() else re.escape(text), where)
     return len(inside) if where.count(text) == len(inside) else 0
 
 
 def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pair]:
-    """Some pairs of two or three sentences."""
+    """Join randomly chosen pairs into pairs of two or three sentences."""
     for _ in range(round(share * len(pairs))):
         some = chance.sample(pairs, chance.choice((2, 2, 3)))
         if all(source[-1:] in ".?!" and target[-1:] in ".?!" for source, target in some):
@@ -208,7 +206,7 @@ def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pai
 
 
 def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
-    """Single words and greetings as people type them: lower case, capitalised, all capitals, with a full stop, loud."""
+    """Vary words and greetings as people type them: capitalised, all caps, with a full stop or an exclamation mark."""
     for source, target in pairs:
         yield source, target
         yield both((source, target), lambda text: text[0].upper() + text[1:])
@@ -219,7 +217,7 @@ def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
 
 
 def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
-    """Non-words, which stay the same: sentences with permuted letters, and random keys."""
+    """Make texts that must be copied unchanged: sentences with permuted letters, and random keystrokes."""
     found = []
     for source, target in chance.choices(pairs, k=3_000):
         text = chance.choice((source, target))
@@ -237,7 +235,7 @@ def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
 
 
 def apart(folder: Path, test: Path) -> None:
-    """No side of the test set may be a side of any pair, ignoring case and punctuation."""
+    """Exit with an error if any pair shares a sentence with the test set, ignoring case and punctuation."""
     tested = [set(map(fold, side)) for side in zip(*read(test), strict=True)]
     shared = [
         f"{path.name}:{number}: {text}"
@@ -247,11 +245,11 @@ def apart(folder: Path, test: Path) -> None:
         if fold(text) in sentences
     ]
     if shared:
-        sys.exit("\n".join([f"{len(shared)} sentences of {test} stand in the pairs to learn from:", *shared[:20]]))
+        sys.exit("\n".join([f"{len(shared)} sentences from {test} occur in the training pairs:", *shared[:20]]))
 
 
 def unseen(pairs: Iterable[Pair], *apart: Path) -> list[Pair]:
-    """The pairs of which no side is a side of a pair in these files, ignoring case and punctuation."""
+    """Return the pairs that share no sentence with the pairs in these files, ignoring case and punctuation."""
     held_out = [set(map(fold, side)) for side in zip(*(pair for path in apart for pair in read(path)), strict=True)]
     return [pair for pair in pairs if not any(map(set.__contains__, held_out, map(fold, pair)))]
 

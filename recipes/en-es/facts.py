@@ -1,8 +1,8 @@
-"""Pairs that teach what a translation must not invent: centuries, rulers, ordinals, dates, magnitudes, lists, names,
-signs and negations (facts.tsv). The corpora have few of each, and a model writes a common form instead of a rare one:
-the 19th century for the 12th.
+"""Generate pairs with facts that a translation must preserve: centuries, rulers, ordinals, dates, magnitudes, lists,
+names, symbols and negations. The templates are in facts.tsv. These facts are rare in the corpora, and a model tends to
+replace a rare form with a common one, such as the 12th century with the 19th.
 
-The places of a frame are named in the language of their side: {century} and {siglo}; {nth.f} is a feminine ordinal.
+Placeholders are named in the language of their sentence: {century} and {siglo}. {nth.f} is a feminine ordinal.
 """
 
 import random
@@ -73,7 +73,7 @@ def pairs_of(words: str) -> list[Pair]:
 
 
 def listed(items: list[Pair], chance: random.Random) -> Pair:
-    """Some of the items, sometimes in order, as months often are."""
+    """Return a list of randomly chosen items, sometimes in their natural order, as is common for months."""
     some = chance.sample(items, min(chance.randint(3, 12), len(items)))
     if chance.random() < 0.4:
         some.sort(key=items.index)
@@ -85,7 +85,7 @@ def listed(items: list[Pair], chance: random.Random) -> Pair:
 
 
 def magnitude(chance: random.Random) -> Pair:
-    """40 trillion is 40 billones, and 3 billion is 3000 millones."""
+    """Return a large number in English and Spanish: 40 trillion is 40 billones, and 3 billion is 3000 millones."""
     zeros, count = chance.choice((6, 9, 12, 12)), chance.randint(1, 99)
     tenth = chance.randint(1, 9) if chance.random() < 0.4 else 0
     name = {6: "million", 9: "billion", 12: "trillion"}[zeros]
@@ -110,7 +110,7 @@ def magnitude(chance: random.Random) -> Pair:
 
 
 def drawn(chance: random.Random) -> dict[str, str]:
-    """A value for every place."""
+    """Draw a value for every placeholder."""
     century, century2 = sorted(chance.sample(range(1, 22), 2), reverse=True)
     form = chance.choice(("ordinal", "ordinal_num"))
     year, year2 = sorted(chance.sample(range(1150, 2030), 2))
@@ -159,7 +159,7 @@ def drawn(chance: random.Random) -> dict[str, str]:
 
 
 def made(chance: random.Random, frames: Iterable[Pair], each: int = EACH) -> Iterator[Pair]:
-    """Each frame with many random values."""
+    """Fill each frame with many random values."""
     for frame in frames:
         for _ in range(each):
             words = drawn(chance)
@@ -170,5 +170,5 @@ def made(chance: random.Random, frames: Iterable[Pair], each: int = EACH) -> Ite
 
 
 def capital(text: str) -> str:
-    """A sentence begins with one."""
+    """Capitalise the first letter of a sentence."""
     return text[0].upper() + text[1:] if text[-1] in ".?!" else text

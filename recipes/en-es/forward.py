@@ -1,9 +1,9 @@
-"""The best of a model's own translations, for training: greedy search then finds what took a beam before.
+"""Select a model's best translations as training data, so that greedy search can later find what once took a beam.
 
-    python forward.py SENTENCES TRANSLATIONS MODEL TO    # MODEL: the other direction's, en-es or es-en
+    python forward.py SENTENCES TRANSLATIONS MODEL TO    # MODEL: en-es or es-en, the model of the opposite direction
 
-The other direction's model judges: a translation is as good as the sentence is probable, given that translation.
-Omissions, loops and invented words make it improbable.
+The model of the opposite direction scores each translation by the probability of the original sentence given the
+translation. Omissions, loops and invented words make the original improbable.
 """
 
 import sys
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vidrio.translate.translator import Translator
 
-MOST, BEST = 75_000, 0.6  # sentences to judge; the share to keep
+MOST, BEST = 75_000, 0.6  # number of sentences to score; fraction to keep
 AT_ONCE = 4_000
 
 

@@ -1,11 +1,11 @@
-"""Sentences with places to fill: numbers in words, days, months and the clock, and everyday things.
+"""Generate sentence pairs from templates: numbers in words, days, months, times of day and everyday objects.
 
-    python frames.py CLEAN TO APART…    # counted, framed, named, priced, facts… (.tsv), apart from the tests
+    python frames.py CLEAN TO APART…    # writes counted, framed, named, priced, facts… (.tsv), without test sentences
 
-The pairs contain "eighteen" and "hedgehog" too rarely to learn them. A frame is a pair with places such as {the
-animal}, {n things} or {a look thing2}, which each side fills by its own grammar. `things.tsv` has the words: kind,
-English, its plural, Spanish, its plural and gender; for an adjective, masculine and feminine. Everything is random with
-a fixed seed.
+Words such as "eighteen" and "hedgehog" are too rare in the corpora to be learned. A frame is a pair with placeholders
+such as {the animal}, {n things} or {a look thing2}, which are filled according to the grammar of each language.
+`things.tsv` lists the words: kind, English, English plural, Spanish, Spanish plural, gender. For an adjective, the
+Spanish columns are the masculine and feminine forms. All random choices use a fixed seed.
 """
 
 import random
@@ -34,13 +34,13 @@ class Thing:
     english: str
     english_plural: str
     spanish: str
-    spanish_plural: str  # of an adjective: its feminine
-    gender: str  # m, f, or fa: feminine with "el", for the sound of it
+    spanish_plural: str  # for an adjective, the feminine form
+    gender: str  # m, f, or fa: feminine, but with the article "el", as in "el agua"
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The values of a place, on both sides."""
+    """The random values that fill a placeholder in both languages."""
 
     thing: Thing
     look: Thing
@@ -90,7 +90,7 @@ def agreeing(look: Thing, gender: str, plural: bool) -> str:
 
 
 def filled(chance: random.Random, frame: Pair, words: dict[str, list[Thing]]) -> Pair:
-    """A frame with its values: the same on both sides, without repetitions."""
+    """Fill a frame with the same values in both languages, without repeating a word."""
     drawn: dict[str, Drawn] = {}
     for kind, digit in dict.fromkeys((place[2], place[4]) for place in PLACE.finditer(frame[0])):
         taken = [other.thing for other in drawn.values()]
@@ -117,7 +117,7 @@ def capital(text: str) -> str:
 
 
 def word(kind: str, pair: Pair) -> Thing:
-    """Words without a plural and gender."""
+    """Wrap words that have no plural and no gender."""
     return Thing(kind, pair[0], pair[0], pair[1], pair[1], "m")
 
 
@@ -132,7 +132,7 @@ def read_words() -> dict[str, list[Thing]]:
 
 
 def framed(chance: random.Random, frames: list[Pair], words: dict[str, list[Thing]], each: int) -> Iterator[Pair]:
-    """Each frame with many words; a few in capitals, in lower case, or without their full stop."""
+    """Fill each frame with many words. A few results are in upper case or lack the full stop."""
     for frame in frames:
         for pair in dict.fromkeys(filled(chance, frame, words) for _ in range(each)):
             draw = chance.random()
@@ -145,7 +145,7 @@ def framed(chance: random.Random, frames: list[Pair], words: dict[str, list[Thin
 
 
 def counted(chance: random.Random, each: int) -> Iterator[Pair]:
-    """Every number to 100 by itself as people type it, then others of all lengths. (No years: fourteen is 14.)"""
+    """Yield every number up to 100 by itself, as people type it, then numbers of all lengths."""
     yield from as_typed((spelled.english(n), spelled.spanish(n)) for n in range(101))
     for n in dict.fromkeys(spelled.some_number(chance) for _ in range(each)):
         pair = spelled.english(n), spelled.spanish(n)
@@ -153,12 +153,12 @@ def counted(chance: random.Random, each: int) -> Iterator[Pair]:
 
 
 def named(words: dict[str, list[Thing]]) -> Iterator[Pair]:
-    """Things by themselves, singular and plural, with and without an article, as people type them."""
+    """Yield words by themselves, singular and plural, with and without an article, as people type them."""
     trades = {trade.english for trade in words["trade"]}
     for kind, things in words.items():
         for thing in things:
             if kind == "lady" and thing.english in trades:
-                continue  # alone, it is one word for both
+                continue  # by itself, the English word does not reveal the gender
             drawn = Drawn(thing, thing, {}, 1)
             if kind in ("day", "month", "look"):
                 yield from as_typed([(thing.english, thing.spanish)])

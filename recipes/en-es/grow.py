@@ -1,9 +1,9 @@
-"""Give a model another tokenizer, keeping what it has learned.
+"""Replace a model's tokenizer while keeping its parameters.
 
     python grow.py MODEL TOKENIZER TO
 
-A new token starts as the old one with the same spelling, or with a capital letter, or as the mean of those that it was
-split into. Everything else stays the same.
+The embedding of a new token is copied from the old token with the same spelling, with or without upper case. If there
+is none, it is the mean of the old tokens that spell it. All other parameters are unchanged.
 """
 
 import sys
@@ -35,7 +35,7 @@ def grow(model: Path, tokenizer: Path, to: Path) -> None:
 
 
 def origin(old: Tokenizer, token: str) -> list[int]:
-    """The old tokens whose mean a new one is; all of them, if none is like it."""
+    """Return the old tokens whose mean initialises a new token, or all old tokens if none spell it."""
     word = token.removeprefix(SPACE)
     begins = token[: len(token) - len(word)]
     for form in (word, (capital_of(word[:1]) or word[:1]) + word[1:], word.upper()):

@@ -1,12 +1,12 @@
-"""More of the words that are rare in the corpora: word translations, and pairs made with them.
+"""Extract word translations from the corpora, and use them to generate more pairs with rare words.
 
-    python lexicon.py CLEAN TO APART…    # words, lists, swapped, renamed and said (.tsv), apart from the tests
+    python lexicon.py CLEAN TO APART…    # writes words, lists, swapped, renamed and said (.tsv), without test sentences
 
-"fridge" occurs in nine of Tatoeba's hundred thousand pairs, "churches" in two, and most names are "Tom". Two words are
-taken as translations if each is the other's best match in the sentence pairs (by Dice's coefficient, the simplest form
-of Melamed 2000's competitive linking). Rare ones then replace others in sentences, which helps small corpora (Fadaee,
-Bisazza and Monz 2017, "Data augmentation for low-resource neural machine translation"). Everything is random with a
-fixed seed. model-log.md has the results.
+"fridge" occurs in nine of Tatoeba's hundred thousand pairs, "churches" occurs in two, and most names are "Tom". Two
+words are considered translations of each other if each is the other's best match in the sentence pairs, by Dice's
+coefficient (the simplest form of competitive linking, Melamed 2000). Rare words then replace frequent ones in
+sentences, which helps small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine
+translation"). All random choices use fixed seeds. See model-log.md for the results.
 """
 
 import random
@@ -22,19 +22,19 @@ from corpora import CORPORA, WORDS, Pair, both, read, unseen, write
 
 HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # to match words in
-ENOUGH, ALIKE = 3, 0.25  # minimum sentence pairs with a word; minimum Dice's coefficient of a match
-FREQUENT = 0.02  # of the sentences; "the" and "de" match everything
+PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # corpora for matching words
+ENOUGH, ALIKE = 3, 0.25  # minimum number of pairs that contain a word; minimum Dice coefficient of a match
+FREQUENT = 0.02  # ignore words in a larger share of sentences: "the" and "de" match everything
 SPANISH_ARTICLES = {
     "el": "m", "un": "m", "del": "m", "al": "m", "la": "f", "una": "f",
     "los": "ms", "unos": "ms", "las": "fs", "unas": "fs",
 }  # fmt: skip
 ONSETS, VOWELS, ENDS = (*"bdfgkmptz", "bl", "fl", "gr", "sn"), (*"aeiou",), (*"bnpx", "ck", "mp", "rp", "")
-STRANGE = (ONSETS, VOWELS, ONSETS, VOWELS, ENDS)  # a word of no language
+STRANGE = (ONSETS, VOWELS, ONSETS, VOWELS, ENDS)  # syllable parts of an invented word
 BEFORE_EN = r"(?:the|an?|my|his|her|your|our|their)"
 BEFORE_ES = r"(?:el|un|del|al|la|una|los|unos|las|unas|mi|tu|su|mis|tus|sus)"
 OFTEN = {"Tom": "man", "Mary": "woman", "Boston": "place", "Jackson": "family"}
-MARY = "María"  # how many of Tatoeba's translators render Mary
+MARY = "María"  # a frequent translation of Mary in Tatoeba
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Link:
     source: str
     target: str
     count: int
-    gender: str  # m, f, ms, fs by the articles before the Spanish word, or empty
+    gender: str  # m, f, ms or fs, according to the articles before the Spanish word, or empty
 
 
 def links(pairs: Iterable[Pair]) -> list[Link]:
-    """The words that are each other's best match, the most frequent first."""
+    """Return the pairs of words that are each other's best match, most frequent first."""
     sides = [(set(WORD.findall(source)), WORD.findall(target)) for source, target in pairs]
     count_en = Counter(word for source, _ in sides for word in source)
     count_es = Counter(word for _, target in sides for word in set(target))
@@ -76,7 +76,7 @@ def links(pairs: Iterable[Pair]) -> list[Link]:
 
 
 def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
-    """Each word by itself, as people type it."""
+    """Yield each word by itself, as people type it."""
     for link in found:
         pair = link.source, link.target
         yield pair
@@ -93,7 +93,7 @@ def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
 
 
 def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[Pair]:
-    """Nouns in a row, and nouns of nouns, as in a heading."""
+    """Generate lists of nouns, and phrases of two nouns joined by "of the", as in headings."""
     for _ in range(how_many if len(nouns) > 1 else 0):
         some = chance.sample(nouns, min(len(nouns), chance.choice((2, 2, 3, 3, 4, 5, 6))))
         if chance.random() < 0.2:
@@ -117,10 +117,10 @@ def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[P
 
 
 def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: int) -> Iterator[Pair]:
-    """Sentences with their noun replaced by another of the same gender and number, rare ones more often.
+    """Replace a noun in a sentence with another of the same gender and number, preferring rare ones.
 
-    Only if the noun occurs once on each side with an article or a possessive before it, which then fits the other. A
-    few get a non-word, which stays the same.
+    A noun is replaced only if it occurs once in each sentence, preceded by an article or a possessive, which also fits
+    the new noun. In a few sentences, the replacement is an invented word, which is the same in both languages.
     """
     places: dict[str, list[tuple[Pair, Pair]]] = {}
     by_source = {link.source: link for link in nouns}
@@ -141,7 +141,7 @@ def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: i
 
 
 def stands_once(link: Link, pair: Pair) -> bool:
-    """Whether it does on each side, with a word before it that also fits another noun."""
+    """Return whether the noun occurs once in each sentence, preceded by a word that would also fit another noun."""
     return all(
         len(re.findall(rf"\b{re.escape(word)}\b", text)) == 1 and re.search(rf"\b{before} {re.escape(word)}\b", text)
         for word, text, before in ((link.source, pair[0], BEFORE_EN), (link.target, pair[1], BEFORE_ES))
@@ -155,7 +155,7 @@ def exchanged(pair: Pair, old: Pair, new: Pair) -> Pair:
 
 
 def renamed(chance: random.Random, pairs: list[Pair], fillers: dict[str, list[Pair]]) -> Iterator[Pair]:
-    """The sentences about Tom, Mary, Boston and Jackson, about other people and places."""
+    """Replace Tom, Mary, Boston and Jackson with other people and places."""
     for source, target in pairs:
         pair = source, re.sub(rf"\b{MARY}\b", "Mary", target) if re.search(r"\bMary\b", source) else target
         for name, kind in OFTEN.items():
@@ -167,7 +167,7 @@ def renamed(chance: random.Random, pairs: list[Pair], fillers: dict[str, list[Pa
 
 
 def said(chance: random.Random, frames: list[Pair], fillers: dict[str, list[Pair]], each: int) -> Iterator[Pair]:
-    """Greetings, ages, dates, letters and the clock: each frame with many names and numbers."""
+    """Fill each frame (greetings, ages, dates, letters and times of day) with many names and numbers."""
     for source, target in frames:
         for _ in range(each):
             filled: dict[str, Pair] = {}
@@ -181,7 +181,7 @@ def said(chance: random.Random, frames: list[Pair], fillers: dict[str, list[Pair
 
 
 def read_fillers() -> dict[str, list[Pair]]:
-    """The values for the places of the sayings, by kind."""
+    """Read the values for the placeholders in the sayings, by kind."""
     fillers: dict[str, list[Pair]] = {}
     for line in (HERE / "fillers.tsv").read_text(encoding="utf-8").splitlines():
         kind, source, target = line.split("\t")

@@ -1,9 +1,11 @@
 #!/bin/sh
-# A sitting of training of a packaged model, from the data to the folder in the package:
+# Train a packaged model for one session, from preparing the data to writing the model folder in the package:
 #
-#     sh make.sh DATA WORK DIRECTION TIME PYTHON [FROM]      DIRECTION: en-es or es-en; FROM: a model, or the packaged one
+#     sh make.sh DATA WORK DIRECTION TIME PYTHON [FROM]
 #
-# It can be stopped at any moment and goes on where it was. Run by `make model`; recipes/en-es/model-log.md tells why it is so.
+# DIRECTION is en-es or es-en. FROM is the model to start from (default: the packaged one). The script can be
+# interrupted at any time and resumes where it stopped. It is run by `make model`; recipes/en-es/model-log.md explains
+# the choices.
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3} FROM=${6:-$3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
@@ -17,7 +19,7 @@ if [ ! -d "$WORK/train" ]; then
     paste "$DATA/$set.en" "$DATA/$set.es" > "$WORK/$(basename "$set").tsv"
   done
   "$PYTHON" "$HERE/corpora.py" sources "$DATA" "$WORK/sources"
-  # The held-out pairs are drawn from the corpora that the first models had: they stay what they were.
+  # Draw the held-out pairs from the corpora of the first models only, so that they never change.
   (cd "$WORK/sources" && cat dictionary.tsv general.tsv light.tsv more.tsv tatoeba.tsv tech.tsv) > "$WORK/all.tsv"
   "$PYTHON" -m vidrio data clean "$WORK/all.tsv" --to "$WORK/all-clean.tsv" --held-out 3000 \
     --held-out-to "$WORK/dev.tsv" $APART
@@ -35,8 +37,8 @@ if [ ! -d "$WORK/train" ]; then
   mv "$WORK/varied" "$WORK/train"
 fi
 
-# Sentences of one language alone, translated by the packaged models: what the other direction learns to write, with a tag
-# before what a model made; and the best translations, which this direction learns to write at once.
+# Translate monolingual sentences with the packaged models. The other direction learns to generate the original
+# sentences from the translations, which are tagged. This direction learns from the best translations directly.
 for FIRST in en es; do
   case $FIRST in en) SECOND=es ;; es) SECOND=en ;; esac
   ALONE=$WORK/alone/$FIRST
@@ -55,7 +57,7 @@ for FIRST in en es; do
 done
 "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
 
-# A model without case tokens grows into the tokenizer that has them.
+# If the model has no case tokens, replace its tokenizer with one that has them.
 FOLDER=$("$PYTHON" -c 'import sys, vidrio.model.find as f; print(f.find(sys.argv[1]).absolute())' "$FROM")
 if ! grep -q '"⇧"' "$FOLDER/tokenizer.json"; then
   [ -f "$WORK/tokenizer.json" ] || "$PYTHON" "$HERE/tokens.py" "$WORK/train" "$WORK/alone" "$WORK/tokenizer.json"

@@ -1,6 +1,6 @@
-"""Prices: €18.10 and 18,10 €, $3 billion and 3.000 millones de dólares.
+"""Generate prices: €18.10 and 18,10 €, $3 billion and 3.000 millones de dólares.
 
-The corpora write "18 euros" and hardly ever the sign, and a model writes another sign in the place of a rare one.
+The corpora contain "18 euros" but hardly any currency signs, and a model replaces a rare sign with another one.
 """
 
 import random
@@ -29,7 +29,7 @@ def in_both(sign: str, amount: str, cents: str) -> Pair:
 
 
 def millions(chance: random.Random) -> Pair:
-    """The English billion is mil millones."""
+    """Return a large sum in English and Spanish. An English billion is mil millones in Spanish."""
     sign = chance.choice("€€$$$£")
     whole, tenth = chance.randint(1, 99), chance.choice((0, 0, chance.randint(1, 9)))
     many, short = chance.choice((("million", "m"), ("billion", "bn")))
@@ -40,7 +40,7 @@ def millions(chance: random.Random) -> Pair:
 
 
 def signed(chance: random.Random, pairs: Iterable[Pair], each: int) -> Iterator[Pair]:
-    """Pairs that name the currency in words, rewritten with other sums and a sign."""
+    """Rewrite pairs that spell out the currency with other amounts and a currency sign."""
     for source, target in pairs:
         if len(ENGLISH.findall(source)) == len(SPANISH.findall(target)) == 1:
             for _ in range(each):

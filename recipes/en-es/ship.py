@@ -1,4 +1,4 @@
-"""From a finished training to the packaged model: int8 matrices, scores on three test sets, card.
+"""Package a trained model: quantise it to int8, score it on three test sets, and write its card.
 
 python ship.py WORK DIRECTION TO
 """
@@ -76,7 +76,7 @@ def sides(path: Path, direction: str) -> tuple[list[str], list[str]]:
 
 
 def training(number: int, told: dict[str, Any]) -> str:
-    """A row of the card."""
+    """Return a table row for the card that describes one training run."""
     machine = told["machine"].partition(" (")[0]
     return f"| {number} | {told['steps']:,} | {told['passes']:g} | {told['seconds'] / 3600:.1f} | {machine} |"
 

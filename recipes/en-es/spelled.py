@@ -1,7 +1,7 @@
-"""Numbers in words: the English and the Spanish of a number, alone, before a noun, or as a year.
+"""Spell numbers in English and Spanish: standalone, before a noun, or as a year.
 
-num2words spells them. It does not make Spanish numbers agree with their nouns (veintiún días, doscientas mesas, treinta
-y un mil), which is done here.
+num2words does the spelling, but does not make Spanish numbers agree with their nouns (veintiún días, doscientas mesas,
+treinta y un mil). This module does.
 """
 
 import random
@@ -13,12 +13,12 @@ GENDERS = {"m": "o", "f": "a"}
 
 
 def english(number: int) -> str:
-    """Without the commas between its parts, which look like a list within a sentence."""
+    """Spell a number in English, without commas, which would look like a list within a sentence."""
     return num2words(number).replace(",", "")
 
 
 def spanish(number: int, gender: str = "") -> str:
-    """In counting (uno, veintiuno), or before a noun of this gender (un, una, veintiún, doscientas)."""
+    """Spell a number in Spanish, for counting (uno, veintiuno) or before a noun (un, una, veintiún, doscientas)."""
     words = re.sub(r"uno(?= mil)", "un", num2words(number, lang="es")).replace("veintiun ", "veintiún ")
     if gender == "m":
         words = re.sub(r"veintiuno$", "veintiún", words)
@@ -33,14 +33,14 @@ def year(number: int) -> tuple[str, str]:
 
 
 def ordinal(number: int, gender: str) -> tuple[str, str]:
-    """Up to the tenth, beyond which Spanish prefers the plain number; before a noun."""
+    """Spell an ordinal before a noun, up to the tenth; beyond that, Spanish prefers cardinal numbers."""
     words = num2words(number, to="ordinal", lang="es")
     words = f"{words[:-1]}{GENDERS[gender]}"
     return num2words(number, to="ordinal"), re.sub(r"(primer|tercer)o$", r"\1", words)
 
 
 def some_number(chance: random.Random) -> int:
-    """Below a million; most often of one to four digits, with more endings up to twenty, which are separate words."""
+    """Draw a number below a million. Numbers of one to four digits, and endings up to twenty, are more frequent."""
     digits = chance.choice((1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 6))
     number = chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
     return number - number % 100 + chance.randint(0, 20) if chance.random() < 0.25 else number

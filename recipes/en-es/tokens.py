@@ -1,9 +1,9 @@
-"""The tokenizer of the English–Spanish models: one for both languages and both directions, with case tokens.
+"""Learn the tokenizer of the English–Spanish models, which both languages and both directions share.
 
-    python tokens.py TRAIN ALONE TO    # pairs and sentences of one language alone; a tokenizer.json
+    python tokens.py TRAIN ALONE TO    # TRAIN: pairs; ALONE: monolingual sentences; TO: a tokenizer.json
 
-The most typical texts (Tatoeba, the written pairs) count twice. SYMBOLS and the tag of back-translations are added to
-the texts often enough to become tokens.
+The most representative corpora (Tatoeba and the written pairs) count twice. SYMBOLS and the tag for back-translations
+are added often enough to become tokens. The tokenizer has case tokens.
 """
 
 import random

@@ -1,6 +1,6 @@
-"""Sentences with careless typing, with the right translation: dont, whats, twenty one, monday, como estas?
+"""Pair carelessly typed sentences with correct translations: dont, whats, twenty one, monday, como estas?
 
-Only the source side is written so. Lower case and capitals are left out, since the tokenizer handles them.
+Only the source is changed. All-lower-case and all-caps sentences are not needed, because the tokenizer handles case.
 """
 
 import random
@@ -12,14 +12,14 @@ from corpora import Pair
 
 LONGEST = 60  # characters
 APOSTROPHE = re.compile(r"(?<=[A-Za-z])['’](?=(?:t|s|m|re|ve|d)\b)")
-POSSESSIVE = re.compile(r"\b(?:[A-Z]\w+|the \w+)['’]s\b")  # Tom's without its mark would be another name
+POSSESSIVE = re.compile(r"\b(?:[A-Z]\w+|the \w+)['’]s\b")  # without its apostrophe, Tom's would become another name
 CALENDAR = re.compile(r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|April|June|July|August"
                       r"|(?:Septem|Octo|Novem|Decem)ber)\b")  # fmt: skip
 ACUTE, TILDE, DIAERESIS = "\u0301", "\u0303", "\u0308"
 
 
 def english(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Dont, cant, whats; some of many."""
+    """Omit apostrophes in some sentences: dont, cant, whats."""
     for source, target in pairs:
         plain = APOSTROPHE.sub("", source)
         if len(source) <= LONGEST and plain != source and not POSSESSIVE.search(source) and chance.random() < 0.6:
@@ -27,7 +27,7 @@ def english(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def numbers(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Twenty one, a hundred, two hundred five."""
+    """Write numbers informally: twenty one, a hundred, two hundred five."""
     for source, target in pairs:
         plain = source
         if chance.random() < 0.6:
@@ -41,7 +41,7 @@ def numbers(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def days(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """On monday, in april."""
+    """Write days and months in lower case: on monday, in april."""
     for source, target in pairs:
         plain = CALENDAR.sub(lambda name: name[0].lower(), source)
         if plain != source and chance.random() < 0.5:
@@ -49,7 +49,7 @@ def days(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def spanish(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Without accents, or without the marks that open a question; n for ñ only sometimes."""
+    """Omit accents and opening punctuation (¿, ¡). Only sometimes write n instead of ñ."""
     for source, target in pairs:
         plain = target.lstrip("¿¡") if chance.random() < 0.8 else target
         if chance.random() < 0.8:

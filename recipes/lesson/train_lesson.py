@@ -1,10 +1,10 @@
-"""How the lessons' trained model was made: the worked example's sizes, trained until "hello world" is "hola mundo EOS".
+"""Train the model used in the lessons, with the sizes of the worked example, to translate "hello world" correctly.
 
-    python recipes/lesson/train_lesson.py [FOLDER]        (needs vidrio[train]; about a minute)
+    python recipes/lesson/train_lesson.py [FOLDER]        (requires vidrio[train]; takes about a minute)
 
-This file wrote the model in `src/vidrio/lessons/trained/`. It has the worked example's ten words with the same ids,
-d_model 4, 2 heads of 3, a feed-forward layer of 8 and 6 + 6 layers: 3,088 numbers, each rounded to four decimals, so
-that lessons print exactly what the machine computes with.
+This script generated the model in `src/vidrio/lessons/trained/`. It has the ten words of the worked example, with the
+same ids, d_model 4, 2 heads of width 3, a feed-forward width of 8 and 6 + 6 layers. Its 3,088 parameters are rounded to
+four decimals, so that the lessons print exactly the numbers that are used in the computation.
 """
 
 import random
@@ -31,17 +31,17 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
 FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons/trained"
-# The worked example's ten words, in order, then others for a few more sentences.
+# The ten words of the worked example, in order, followed by words for a few more sentences.
 WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c", "good", "buen", "como", "un"]
 SPANISH = {"hello": "hola", "world": "mundo", "how": "como", "?": "?", "good": "buen", "a": "un", "c": "c"}
-WHOLE, SEEN = 2, 110  # all sentences of up to 2 words, and this many of the 125 of 3 words
+WHOLE, SEEN = 2, 110  # use all sentences of up to 2 words, and 110 of the 125 sentences of 3 words
 STEPS, WARMUP, RATE, SEED, SMOOTHING, DECAY = 6000, 200, 0.01, 2, 0.03, 0.02
 DECIMALS = 4
-LEAST = 0.9  # the minimum probability of each word of "hola mundo EOS" for the model to be written
+LEAST = 0.9  # minimum probability of each word of "hola mundo EOS"; below it, the model is not saved
 
 
 def sentences() -> tuple[list[str], list[str]]:
-    """The training sentences, and those held out."""
+    """Return the training sentences and the held-out ones."""
     words = ["hello", "world", "how", "?", "good"]
     short = [" ".join(choice) for length in range(1, WHOLE + 1) for choice in product(words, repeat=length)]
     long = [" ".join(choice) for choice in product(words, repeat=3)]
@@ -51,13 +51,13 @@ def sentences() -> tuple[list[str], list[str]]:
 
 
 def spanish(english: str) -> str:
-    """Word for word, which is this language's whole grammar."""
+    """Translate word for word, which is always correct in this toy language."""
     return " ".join(SPANISH[word] for word in english.split())
 
 
 def trained_config(tokenizer: Tokenizer) -> ModelConfig:
-    """The worked example's sizes, and the paper's choices except two: three embeddings instead of one, and an output
-    bias."""
+    """Return a config with the sizes of the worked example. It follows the paper with two exceptions: embeddings are
+    not tied, and there is an output bias."""
     return ModelConfig(
         source_vocabulary=tokenizer.size,
         target_vocabulary=tokenizer.size,
@@ -77,7 +77,7 @@ def trained_config(tokenizer: Tokenizer) -> ModelConfig:
 
 
 def rightness(machine: Machine, tokenizer: Tokenizer, english: str) -> list[float]:
-    """The probability of each correct word, the end token included."""
+    """Return the probability of each correct word, including the end token."""
     special = machine.config.special
     target = tokenizer.encode(spanish(english))
     prob_TV = translate_forced(machine, tokenizer.encode(english), [special.start, *target])
@@ -85,18 +85,18 @@ def rightness(machine: Machine, tokenizer: Tokenizer, english: str) -> list[floa
 
 
 def how_many(machine: Machine, tokenizer: Tokenizer, texts: list[str]) -> str:
-    """How many sentences are translated correctly: every correct word is more probable than all others together."""
+    """Count the correctly translated sentences, in which every correct word has a probability above one half."""
     right = sum(min(rightness(machine, tokenizer, text)) > 0.5 for text in texts)
     return f"{right} of {len(texts)}"
 
 
 def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """So that lessons print what is computed with."""
+    """Round parameters, so that the lessons print exactly the numbers used in the computation."""
     return {name: np.round(value, DECIMALS) for name, value in parameters.items()}
 
 
 def fit(config: ModelConfig, pairs: list[tuple[list[int], list[int]]], steps: int, run: Path) -> dict[str, np.ndarray]:
-    """Train on these pairs in float64, all of them in every step. `learn/loop.py` is this loop for large data."""
+    """Train in float64, on all pairs in every step. `learn/loop.py` is the same loop for large data."""
     random_arrays = random_parameters(config, np.random.default_rng(SEED))
     parameters = Parameters.from_arrays(config, random_arrays, torch.float64)
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
@@ -126,7 +126,7 @@ def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
     machine = build(config, parameters)
     hello = rightness(machine, tokenizer, "hello world")
     if min(hello) < LEAST:
-        raise RunError("the lesson's model has not learned", found=f"hola mundo EOS with {hello}", do="train longer")
+        raise RunError("the lesson model has not converged", found=f"hola mundo EOS with {hello}", do="train longer")
     long = [" ".join(choice) for choice in product(["hello", "world", "how", "?", "good"], repeat=4)]
     scores = {
         "hola, mundo, EOS": ", ".join(f"{p:.3f}" for p in hello),

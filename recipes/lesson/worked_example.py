@@ -1,10 +1,10 @@
-"""How the worked example's model folders were made: the post's numbers, and one sample for its random ones.
+"""Generate the model folders of the worked example from the numbers in the blog post.
 
     python recipes/lesson/worked_example.py [FOLDER]
 
-The post gives no seed, so its random numbers are lost. Here they are sampled from N(0, 1), parameter after parameter in
-the order of `parameter_specs`; layer norms have γ 1 and β 0. `worked-example` computes the paper's positions;
-`worked-example-printed` contains the post's own table, which no formula gives.
+The post gives no seed, so its random numbers cannot be reproduced. Here they are sampled from N(0, 1), one parameter
+after another in the order of `parameter_specs`; layer norms have γ = 1 and β = 0. `worked-example` uses the paper's
+position encoding. `worked-example-printed` contains the post's own table, which no formula produces.
 """
 
 import sys
@@ -22,12 +22,12 @@ from vidrio.text.tokens.vocabulary import NONE, SpecialNames
 
 FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons"
 SEED = 2017
-LONGEST = 3  # words; the post's program stops there
+LONGEST = 3  # words; the post's program stops after three
 ABOUT = (
     "The embeddings, the matrices WQ, WK, WV, WO of enc.0.self and the vocabulary are the post's. Every other number "
     f"was drawn once, from N(0, 1), with numpy.random.Generator(numpy.random.PCG64({SEED})).standard_normal."
 )
-# The post gives hello, world and SOS at its beginning; the others are from the table at its end.
+# The post gives hello, world and SOS at the beginning, and the other embeddings in a table at the end.
 EMBEDDINGS = {
     "hello": [1, 2, 3, 4],
     "mundo": [-0.59563791, -0.63389256, 1.70663692, -0.99495115],
@@ -40,7 +40,7 @@ EMBEDDINGS = {
     "hola": [1.07809402, -0.83846408, -0.33448976, 0.28995976],
     "c": [0.65643157, 0.24935726, -0.80839751, -1.87156293],
 }
-# As in the post's code; its text prints two of them differently.
+# As in the post's code. The post's text prints two of them differently.
 WQ = [[[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]], [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]]
 WK = [[[1, 0, 1], [0, 1, 0], [1, 0, 1], [0, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 0]]]
 WV = [[[0, 1, 1], [1, 0, 0], [1, 0, 1], [0, 1, 0]], [[1, 0, 0], [0, 1, 1], [0, 0, 1], [1, 0, 0]]]
@@ -90,7 +90,8 @@ def parameters(config: ModelConfig) -> dict[str, np.ndarray]:
 
 
 def printed_positions(config: ModelConfig) -> np.ndarray:
-    """Column j in place of the pair's number, to two decimals; cos 0.01 = 0.99995 is truncated, not rounded."""
+    """Return the post's table, which uses the column index in place of the pair index, to two decimals. The post
+    truncates cos 0.01 = 0.99995 instead of rounding it."""
     table = slipped_sinusoidal(config.max_positions, config.d_model).round(2)
     table[1, 1] = 0.99
     return table
