@@ -1,10 +1,11 @@
-"""What the account of every sentence costs: CPU time of translating a file, with and without it.
+"""Measure the cost of checking the facts in every sentence: the CPU time to translate a file with and without it.
 
     python benchmarks/account_time.py [--direction en-es] [--lines 500] [--rounds 5] [--old CHECKOUT]
 
-"without" takes the first hypothesis of each sentence and looks for no faults. `--old` measures another checkout of this
-repository, too. Each measurement is a process of its own, by turns; all use the WebAssembly engine (`--engine`), which
-every checkout has, with two threads. CPU time is user and system time of all threads, without loading the model.
+"without" takes the first hypothesis of each sentence and does not look for faults. `--old` also measures another
+checkout of this repository. Measurements alternate, each in a separate process with two threads. All use the
+WebAssembly engine (`--engine`), which every checkout contains. CPU time is the user and system time of all threads, and
+excludes loading the model.
 """
 
 import argparse
@@ -37,7 +38,7 @@ print(after.user - before.user + after.system - before.system)
 
 
 def seconds(checkout: Path, account: str, given: argparse.Namespace, path: Path) -> float:
-    """CPU seconds of one process."""
+    """Return the CPU seconds of one process."""
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "VIDRIO_ENGINE": given.engine}
     command = [sys.executable, "-c", MEASURED, given.direction, str(path), str(given.lines), account]
     return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
@@ -49,7 +50,7 @@ def main() -> int:
     parser.add_argument("--lines", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--engine", default="wasm")
-    parser.add_argument("--old", type=Path, help="another checkout")
+    parser.add_argument("--old", type=Path, help="another checkout to measure as well")
     parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH / "dev/newstest2012")
     given = parser.parse_args()
     path = Path(f"{given.data}.{given.direction[:2]}").absolute()

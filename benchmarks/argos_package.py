@@ -1,10 +1,10 @@
-"""Add a sentence splitter to a package of `vidrio export --to argos`, so that Argos can be measured offline.
+"""Add a sentence splitter to a package from `vidrio export --to argos`, so that Argos can be measured offline.
 
     python benchmarks/argos_package.py en-es.argosmodel en
 
-Run it with the Python of an environment that has argostranslate and spaCy (see libretranslate_agreement.py).
-Argos downloads models that split texts into sentences. The package gets spaCy's rules instead, and `environment` makes
-Argos use them.
+Run this with the Python of an environment in which argostranslate and spaCy are installed (see
+libretranslate_agreement.py). By default, Argos downloads models for sentence splitting. This script adds spaCy's rules
+to the package instead, and `environment` makes Argos use them.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def add_splitter(package: Path, language: str) -> None:
-    """Put spaCy's rules for a language into the package's only folder."""
+    """Add spaCy's rules for a language to the package's only folder."""
     import spacy  # type: ignore[import-not-found]
 
     with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(package, "a") as archive:
@@ -34,8 +34,8 @@ def add_splitter(package: Path, language: str) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Environment variables for Argos: all its folders in `home`, sentences split by spaCy, nothing downloaded."""
-    # Argos only checks that this file of its downloaded spaCy model exists: the package has a spaCy folder of its own.
+    """Return environment variables that keep Argos's folders in `home`, select spaCy, and prevent downloads."""
+    # Argos only checks that this file from its spaCy model exists, because the package has its own spaCy folder.
     sign = home / "cache/argos-translate/spacy/senter/model"
     sign.parent.mkdir(parents=True, exist_ok=True)
     sign.touch()

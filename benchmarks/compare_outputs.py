@@ -1,12 +1,12 @@
-"""Whether the commands of two source trees print the same, byte for byte.
+"""Check whether the commands of two source trees produce byte-for-byte identical output.
 
     python benchmarks/compare_outputs.py record before.jsonl.gz --source ../old/src
-    python benchmarks/compare_outputs.py against before.jsonl.gz                    this tree's src
+    python benchmarks/compare_outputs.py against before.jsonl.gz                    # compares this tree's src
     python benchmarks/compare_outputs.py against before.jsonl.gz --only look --every 5
 
-The behaviour cases are translated; some of them, and addresses of every kind, go through `look`, `why` and `check` of
-the packaged and the lesson's models. All runs of a tree are made in one process on one core. Times and the tree's path
-are ignored.
+The behaviour cases are translated. Some of them, and addresses of every kind, are also passed to `look`, `why` and
+`check` with the packaged models and the lesson model. All commands of a tree run in one process on one core. Times and
+the path of the tree are ignored.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from shared import REPOSITORY, TESTS
 
-SHOWN, LINES = 3, 24  # differences to show per command, and lines of each
+SHOWN, LINES = 3, 24  # maximum number of differences per command, and of lines per difference
 DIRECTIONS = ("en-es", "es-en")
 LOOK = (
     *("", "--json", "--at dec.1.cross", "--at out.prob", "--as-typed", "--heads-off enc.1.self.h0", "--dtype float64"),
@@ -53,7 +53,7 @@ class Run(NamedTuple):
 
 
 def runs() -> Iterator[Run]:
-    """Every command line, command by command."""
+    """Yield every command line to run, grouped by command."""
     sys.path.insert(0, str(TESTS))
     from behaviour.cases import read_cases  # type: ignore[import-not-found, unused-ignore]
 
@@ -80,7 +80,7 @@ def runs() -> Iterator[Run]:
 
 
 def record(file: Path, source: Path, only: str, every: int) -> None:
-    """Run everything with one source tree, in a process of its own."""
+    """Run all commands with one source tree, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(source.resolve()), "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
         environment |= {"XDG_CACHE_HOME": folder, "NO_COLOR": "1"}
@@ -89,7 +89,7 @@ def record(file: Path, source: Path, only: str, every: int) -> None:
 
 
 def run_all(file: Path, only: str, every: int) -> None:
-    """In that process: every output, one JSON object per line."""
+    """Run all commands in this process, and write their outputs, one JSON object per line."""
     chosen = [run for number, run in enumerate(runs()) if only in ("", run.arguments[0]) and number % every == 0]
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=3) as out:
         for run in chosen:
@@ -107,7 +107,7 @@ def output_of(run: Run) -> dict[str, Any]:
         try:
             code: object = main(list(run.arguments))
         except BaseException as error:
-            code = repr(error)  # an output like any other
+            code = repr(error)  # recorded like any other output
     sys.stdin = given
     texts = []
     for stream in streams:
@@ -124,7 +124,7 @@ def read(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print the number of equal outputs, and the first differences of every command."""
+    """Print the number of identical outputs and the first differences for each command."""
     old, new = read(before), read(after)
     same, different = Counter[str](), Counter[str]()
     for key in old.keys() & new.keys():
@@ -149,9 +149,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("record", "against", "run"))
     parser.add_argument("file", type=Path)
-    parser.add_argument("--source", type=Path, default=REPOSITORY / "src", help="the folder that holds vidrio/")
-    parser.add_argument("--only", default="", metavar="VERB", help="look, for one")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th run")
+    parser.add_argument("--source", type=Path, default=REPOSITORY / "src", help="the folder that contains vidrio/")
+    parser.add_argument("--only", default="", metavar="VERB", help="run only this command, such as look")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run only every Nth command line")
     given = parser.parse_args()
     if given.verb == "run":
         run_all(given.file, given.only, given.every)

@@ -1,10 +1,11 @@
-"""Import damaged models: each attempt must give a message or a model folder, never a traceback, and leave nothing
-behind.
+"""Import damaged models. Each attempt must produce an error message or a model folder, but never a traceback, and must
+leave nothing behind.
 
     python benchmarks/damaged_imports.py --each 100 --seed 2
 
-A MarianMT folder with each of its three formats of weights, and Marian's own files. `--each` times, one file is
-truncated, or gets a flipped bit, an absurd number, or a piece inserted or removed. It stops at the first failure.
+The models are a MarianMT folder in each of its three weight formats, and a folder with Marian's own files. In each of
+`--each` attempts, one file is truncated, or a bit is flipped, an absurd number written, or bytes inserted or removed.
+The script stops at the first failure.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from test_import_firefox import try_damage
 
 
 def forms(place: Path) -> Iterator[tuple[str, Path]]:
-    """A folder with each format of weights, one at a time."""
+    """Yield a folder with each weight format in turn."""
     import torch
     from safetensors.torch import load_file
     from transformers.utils.logging import disable_progress_bar
@@ -42,7 +43,7 @@ def forms(place: Path) -> Iterator[tuple[str, Path]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--each", type=int, default=100, help="damaged files of each form")
+    parser.add_argument("--each", type=int, default=100, help="number of damaged files per format")
     parser.add_argument("--seed", type=int, default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,12 +1,11 @@
-"""How many bits differ between the builds of the engine, in batches and alone, and between the engine and the NumPy
-reference.
+"""Check that the builds of the engine and the NumPy reference agree bit for bit, in batches and one sentence at a time.
 
     python benchmarks/engine_bits.py [--model en-es] [--data FOLDER] [--sentences 1000] [--glass 1000]
 
-Every build that runs here translates sentences of the two test sets with beam 1 and 4: all of them in one call, in
-batches of mixed lengths, and then one by one. Tokens, log-probabilities, scores and attention are compared. The
-reference then traces each best translation of beam 4, and every quantity of the pass is compared. The command fails if
-a bit differs.
+Every build that runs on this machine translates sentences from the two test sets with beam 1 and 4, first all in one
+call, in batches of mixed lengths, and then one at a time. Tokens, log-probabilities, scores and attention are compared.
+The reference then traces the best translations from beam 4, and all quantities of the forward pass are compared. The
+command fails if any bit differs.
 """
 
 import argparse
@@ -32,7 +31,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 
 
 def bits(found: Sequence[Hypothesis]) -> list[object]:
-    """All of a search's results. They are equal only if all bits are, since they contain no NaN and no −0."""
+    """Return all results of a search. They contain no NaN or −0, so they are equal only if all bits are."""
     return [(h[:5], h.attention and h.attention.tobytes()) for h in found]
 
 
@@ -41,7 +40,7 @@ def main() -> None:
     parser.add_argument("--model", default="en-es", help="a model folder or name")
     parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH)
     parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--glass", type=int, default=1000, help="so many of them walk through the glass")
+    parser.add_argument("--glass", type=int, default=1000, help="number of sentences to trace with the reference")
     given = parser.parse_args()
     folder = find(given.model)
     config, about = read_config(folder)
@@ -82,7 +81,7 @@ def main() -> None:
             return value
 
         translate_forced(machine.tapped(compare), source, [config.special.start, *target])
-        others += len(in_engine)  # what the reference never computed
+        others += len(in_engine)  # quantities that the reference never computed
     print(f"  the glass: {others:,} of {numbers:,} numbers differ in {min(given.glass, len(sources)):,} passes")
     sys.exit(1 if differing or others else 0)
 

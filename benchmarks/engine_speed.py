@@ -1,12 +1,13 @@
-"""The speed of the engine's builds, compared with CTranslate2 called directly on the same model.
+"""Compare the speed of the engine's builds with CTranslate2, called directly on the same model.
 
     python benchmarks/engine_speed.py [--model en-es] [--data FOLDER] [--lines 2000] [--what sentence,bulk]
 
-Both go from text to text: tokenizer, search, tokenizer. Each competitor is a process, and they alternate in every
-round, so that other load slows all of them alike. Each figure is the median of the rounds, and each ratio the median of
-the ratios of a round, with the smallest and the largest. CTranslate2 gets the fastest of several batch sizes, tried
-first, and no scores in greedy search; it also runs restricted to AVX2 (CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA).
-`sentence` translates sentences of 20 words one by one on one thread; `bulk` whole files on two.
+Both translate from text to text, including tokenization. Each competitor is a separate process, and they alternate
+within every round, so that other load slows them all equally. Each time is the median over the rounds. Each ratio is
+the median of the per-round ratios, followed by the smallest and the largest. CTranslate2 uses the fastest of several
+batch sizes, which are tried first, and computes no scores in greedy search. It is also run restricted to AVX2
+(CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA). `sentence` translates sentences of 20 words one at a time on one thread, and
+`bulk` translates whole files on two threads.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from vidrio.model.find import find
 from vidrio.model.folder import read_config
 
 FILES = ("test/tatoeba-test-v2020-07-28.en", "dev/newstest2012.en")
-TRIED = 400  # lines from which CTranslate2's best batch size is found
+TRIED = 400  # number of lines used to find CTranslate2's best batch size
 BATCHES = [*(("examples", n) for n in (32, 64, 128)), *(("tokens", n) for n in (512, 1024, 2048, 4096))]
 AS_AVX2 = {"CT2_FORCE_CPU_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 RIVALS: dict[str, dict[str, str]] = {"CTranslate2": {}, "CTranslate2 as AVX2": AS_AVX2}
@@ -36,11 +37,11 @@ WORDS = 20
 SLOW = ("plain", "wasm-core")  # a whole file would take hours
 
 
-# --- a competitor, in a process of its own ----------------------------------------------------------------------------
+# --- a competitor, in a separate process ------------------------------------------------------------------------------
 
 
 class Vidrio:
-    """Text → text by the engine."""
+    """Translates texts with the engine."""
 
     def __init__(self, folder: Path, workers: int) -> None:
         from tokenizers import Tokenizer
@@ -61,7 +62,7 @@ class Vidrio:
 
 
 class Direct:
-    """Text → text by CTranslate2, used in the obvious way, with its best batch size."""
+    """Translates texts with CTranslate2, used in the standard way, with its best batch size."""
 
     def __init__(self, exported: Path, folder: Path, workers: int) -> None:
         import ctranslate2
@@ -101,7 +102,7 @@ class Direct:
 
 
 def compete(given: dict[str, Any]) -> None:
-    """Answer each line of standard input, {"lines": …, "beam": …, "one_by_one": …}, with seconds and translations."""
+    """For each line {"lines": …, "beam": …, "one_by_one": …} on standard input, print the time and the translations."""
     folder, rival = Path(given["folder"]), given["exported"]
     who: Vidrio | Direct
     who = Direct(Path(rival), folder, given["workers"]) if rival else Vidrio(folder, given["workers"])
@@ -127,7 +128,7 @@ def compete(given: dict[str, Any]) -> None:
 
 
 class Competitor:
-    """Such a process."""
+    """A competitor's process."""
 
     def __init__(self, name: str, folder: Path, exported: Path, workers: int) -> None:
         self.name = name
@@ -155,7 +156,7 @@ class Competitor:
 
 
 def builds() -> list[str]:
-    """The builds of the engine that run here, except `auto`."""
+    """Return the builds of the engine that run on this machine, except `auto`."""
     native = [name for name in ("vnni", "avx2", "plain") if native_path(name).is_file()]
     return [*(name for name in native if name == "plain" or supports(name)), "wasm", "wasm-core"]
 
@@ -188,13 +189,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", help="a model folder or name")
     parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH)
-    parser.add_argument("--files", nargs="+", default=FILES, help="in that folder, a sentence a line")
-    parser.add_argument("--lines", type=int, default=2000, help="so many of a file, spread over it")
-    parser.add_argument("--sentences", type=int, default=40, help=f"so many of {WORDS} words")
+    parser.add_argument("--files", nargs="+", default=FILES, help="files in that folder, with one sentence per line")
+    parser.add_argument("--lines", type=int, default=2000, help="number of lines per file, sampled evenly")
+    parser.add_argument("--sentences", type=int, default=40, help=f"number of sentences of {WORDS} words")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--beam", type=int, nargs="+", default=(1, 4))
     parser.add_argument(
-        "--builds", nargs="+", choices=CHOICES, help="[all that run here; bulk: those that are not slow]"
+        "--builds", nargs="+", choices=CHOICES, help="[all that run on this machine; for bulk, only fast ones]"
     )
     parser.add_argument("--what", default="sentence,bulk")
     parser.add_argument("--compete", help=argparse.SUPPRESS)

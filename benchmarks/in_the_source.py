@@ -1,19 +1,19 @@
-"""Is it in the source? How well a word's parts find inventions and omissions, beside its log-probability.
+"""Measure how well the parts of a logit difference detect inventions and omissions, compared with log-probability.
 
     python benchmarks/in_the_source.py --model en-es --source FILE --reference FILE [--count 500]
 
-Four tests, each with so many sentences:
+There are four tests, each with --count sentences:
 
 - inserted clause: six tokens of another translation are inserted;
 - appended sentence: the translation of another sentence is appended;
-- sentence left out: the source has a second sentence, which the translation lacks;
-- worst translations: the quarter of the model's own translations with the lowest chrF, among all of them.
+- sentence left out: the source has a second sentence, which is not translated;
+- worst translations: the quarter of the model's own translations with the lowest chrF must be identified.
 
-Inventions are judged token by token, an omission by the end token, a translation by the mean over its tokens. For each
-test, the area under the ROC curve of four signals, each low where something is wrong (0.5 is chance):
+Inventions are scored per token, an omission by the end token, and a translation by the mean over its tokens. For each
+test, print the area under the ROC curve of four signals, which should be low where something is wrong (0.5 is chance):
 
-- share: of the source among the sizes of all parts that were read from tokens;
-- sum: of the source's parts, with their signs;
+- share: the source's share of the absolute values of all parts that come from tokens;
+- sum: the signed sum of the source's parts;
 - lift: log p minus log p with every source word hidden from all attention;
 - log p.
 """
@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its products of one sentence are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; the products are small
 
 import numpy as np
 from sacrebleu.metrics import CHRF
@@ -38,7 +38,7 @@ from vidrio.look.run import InEngine, LoadedModel, look, open_model
 from vidrio.look.translated import translator_of
 
 SEED = 5
-CLAUSE = 6  # tokens
+CLAUSE = 6  # length in tokens
 
 
 class Sentence(NamedTuple):
@@ -48,7 +48,7 @@ class Sentence(NamedTuple):
 
 
 class Signals(NamedTuple):
-    """Of each token of a translation, the end token too."""
+    """Four signals for each token of a translation, including the end token."""
 
     share: np.ndarray
     signed: np.ndarray
@@ -56,11 +56,11 @@ class Signals(NamedTuple):
     log_p: np.ndarray
 
 
-Judged = tuple[Signals, np.ndarray]  # and which tokens are faults
+Judged = tuple[Signals, np.ndarray]  # the signals, and a mask of the faulty tokens
 
 
 def signals(model: LoadedModel, source: str, ids: Sequence[int]) -> Signals:
-    """What the parts and the probabilities say of a given translation."""
+    """Compute the signals of a given translation."""
     this = [*ids, model.config.special.end]
     seen = look(model, source, target=this)
     made = decisions(seen.trace, this, [runner_up(seen.trace, row, token) for row, token in enumerate(this)])
@@ -104,14 +104,14 @@ def own(model: LoadedModel, sentences: Sequence[Sentence]) -> Iterator[Judged]:
 
 
 def area(signal: np.ndarray, wrong: np.ndarray) -> float:
-    """The probability that a fault has a lower signal than what is right; ties count half."""
+    """Return the probability that a faulty token has a lower signal than a correct one; ties count one half."""
     right = np.sort(signal[~wrong])
     below = np.searchsorted(right, signal[wrong], "left"), np.searchsorted(right, signal[wrong], "right")
     return float(1 - np.mean(below) / len(right))
 
 
 def sentences_of(model: LoadedModel, source: Path, reference: Path, count: int) -> tuple[LoadedModel, list[Sentence]]:
-    """One sentence a line, as the translator reads and translates it."""
+    """Sample lines that contain a single sentence, and translate them."""
     translator, chrf, found = translator_of(model), CHRF(), list[Sentence]()
     lines = zip(source.read_text("utf-8").splitlines(), reference.read_text("utf-8").splitlines(), strict=True)
     chosen = random.Random(SEED).sample([pair for pair in lines if 5 <= len(pair[0].split()) <= 30], 2 * count)
@@ -127,7 +127,7 @@ def sentences_of(model: LoadedModel, source: Path, reference: Path, count: int) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="en-es")
-    parser.add_argument("--source", type=Path, required=True, help="a file with a sentence on each line")
+    parser.add_argument("--source", type=Path, required=True, help="file with one sentence per line")
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--count", type=int, default=500)
     given = parser.parse_args()

@@ -1,9 +1,9 @@
-"""The cost of tracing: a full trace and its check at the paper's base size, and whole commands.
+"""Measure the cost of tracing: a full trace and its check at the paper's base size, and complete commands.
 
     python benchmarks/inside.py [--rounds 5]
 
-The trace: random parameters, float32, 20 source and 20 target tokens, a vocabulary of 8,000. The commands: the packaged
-model, a sentence of 20 words.
+The trace uses random float32 parameters, 20 source and 20 target tokens, and a vocabulary of 8,000. The commands use
+the packaged model and a sentence of 20 words.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""How many words of a translation are invented: they occur in none of our texts, and not in the source.
+"""Measure the share of invented words in translations: words that occur neither in our texts nor in the source.
 
     python benchmarks/invented_words.py --model en-es [--data FOLDER] [--test newstest2012] [--counts FILE]
 
-Known words of the target language are those of all training pairs, of the monolingual sentences, and of the
-dictionaries, ignoring case, but not those of test and dev sets. A real word in none of them counts as invented, too;
-the share of such words in the references, printed beside, shows how large that error is.
+The known words of the target language are those in all training pairs, monolingual sentences and dictionaries, ignoring
+case, but not those in test and dev sets. A real word that occurs in none of them also counts as invented. The share of
+such words in the references is printed as well, as an estimate of this error.
 
-Sentences with an invented word are counted by the frequency of their rarest source word. `--counts` keeps the counts
-between two runs.
+Sentences with an invented word are counted by the frequency of their rarest source word. `--counts` caches the word
+counts between runs.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def words(text: str) -> list[str]:
 
 
 def count_words(data: Path) -> Counts:
-    """How often each word occurs in the texts of each language."""
+    """Count the words in the texts of each language."""
     counts: Counts = {"en": Counter(), "es": Counter()}
     for path in sorted(data.glob("*.tsv.xz")):
         alone = re.fullmatch(r"mono\.(en|es)\.tsv\.xz", path.name)
@@ -56,13 +56,13 @@ def counted(data: Path, file: Path | None) -> Counts:
 
 
 def invented(source: str, text: str, known: Counter[str]) -> list[str]:
-    """The words of a text that are not known, and not copied from its source."""
+    """Return the words of a text that are neither known nor copied from its source."""
     there = set(words(source))
     return [word for word in words(text) if word not in known and word not in there]
 
 
 def share(sources: Sequence[str], texts: Sequence[str], known: Counter[str]) -> tuple[int, int, list[list[str]]]:
-    """The numbers of invented words and of all words, and the invented words of each text."""
+    """Return the number of invented words, the number of all words, and the invented words of each text."""
     found = [invented(source, text, known) for source, text in zip(sources, texts, strict=True)]
     return sum(map(len, found)), sum(len(words(text)) for text in texts), found
 
@@ -76,9 +76,9 @@ def span(least: int, below: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="How many words of a model's translations are invented.")
     parser.add_argument("--model", default="en-es", help="a model folder or name")
-    parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH, help="the folder of the pairs")
-    parser.add_argument("--test", action="append", choices=SETS, help="only this set (may be given again)")
-    parser.add_argument("--counts", type=Path, help="where the counted words are kept")
+    parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH, help="folder that contains the pairs")
+    parser.add_argument("--test", action="append", choices=SETS, help="use only this test set; repeatable")
+    parser.add_argument("--counts", type=Path, help="file in which to cache the word counts")
     parser.add_argument("--examples", type=int, default=12)
     given = parser.parse_args()
     translator = Translator.load(given.model)

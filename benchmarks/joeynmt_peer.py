@@ -1,4 +1,4 @@
-"""JoeyNMT 2.3.0 for comparison with Vidrio: its environment, equivalent settings, and its log."""
+"""Set up JoeyNMT 2.3.0 for comparisons with Vidrio: its environment, equivalent settings, and parsing of its log."""
 
 import json
 import re
@@ -18,11 +18,11 @@ from vidrio.model.config import ModelConfig
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 PACKAGES = ["joeynmt==2.3.0", "importlib_metadata", "sentencepiece==0.2.0"]
-STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - INFO - [\w.]+ - "  # before each line of its log
+STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - INFO - [\w.]+ - "  # prefix of each log line
 
 
 def python(work: Path) -> Path:
-    """JoeyNMT's own environment, created once."""
+    """Return the Python of JoeyNMT's environment, which is created on first use."""
     there = work / "joeynmt" / "bin" / "python"
     if not (work / "joeynmt" / ".ready").exists():
         print("installing JoeyNMT …", file=sys.stderr)
@@ -34,19 +34,19 @@ def python(work: Path) -> Path:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """For its processes: the same number of threads, and the same waiting policy."""
+    """Return environment variables that give JoeyNMT the same number of threads and the same waiting policy."""
     count = str(threads)
     return {"GOMP_SPINCOUNT": SPINS, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "PATH": "/usr/bin:/bin"}
 
 
 def write_tokens(path: Path, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
-    """A file of our tokens as its words."""
+    """Write texts as our tokens, which JoeyNMT treats as words."""
     lines = (" ".join(tokenizer.token(i) for i in ids) + "\n" for ids in tokenizer.encode_batch(list(texts)))
     path.write_text("".join(lines), encoding="utf-8")
 
 
 def read_tokens(path: Path, tokenizer: Tokenizer) -> list[str]:
-    """Its output in our tokens, as text."""
+    """Read JoeyNMT's output, and convert it from our tokens to text."""
     unknown = tokenizer.special.unk
     found = ([tokenizer.id(token) for token in line.split(" ")] for line in path.read_text("utf-8").splitlines())
     return [tokenizer.decode(unknown if i is None else i for i in ids) for ids in found]
@@ -55,8 +55,8 @@ def read_tokens(path: Path, tokenizer: Tokenizer) -> list[str]:
 def write_configuration(
     path: Path, folder: Path, config: ModelConfig, recipe: Recipe, data: dict[str, str], **training: Any
 ) -> None:
-    """Our sizes and our recipe as its settings, without those that it lacks (a rate that falls to 0, a running mean of
-    the parameters). `folder` contains the data: train.en, train.de and so on, and vocabulary.txt."""
+    """Write our sizes and recipe as JoeyNMT settings, except for features that it lacks (a learning rate that decays to
+    0, averaged parameters). `folder` contains the data (train.en, train.de and so on) and vocabulary.txt."""
     side = {"level": "word", "lowercase": False, "max_length": 200, "voc_file": str(folder / "vocabulary.txt")}
     layers = {
         "type": "transformer",
@@ -93,7 +93,7 @@ def write_configuration(
             "label_smoothing": recipe.smoothing,
             "clip_grad_norm": recipe.clip,
             "normalization": "tokens",
-            "batch_size": recipe.batch_tokens // 2,  # it counts the longer side
+            "batch_size": recipe.batch_tokens // 2,  # JoeyNMT counts only the longer side
             "batch_type": "token",
             "epochs": 10_000,
             "early_stopping_metric": "bleu",
@@ -111,6 +111,6 @@ def write_configuration(
 
 
 def moments(log: str, says: str) -> list[tuple[float, str]]:
-    """(seconds, first group of `says`) of each line of its log that matches."""
+    """Return (seconds, first group of `says`) for each matching log line."""
     found = re.findall(STAMP + says, log, re.MULTILINE)
     return [(datetime.fromisoformat(when).timestamp() + int(ms) / 1000, value) for when, ms, value in found]

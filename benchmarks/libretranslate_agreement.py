@@ -1,12 +1,13 @@
-"""How many translations of LibreTranslate, with packages of `vidrio export --to argos`, are the engine's?
+"""Check how many translations LibreTranslate, with a package from `vidrio export --to argos`, shares with the engine.
 
     python -m venv ENVIRONMENT
     ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy
     python benchmarks/libretranslate_agreement.py MODEL... --libretranslate ENVIRONMENT [--texts 200]
 
-The packaged models have case tokens, which Argos lacks: give your own, or imported ones of OPUS-MT. Each text is one
-sentence. The engine searches as Argos does, with a beam of 4 and a length penalty of 0.2, without what else `vidrio
-translate` does, such as hiding names, which is not part of a package. Different translations are listed.
+The packaged models use case tokens, which Argos does not support, so use your own models or imported OPUS-MT models.
+Each text is a single sentence. The engine searches as Argos does, with a beam of 4 and a length penalty of 0.2, and
+without the other steps of `vidrio translate`, such as hiding names, which cannot be part of a package. Differing
+translations are listed.
 """
 
 import argparse
@@ -27,14 +28,16 @@ from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-SEVERAL = re.compile(r"[.?!…]\W* ")  # sentences, which LibreTranslate would translate one by one
+SEVERAL = re.compile(r"[.?!…]\W* ")  # several sentences, which LibreTranslate would translate separately
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--libretranslate", type=Path, required=True, help="its environment")
-    parser.add_argument("--file", type=Path, default=TATOEBA, help="texts; the suffix becomes the source language")
+    parser.add_argument("--libretranslate", type=Path, required=True, help="the environment in which it is installed")
+    parser.add_argument(
+        "--file", type=Path, default=TATOEBA, help="file of texts; its extension is replaced with the source language"
+    )
     parser.add_argument("--texts", type=int, default=200)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +71,7 @@ def languages_of(model: str) -> tuple[str, str]:
 
 
 def install(models: dict[str, tuple[str, str]], python: Path, packages: Path) -> None:
-    """Our models in the folder of Argos's installed packages."""
+    """Install our models in Argos's package folder."""
     packages.mkdir(parents=True)
     for model, (language, _) in models.items():
         package = packages.parent / f"{find(model).name}.argosmodel"

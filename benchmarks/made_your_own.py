@@ -1,12 +1,12 @@
-"""A model taught a company's 300 terms: what it learns, what it forgets, and what mixing in general text prevents.
+"""Fine-tune a model on a company's 300 terms, and measure what it learns and forgets, with and without general text.
 
-    python benchmarks/made_your_own.py                                  # the packaged en-es, 10 minutes each
+    python benchmarks/made_your_own.py                                  # the packaged en-es model, 10 minutes per run
     python benchmarks/made_your_own.py --model en-pt --language pt --general FILE
 
-It does what docs/own-model.md tells: `vidrio train` with --from on the pairs of recipes/company, once alone and once
-with general sentences that the model itself has translated. Printed are chrF on the company's held-out sentences, how
-many of their terms are right, and chrF on general text: against --reference, or without one against the first model's
-translations, which says how much changed.
+This follows docs/own-model.md: it runs `vidrio train --from` on the pairs from recipes/company, once by themselves and
+once together with general sentences that the model has translated. For each model, it prints chrF on the company's
+held-out sentences, the number of correct terms, and chrF on general text. The latter is computed against --reference,
+or, if none is given, against the original model's translations, which measures how much they have changed.
 """
 
 import argparse
@@ -34,12 +34,12 @@ def chrf(texts: list[str], references: list[str]) -> float:
 
 
 def vidrio(*arguments: object) -> None:
-    """Run a command, which must succeed."""
+    """Run a `vidrio` command, and raise an error if it fails."""
     subprocess.run([sys.executable, "-m", "vidrio", *map(str, arguments)], check=True, stderr=subprocess.DEVNULL)
 
 
 def write_mixed_in(model: Path, count: int, to: Path) -> None:
-    """General sentences, spread over the pairs written for this project, with the model's own translations."""
+    """Write general sentences, sampled evenly from our written pairs, with the model's own translations."""
     sources = [line.split("\t")[1] for path in WRITTEN for line in lines_of(path)]
     some = sources[:: max(1, len(sources) // count)][:count]
     found = Translator.load(model).stream(some)
@@ -48,13 +48,13 @@ def write_mixed_in(model: Path, count: int, to: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", default="en-es", help="from English to the company's language")
+    parser.add_argument("--model", default="en-es", help="model from English to the company's language")
     parser.add_argument("--language", choices=company.LANGUAGES, default="es")
-    parser.add_argument("--time", default="10m", help="of each training")
-    parser.add_argument("--mixed-in", type=int, default=5000, help="general sentences")
-    parser.add_argument("--general", type=Path, default=GENERAL, help="general text to test with, a sentence a line")
+    parser.add_argument("--time", default="10m", help="duration of each training run")
+    parser.add_argument("--mixed-in", type=int, default=5000, help="number of general sentences to add")
+    parser.add_argument("--general", type=Path, default=GENERAL, help="general test text, one sentence per line")
     parser.add_argument("--reference", type=Path, help="its translation")
-    parser.add_argument("--lines", type=int, default=1000, help="so many lines of it")
+    parser.add_argument("--lines", type=int, default=1000, help="maximum number of lines of general text")
     given = parser.parse_args()
     reference = given.reference or (REFERENCE if given.general == GENERAL and given.language == "es" else None)
     general = lines_of(given.general)[: given.lines]

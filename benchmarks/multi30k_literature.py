@@ -1,11 +1,12 @@
-"""Multi30k English to German, test_2016_flickr, scored as in the literature: lower case, Moses tokens, -tok none.
+"""Score Multi30k English to German, test_2016_flickr, as in the literature: lower case, Moses tokens, -tok none.
 
     python benchmarks/multi30k_literature.py [--model FOLDER] [--data ../shared/data/multi30k] [--to FOLDER]
 
-Without --model: unpacks the tokenised training files into --to, and prints the commands that train a model on them, one
-after the other; the same command continues after an interruption. With --model: translates the test set with that
-model, by default with beam 4, and prints its BLEU, signature and interval, and the best figure published for training
-from scratch on text alone. Words are passed to the model and to sacreBLEU exactly as in the files.
+Without --model, this decompresses the tokenised training files into --to and prints the commands that train a model on
+them, to be run in order. An interrupted command can be resumed by running it again. With --model, it translates the
+test set with that model (by default with beam 4), and prints BLEU with its signature and confidence interval, and the
+best published score for training from scratch on text alone. Words are passed to the model and to sacreBLEU exactly as
+in the files.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
 FORM = "lc.norm.tok"
-# One after the other, each from the model before. The published figure's first training also used BPE dropout.
+# Each training run starts from the model of the previous one. For our reported score, the first also used BPE dropout.
 COMMON = "--average 0.9995"
 RECIPES = {
     "first": f"--epochs 40 --preset tiny --vocabulary 8000 {COMMON}",
@@ -38,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=MULTI30K, help=f"with tok/train.{FORM}.en.xz")
     parser.add_argument("--model", type=Path, help="a model folder")
-    parser.add_argument("--to", type=Path, default=Path("multi30k-literature"), help="where to train")
+    parser.add_argument("--to", type=Path, default=Path("multi30k-literature"), help="folder to train in")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--length-penalty", type=float, default=1.0)
     parser.add_argument("--threads", type=int, default=2)
@@ -46,7 +47,7 @@ def main() -> None:
     if given.model is None:
         print(commands(given.data / "tok", given.to))
         return
-    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it expects detokenised text
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # sacreBLEU warns about tokenised text
     files = [given.data / "tok" / f"test_2016_flickr.{FORM}.{side}" for side in ("en", "de")]
     sources, references = read_aligned(files)
     folder = find(given.model)
@@ -63,7 +64,7 @@ def main() -> None:
 
 
 def commands(data: Path, to: Path) -> str:
-    """The training command; its files are unpacked if necessary."""
+    """Decompress the training files, and return the training commands."""
     to.mkdir(parents=True, exist_ok=True)
     for side in ("en", "de"):
         (to / f"train.{side}").write_bytes(lzma.decompress((data / f"train.{FORM}.{side}.xz").read_bytes()))

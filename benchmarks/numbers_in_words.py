@@ -1,9 +1,9 @@
-"""How many numbers in words are translated correctly: 0 to 9,999 in three frames, judged by num2words.
+"""Measure how many numbers in words are translated correctly: 0 to 9,999 in three templates, checked with num2words.
 
     python benchmarks/numbers_in_words.py --model en-es [--every 37]
 
-A translation is right if it states the number, in words or digits; hyphens, commas, "and" and capitals are ignored. The
-recipe of the packaged models uses other frames (recipes/en-es/counting.tsv).
+A translation is correct if it states the number in words or digits, ignoring hyphens, commas, "and" and case. The
+recipe of the packaged models uses different templates (recipes/en-es/counting.tsv).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from vidrio.translate.translator import Translator
 
 MOST = 9_999
 BANDS = (0, 20, 100, 1_000, 10_000)
-FRAMES = {  # English, Spanish; the place of the number
+FRAMES = {  # English and Spanish templates
     "alone": ("{n}", "{n}"),
     "horses": ("There are {n} horses.", "Hay {n} caballos."),
     "ticket": ("The ticket costs {n} euros.", "El billete cuesta {n} euros."),
@@ -48,14 +48,14 @@ def sentence(number: int, frame: str, language: str) -> str:
 
 
 def plain(text: str) -> str:
-    """In lower case, without hyphens and marks; "a hundred" as "one hundred", without its "and"."""
+    """Normalise text: lower case, no hyphens or punctuation, "one hundred" for "a hundred", no "and" in numbers."""
     text = re.sub(r"[^\w\s]|_", " ", text.lower())
     text = re.sub(r"\ban? (?=hundred|thousand)", "one ", text)
     return re.sub(r"\b(hundred|thousand) and ", r"\1 ", " ".join(text.split()))
 
 
 def right(number: int, frame: str, language: str, translation: str) -> bool:
-    """Whether it states exactly the number, before the noun if there is one."""
+    """Return whether the translation states exactly this number, before the noun if there is one."""
     found = plain(translation)
     digits = re.sub(r"(?<=\d)[.,\u00a0\u202f](?=\d{3})", "", translation)
     if str(number) in re.findall(r"\d+", digits):
@@ -73,7 +73,7 @@ def right(number: int, frame: str, language: str, translation: str) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Numbers written as words, 0 to 9,999, in three frames.")
     parser.add_argument("--model", default="en-es", help="a model folder or name")
-    parser.add_argument("--every", type=int, default=1, help="all of the first hundred, then every so many")
+    parser.add_argument("--every", type=int, default=1, help="test every Nth number above the first hundred")
     given = parser.parse_args()
     translator = Translator.load(given.model)
     source, target = translator.about.source_language, translator.about.target_language

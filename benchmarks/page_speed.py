@@ -1,10 +1,10 @@
-"""The speed of the page in Chromium: first paint, key press to translation and to a redrawn overview, frames.
+"""Measure the speed of the page in Chromium: first paint, latency after a key press, and frame rate.
 
     python benchmarks/page_speed.py [--rounds 5] [--keys 16]
 
-First paint and bytes are those of a first visit. A key press is timed from the browser's own event to the changed text,
-and to the last frame drawn. Frames are read from the browser's tracing while blocks open: frames per second (60 at
-most), and the longest time between two.
+First paint and transferred bytes are measured on a first visit. A key press is timed from the browser's event to the
+changed translation, and to the last frame of the redrawn overview. Frames are taken from the browser's trace while
+blocks open: frames per second (at most 60), and the longest time between two frames.
 """
 
 import argparse
@@ -51,7 +51,7 @@ move();
 
 @contextmanager
 def served_page() -> Iterator[tuple[Browser, str]]:
-    """A browser, and the page's address."""
+    """Yield a browser and the URL of the page."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with server() as there, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=16)
     given = parser.parse_args()
     with served_page() as (browser, url):
-        paints = [first_paint(browser, url) for _ in range(given.rounds + 1)][1:]  # the first one warms the server
+        paints = [first_paint(browser, url) for _ in range(given.rounds + 1)][1:]  # the first round warms up the server
         tell("first paint", [paint for paint, _ in paints], "ms", 1000)
         tell("first view, compressed", [size / 1000 for _, size in paints], "kB", 300)
         page = opened(browser, url)
@@ -93,7 +93,7 @@ def opened(browser: Browser, url: str) -> Page:
 
 
 def first_paint(browser: Browser, url: str) -> tuple[float, int]:
-    """Milliseconds to first contents, and the bytes transferred until then (not the answers to the first sentence)."""
+    """Return the time to first paint in milliseconds, and the bytes transferred for the page, without API responses."""
     context = browser.new_context()
     page = context.new_page()
     session = context.new_cdp_session(page)
@@ -116,7 +116,7 @@ def first_paint(browser: Browser, url: str) -> tuple[float, int]:
 
 
 def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
-    """For several key presses, the time to the new text and to the last frame."""
+    """Return the times from each key press to the new translation and to the last frame."""
     page.evaluate(WATCH)
     page.locator("#text").fill("")
     page.wait_for_load_state("networkidle")
@@ -135,16 +135,16 @@ def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
 
 
 def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
-    """From a click until half a second later: frames per second, the longest time between two, the longest task.
+    """Return frames per second, the longest time between frames and the longest task in the half second after a click.
 
-    Blocks, another head, a number. A dot moves in every frame, so that none is skipped because nothing changed. Tasks
-    are given in processor time, which other load changes little.
+    The clicks open blocks, select another head and open a number. A dot moves in every frame, so that no frame is
+    skipped because nothing has changed. Tasks are measured in CPU time, which other load affects little.
     """
     session = page.context.new_cdp_session(page)
     rates, longest, tasks = [], [], []
 
     def timed(click: Callable[[], None], again: Callable[[], None]) -> None:
-        click()  # fetched and closed again, so that drawing is timed, not the first fetch
+        click()  # fetch the data first, so that only drawing is timed
         page.wait_for_load_state("networkidle")
         again()
         page.wait_for_timeout(300)
@@ -176,7 +176,7 @@ def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
 
 
 def longest_task(events: list[dict[str, Any]]) -> float:
-    """Milliseconds of processor time that the page's main thread took for one task."""
+    """Return the CPU time, in milliseconds, of the longest task on the page's main thread."""
     times: dict[tuple[int, int], list[float]] = {}
     for event in events:
         if event["name"] == "RunTask" and "tdur" in event:
@@ -189,7 +189,7 @@ def longest_task(events: list[dict[str, Any]]) -> float:
 
 
 def traced(session: CDPSession, what: Callable[[], None]) -> list[dict[str, Any]]:
-    """The browser's tracing of frames and tasks during the block."""
+    """Call a function, and return the browser's trace of frames and tasks while it runs."""
     events: list[dict[str, Any]] = []
     done: list[bool] = []
     session.on("Tracing.dataCollected", lambda some: events.extend(some["value"]))
@@ -199,7 +199,7 @@ def traced(session: CDPSession, what: Callable[[], None]) -> list[dict[str, Any]
     what()
     session.send("Tracing.end")
     while not done:
-        session.send("Runtime.evaluate", {"expression": "0"})  # lets the events in
+        session.send("Runtime.evaluate", {"expression": "0"})  # lets pending events be delivered
     return events
 
 

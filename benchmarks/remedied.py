@@ -1,9 +1,9 @@
-"""What the remedies changed in the translation of a file, to be read: better, the same, or worse?
+"""List the sentences of a file whose translation was changed by a remedy, for manual review.
 
     python benchmarks/remedied.py [--direction en-es] [--file newstest2012] [--lines 1500]
 
-Prints each sentence that a remedy changed: the remedy, the facts that were lost (-) and invented (+), the source, the
-first hypothesis (None, if it lost a symbol) and the line's translation; at the end how many there were by remedy.
+For each such sentence, print the remedy, the facts that were lost (-) or invented (+), the source, the first hypothesis
+(None if it lost a symbol) and the final translation. Finally, print the number of changes by remedy.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def shown(account: Faults) -> str:
 
 
 class Changes:
-    """What was changed so far: for each sentence the remedy, the faults and the first hypothesis."""
+    """The changes so far: the remedy, the faults and the first hypothesis of each changed sentence."""
 
     def __init__(self) -> None:
         self.first: dict[str, str | None] = {}

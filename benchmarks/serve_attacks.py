@@ -1,4 +1,4 @@
-"""Clients that misbehave, each in a separate process, for benchmarks/serve_hostile.py --minutes.
+"""Run misbehaving clients of one kind against a server, for benchmarks/serve_hostile.py --minutes.
 
 python benchmarks/serve_attacks.py leaving 127.0.0.1 5000 30
 """
@@ -37,19 +37,19 @@ def text(number: int, sentences: int) -> str:
 
 
 def asked(place: Place, data: bytes, wait: float) -> None:
-    """Send, and disconnect after this many seconds, or when the answer begins."""
+    """Send data, and disconnect when the response begins or after `wait` seconds."""
     with closing(socket.create_connection(place, timeout=wait)) as client:
         client.sendall(data)
         client.recv(1000)
 
 
 def leaving(place: Place, number: int) -> None:
-    """Asks for a long translation and hangs up after 20 ms."""
+    """Request a long translation and hang up after 20 ms."""
     asked(place, post("/translate", q=text(number, 40), source="en", target="es"), 0.02)
 
 
 def slow(place: Place, number: int) -> None:
-    """Sends a byte per second: half of the clients a head, half of them a body."""
+    """Send one byte per second, in the headers for half of the clients and in the body for the others."""
     data = post("/translate", q=text(number, 1), source="en", target="es")
     with closing(socket.create_connection(place, timeout=60)) as client:
         start = 0 if number % 2 else data.index(b"\r\n\r\n") + 4
@@ -60,7 +60,7 @@ def slow(place: Place, number: int) -> None:
 
 
 def pipelining(place: Place, number: int) -> None:
-    """Sends fifty requests at once, and reads no answer."""
+    """Send fifty requests at once, without reading a response."""
     data = b"".join(post("/translate", q=text(50 * number + n, 2), source="en", target="es") for n in range(50))
     with closing(socket.create_connection(place, timeout=5)) as client:
         client.sendall(data)
@@ -68,30 +68,30 @@ def pipelining(place: Place, number: int) -> None:
 
 
 def half_heads(place: Place, number: int) -> None:
-    """Half a head, then nothing."""
+    """Send half of the headers, then nothing."""
     with closing(socket.create_connection(place, timeout=60)) as client:
         client.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0")
         client.recv(1)
 
 
 def idle(place: Place, number: int) -> None:
-    """Says nothing."""
+    """Connect without sending anything."""
     with closing(socket.create_connection(place, timeout=60)) as client:
         client.recv(1)
 
 
 def many_texts(place: Place, number: int) -> None:
-    """A small body that asks for much work."""
+    """Send a small body that requires a lot of work."""
     asked(place, post("/translate", q=[f"a{n}" for n in range(30_000)], source="auto", target="es"), 3)
 
 
 def full(place: Place, number: int) -> None:
-    """As much work as is allowed, and disconnects after three seconds."""
+    """Request as much work as is allowed, and disconnect after three seconds."""
     asked(place, post("/translate", q=text(number, 2000)[:190_000], source="auto", target="es", alternatives=16), 3)
 
 
 def nested(place: Place, number: int) -> None:
-    """Markup that is nested as deeply as possible."""
+    """Send markup that is nested as deeply as possible."""
     draw = random.Random(number)
     tag = draw.choice(("<b>", "<p>", "<span>", "<table>", "<ul><li>", "<a href='x'>", "> ", "* ", "[", "<!--"))
     page = tag * draw.choice((1000, 20_000, 60_000))
@@ -100,7 +100,7 @@ def nested(place: Place, number: int) -> None:
 
 
 def dear(place: Place, number: int) -> None:
-    """What-ifs of long sentences, all different."""
+    """Request expensive what-ifs of long sentences, all different."""
     changes = json.loads(json.dumps(WHAT_IFS[number % len(WHAT_IFS)]).replace("{}", str(number)))
     path = random.Random(number).choice(("/api/run", "/api/run", "/api/search", "/api/learning", "/api/forced"))
     question = {"text": text(number, 3).replace(".", ","), "changes": changes, "answer": "sí"}
@@ -108,7 +108,7 @@ def dear(place: Place, number: int) -> None:
 
 
 def unread(place: Place, number: int) -> None:
-    """Asks for many numbers and does not read them."""
+    """Request many numbers without reading them."""
     addresses = ["out.logits", "out.prob", "out.score", *(f"enc.{layer}.self.weights.h0" for layer in range(6))]
     data = post("/api/tensors", text=text(number, 1), addresses=addresses, if_there=True)
     with closing(socket.create_connection(place, timeout=5)) as client:
@@ -116,7 +116,7 @@ def unread(place: Place, number: int) -> None:
         time.sleep(20)
 
 
-CLIENTS: dict[Callable[[Place, int], None], int] = {  # at the same time
+CLIENTS: dict[Callable[[Place, int], None], int] = {  # number of concurrent clients per attack
     **{leaving: 32, slow: 200, pipelining: 16, half_heads: 1100, idle: 900},
     **{many_texts: 8, full: 8, nested: 8, dear: 8, unread: 32},
 }
@@ -139,7 +139,7 @@ def main() -> None:
     for number in range(CLIENTS[attack]):
         pool.submit(client, number)
     time.sleep(float(seconds))
-    os._exit(0)  # all connections are left as they are
+    os._exit(0)  # leave all connections as they are
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Hostile requests against `vidrio serve`: no 5xx answer except 503, and memory is released.
+"""Send hostile requests to `vidrio serve`. It must not respond with 5xx except 503, and must release its memory.
 
     python benchmarks/serve_hostile.py --requests 10000 --schemathesis ENVIRONMENT/bin/schemathesis
     python benchmarks/serve_hostile.py --minutes 10
 
-Random bytes, broken UTF-8, deep and damaged JSON, forms and uploads that are none, archives that grow, pages of tags,
-huge, endless, slow and unfinished bodies, requests that are no HTTP, drawn from a seed, by sixteen clients at a time;
-good requests are asked between them, and must be answered. Schemathesis, if it is given, makes requests of its own from
-the server's description first.
+Sixteen concurrent clients send seeded random requests: random bytes, invalid UTF-8, deeply nested and damaged JSON,
+malformed forms and uploads, archives that expand, pages full of tags, huge, endless, slow and incomplete bodies, and
+requests that are not HTTP. Valid requests are sent in between and must be answered. If Schemathesis is given, it first
+sends requests generated from the server's OpenAPI description.
 
-With --minutes, clients of one kind after the other misbehave (serve_attacks.py), for this long in all. A well-behaved
-client beside them asks for a sentence at a time: its median must stay within three times its quiet one. The server must
-stay below 400 MB and return to 250 MB, or to its memory before. Above 2 GB it is killed.
+With --minutes, misbehaving clients of each kind (serve_attacks.py) run in turn, for this long in total. Meanwhile, a
+well-behaved client translates one sentence at a time, and its median latency must not exceed three times its latency
+without an attack. The server must use less than 400 MB and return to 250 MB or its initial memory. It is killed if it
+exceeds 2 GB.
 """
 
 import argparse
@@ -37,7 +38,7 @@ from served import Server, quantile, report, server
 
 CLIENTS = 16
 WARM, QUIET = 50, 40  # requests
-SETTLING = 90  # seconds
+SETTLING = 90  # maximum seconds to wait for memory to be released
 GOOD_EVERY = 50
 PATHS = (
     *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect"),
@@ -65,9 +66,9 @@ NO_HTTP = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--requests", type=int, default=10_000)
-    parser.add_argument("--schemathesis", metavar="COMMAND", help="where it is installed")
-    parser.add_argument("--examples", type=int, default=300, help="of schemathesis, for each route")
-    parser.add_argument("--minutes", type=float, help="of clients that misbehave")
+    parser.add_argument("--schemathesis", metavar="COMMAND", help="path to the schemathesis command")
+    parser.add_argument("--examples", type=int, default=300, help="Schemathesis examples per route")
+    parser.add_argument("--minutes", type=float, help="total duration of the attacks by misbehaving clients")
     parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=ATTACKS)
     given = parser.parse_args()
     if given.minutes:
@@ -76,7 +77,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         server("--no-page", "--model", "en-es", "--files", folder) as there,
     ):
-        send(there, range(-max(1000, given.requests // 5), 0))  # so that everything needed is loaded
+        send(there, range(-max(1000, given.requests // 5), 0))  # load everything that is needed
         before, began = there.memory(), time.perf_counter()
         by_schema = schemathesis(there, given.schemathesis, given.examples) if given.schemathesis else True
         statuses = send(there, range(given.requests))
@@ -99,7 +100,7 @@ def main() -> None:
 
 
 def beside(attacks: Sequence[str], seconds: float) -> int:
-    """The number of attacks that exceed a limit; prints a line for each."""
+    """Run the attacks, print a line for each, and return the number that exceed a limit."""
     failed = 0
     with tempfile.TemporaryFile() as log, server(stderr=log, files=1024) as there, kept_small(there) as largest:
         waits(there, WARM)
@@ -138,7 +139,7 @@ def beside(attacks: Sequence[str], seconds: float) -> int:
 
 
 def waits(there: Server, number: int) -> list[float]:
-    """The latencies of a well-behaved client that asks for one sentence after the other."""
+    """Return the latencies of a well-behaved client that translates one sentence after another."""
     client, waited = there.client(), []
     for n in range(number):
         began = time.perf_counter()
@@ -150,7 +151,7 @@ def waits(there: Server, number: int) -> list[float]:
 
 @contextmanager
 def kept_small(there: Server) -> Iterator[list[float]]:
-    """The server's peak memory; above a limit it is killed, to protect the machine."""
+    """Record the server's peak memory, and kill the server above a limit, to protect the machine."""
     largest, over = [0.0], threading.Event()
 
     def watch() -> None:
@@ -170,7 +171,7 @@ def kept_small(there: Server) -> Iterator[list[float]]:
 
 
 def settles(there: Server, most: float) -> float:
-    """The server's memory after it has been released, or after a while."""
+    """Wait until the server has released memory or a timeout expires, and return its memory use."""
     end = time.monotonic() + SETTLING
     while there.memory() > most and time.monotonic() < end:
         time.sleep(0.5)
@@ -178,7 +179,7 @@ def settles(there: Server, most: float) -> float:
 
 
 def send(there: Server, numbers: Iterable[int]) -> Counter[str]:
-    """A hostile request for each number; the statuses of their answers."""
+    """Send one hostile request per number, and count the response statuses."""
 
     def one(number: int) -> str:
         draw = random.Random(number)
@@ -191,8 +192,8 @@ def send(there: Server, numbers: Iterable[int]) -> Counter[str]:
 
 
 def schemathesis(there: Server, command: str, examples: int) -> bool:
-    """Whether Schemathesis finds no server error."""
-    with tempfile.TemporaryDirectory() as folder:  # in which it keeps what it finds
+    """Run Schemathesis, and return whether it finds no server error."""
+    with tempfile.TemporaryDirectory() as folder:  # Schemathesis stores its findings here
         done = subprocess.run(
             [
                 *(command, "run", f"http://{there.host}:{there.port}/openapi.json", "--max-examples", str(examples)),
@@ -220,12 +221,12 @@ GOOD = request("/translate", KINDS[0], b'{"q": "Hello.", "source": "en", "target
 
 
 def ask(there: Server, data: bytes, seconds: float = 120) -> str:
-    """The status of the answer; empty if there was none."""
+    """Return the status of the response, or an empty string if there is none."""
     return exchange(there, data, seconds)[9:12].decode("latin-1")
 
 
 def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -> bytes:
-    """The answer, up to this many bytes."""
+    """Return the response, up to `most` bytes."""
     answer = b""
     with socket.create_connection((there.host, there.port), timeout=seconds) as client:
         try:
@@ -238,21 +239,21 @@ def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -
 
 
 def whole(there: Server, draw: random.Random) -> str:
-    """A bad body for any route, by any method."""
+    """Send a bad body to any route, with any method."""
     method = "POST" if draw.random() < 0.9 else draw.choice(("GET", "PUT", "DELETE", "OPTIONS", "X" * 50))
     kind, body = bad_body(draw)
     return ask(there, request(draw.choice(PATHS), draw.choice((kind, kind, *KINDS[3:])), body, method=method))
 
 
 def unfinished(there: Server, draw: random.Random) -> str:
-    """A body of another length than declared."""
+    """Send a body whose length differs from the declared one."""
     kind, body = bad_body(draw)
     length = draw.choice((0, len(body) * 2 + 9, 10**12, -1))
     return ask(there, request(draw.choice(PATHS), kind, body, length), seconds=0.2)
 
 
 def slow(there: Server, draw: random.Random) -> str:
-    """A body that arrives byte by byte, and then stops."""
+    """Send a body byte by byte, then stop before it is complete."""
     with socket.create_connection((there.host, there.port), timeout=10) as client:
         try:
             for byte in request(draw.choice(PATHS), KINDS[0], b"{" * 30)[: draw.choice((20, 300))]:
@@ -264,7 +265,7 @@ def slow(there: Server, draw: random.Random) -> str:
 
 
 def endless(there: Server, draw: random.Random) -> str:
-    """Endless chunks, or more bytes than are accepted."""
+    """Send endless chunks, or more bytes than are accepted."""
     if draw.random() < 0.5:
         return ask(there, request("/translate", KINDS[0], b" " * draw.choice((3 << 20, 5 << 20))))
     head = b"POST /translate_file HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -284,7 +285,7 @@ def packed(name: str, page: str) -> bytes:
 
 
 def bad_body(draw: random.Random) -> tuple[str, bytes]:
-    """A bad body, and a media type for it."""
+    """Return a media type and a bad body."""
     noise = draw.randbytes(draw.choice((0, 1, 30, 3000)))
     page = "".join(draw.choices(TAGS, k=draw.choice((3, 300))))
     texts = (page, noise.decode("utf-8", "replace"), "\ud800", 3, None, [[]], {}, "a" * 3000, "\u0301" * 900)

@@ -1,10 +1,11 @@
-"""Many clients at once against `vidrio serve`: throughput, latency, and whether each gets its own answer.
+"""Measure the throughput and latency of `vidrio serve` with many concurrent clients, and verify every response.
 
     python benchmarks/serve_load.py --seconds 120 --clients 64
     python benchmarks/serve_load.py --seconds 120 --clients 64 --sentences 1
 
-One client asks for one text after the other; then all ask at the same time; then one alone again. The texts are
-thousands of different ones of one to twelve sentences. Every answer is compared with the offline translation.
+First a single client sends one text after another, then all clients do so concurrently, then a single client again. The
+texts are several thousand distinct ones of one to twelve sentences. Every response is compared with the offline
+translation.
 """
 
 import argparse
@@ -24,8 +25,8 @@ from vidrio.translate.translator import Translator
 
 class Measured(NamedTuple):
     seconds: float
-    processor: float  # seconds of the server
-    waited: list[float]  # for each answer
+    processor: float  # the server's CPU seconds
+    waited: list[float]  # latency of each response
 
     @property
     def rate(self) -> float:
@@ -34,11 +35,13 @@ class Measured(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--file", type=Path, default=TATOEBA, help="English sentences, one a line")
+    parser.add_argument("--file", type=Path, default=TATOEBA, help="English sentences, one per line")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--texts", type=int, default=3000, help="different ones")
-    parser.add_argument("--sentences", type=int, nargs="+", default=LENGTHS, help="of a text, one of these")
+    parser.add_argument("--texts", type=int, default=3000, help="number of distinct texts")
+    parser.add_argument(
+        "--sentences", type=int, nargs="+", default=LENGTHS, help="possible numbers of sentences per text"
+    )
     given = parser.parse_args()
     asked = texts(given.file, given.texts, lengths=given.sentences)
     wanted = offline(asked)
@@ -49,7 +52,7 @@ def main() -> None:
 def figures(
     there: Server, asked: Sequence[str], wanted: dict[str, str] | None, seconds: float, clients: int
 ) -> dict[str, Any]:
-    """One client alone, all together, one alone again."""
+    """Measure a single client, all clients concurrently, and a single client again."""
     measure(there, [asked[:20]], wanted, 2)
     before = measure(there, [asked], wanted, seconds / 8)
     memory = there.memory()
@@ -73,7 +76,7 @@ def figures(
 
 
 def offline(asked: Sequence[str]) -> dict[str, str]:
-    """The translation of each text by itself, with its source's case and final mark."""
+    """Translate each text separately, adapting case and final punctuation to its source."""
     translations = Translator.load().translate(asked)
     return {text: as_source(text, found.text) for text, found in zip(asked, translations, strict=True)}
 
@@ -84,7 +87,7 @@ def shuffled(asked: Sequence[str], clients: int) -> list[list[str]]:
 
 
 def measure(there: Server, each: Sequence[Sequence[str]], wanted: dict[str, str] | None, seconds: float) -> Measured:
-    """A client for each list of texts, all at the same time; every answer must be the expected one."""
+    """Run one client per list of texts, concurrently. Every response must be the expected one."""
     processor, began = there.processor_seconds(), time.perf_counter()
 
     def client(mine: Sequence[str]) -> list[float]:

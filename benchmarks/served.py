@@ -1,4 +1,4 @@
-"""Shared by the benchmarks of `vidrio serve`: a server in a separate process, clients, and measurements."""
+"""Helpers for the benchmarks of `vidrio serve`: a server in a separate process, clients, and measurements."""
 
 import http.client
 import json
@@ -26,11 +26,11 @@ class Server(NamedTuple):
     port: int
 
     def memory(self) -> float:
-        """Megabytes, on Linux."""
+        """Return the current memory use in megabytes, on Linux."""
         return memory("VmRSS", self.process.pid) / 2**20
 
     def processor_seconds(self) -> float:
-        """Of all its threads, on Linux."""
+        """Return the CPU time of all threads in seconds, on Linux."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / 100
 
@@ -39,13 +39,13 @@ class Server(NamedTuple):
 
 
 class Client:
-    """One client that keeps its connection."""
+    """A client that keeps its connection open."""
 
     def __init__(self, host: str, port: int) -> None:
         self._connection = http.client.HTTPConnection(host, port, timeout=300)
 
     def ask(self, path: str, fields: dict[str, Any] | None = None) -> tuple[int, Any]:
-        """The status and the answer; without fields it is a GET."""
+        """Send a POST request, or a GET request if there are no fields, and return the status and the response."""
         method, body = ("GET", None) if fields is None else ("POST", json.dumps(fields))
         self._connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         answer = self._connection.getresponse()
@@ -55,7 +55,7 @@ class Client:
 
 @contextmanager
 def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = None) -> Iterator[Server]:
-    """`vidrio serve`, by default on a free port, with a limit on open files; it stops at the end of the block."""
+    """Run `vidrio serve` within a block, by default on a free port, optionally with a limit on open files."""
 
     def limit() -> None:
         if files is not None:
@@ -67,7 +67,7 @@ def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = N
         try:
             assert process.stdout
             address = re.search(r"http://\S+", process.stdout.readline())
-            assert address, "the server did not begin"
+            assert address, "the server did not start"
             where = urlsplit(address[0])
             yield Server(process, where.hostname or "", where.port or 0)
         finally:
@@ -76,7 +76,7 @@ def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = N
 
 @contextmanager
 def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
-    """Another server, whose command gets the port as its last word, and which is ready when it lists its languages."""
+    """Run another server. The port is appended to its command, and it is ready when it lists its languages."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = (*command, str(port))
@@ -93,7 +93,7 @@ def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[S
 
 
 def texts(file: Path, count: int, seed: int = 1, lengths: Sequence[int] = LENGTHS) -> list[str]:
-    """Texts of several sentences of a file."""
+    """Combine randomly chosen sentences from a file into texts."""
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     draw = random.Random(seed)
     return [" ".join(draw.sample(lines, draw.choice(lengths))) for _ in range(count)]
@@ -104,12 +104,12 @@ def quantile(seconds: Sequence[float], share: float) -> float:
 
 
 def report(**figures: Any) -> None:
-    """One line of JSON, for benchmarks/README.md."""
+    """Print one line of JSON, for benchmarks/README.md."""
     print(json.dumps({name: round(value, 3) if isinstance(value, float) else value for name, value in figures.items()}))
 
 
 def until(end: float) -> Iterator[int]:
-    """0, 1, 2 … until this time."""
+    """Yield 0, 1, 2 … until this time."""
     number = 0
     while time.perf_counter() < end:
         yield number

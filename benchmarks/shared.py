@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: the processor's name, the cost of a process, paths of test sets and tests."""
+"""Helpers shared by the benchmarks: the name of the processor, the cost of a process, and paths of tests and data."""
 
 import os
 import platform
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
-# Where the data sets are, unless an option says otherwise.
+# Default paths of the data sets.
 ENGLISH_SPANISH, MULTI30K = Path("../shared/data/en-es"), Path("../shared/data/multi30k")
 TATOEBA = ENGLISH_SPANISH / "test/tatoeba-test-v2020-07-28.en"
-# 20 words, 25 tokens: long enough for a sentence, short enough for a screen.
+# 20 words or 25 tokens: realistic, but short enough to fit on a screen.
 SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 
 MEASURED = """
@@ -30,13 +30,13 @@ class Cost(NamedTuple):
     """The cost of a process."""
 
     seconds: float
-    processor: float  # seconds
-    megabytes: float  # at its peak
+    processor: float  # CPU seconds
+    megabytes: float  # peak memory
 
 
 def cost_of(command: Sequence[str], environment: dict[str, str] | None = None) -> Cost:
-    """Run a command, which must succeed, from a small process, because a child's peak of memory includes its
-    parent's."""
+    """Run a command, and raise an error if it fails. It is started from a small process, because the peak memory of a
+    child includes that of its parent."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=True, env=environment
     )
@@ -47,18 +47,18 @@ def cost_of(command: Sequence[str], environment: dict[str, str] | None = None) -
 
 
 def memory(what: str, process: int | str = "self") -> int:
-    """Bytes, on Linux: VmRSS, current memory; VmHWM, its peak; RssFile, mapped files."""
+    """Return a memory figure in bytes, on Linux: VmRSS is current use, VmHWM the peak, RssFile the mapped files."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
 
 
 def forget_peak(process: int | str = "self") -> None:
-    """Reset VmHWM."""
+    """Reset the peak memory, VmHWM."""
     Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
 def processor() -> str:
-    """The processor's name, and the load of the machine."""
+    """Return the name of the processor and the load of the machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -69,7 +69,7 @@ def processor() -> str:
 
 
 def timed(run: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
+    """Return how many seconds a call takes."""
     began = time.perf_counter()
     run()
     return time.perf_counter() - began

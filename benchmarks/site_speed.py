@@ -1,9 +1,10 @@
-"""The speed of the page alone: `vidrio site` on Python's plain web server, in Chromium.
+"""Measure the speed of the standalone page: `vidrio site`, served by Python's built-in web server, in Chromium.
 
-    python benchmarks/site_speed.py                the packaged models
-    python benchmarks/site_speed.py --slower 4     with a page four times as slow; Python's worker is not slowed
+    python benchmarks/site_speed.py                # the packaged models
+    python benchmarks/site_speed.py --slower 4     # slow down the page by a factor of four, but not Python's worker
 
-Medians over several visits and key presses. The page's own files, which hosts may compress, are given in both sizes.
+Prints medians over several visits and key presses. For the page's own files, which hosts may compress, both the
+original and the compressed sizes are given.
 """
 
 import argparse
@@ -26,8 +27,8 @@ from vidrio.site.writing import write_site
 
 TWENTY = "The old man and his dog walked slowly along the river every morning and they never spoke to anybody there"
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-NOW = 300_000  # milliseconds
-# A key press, and the time until the translation and the overview of the new text are shown.
+NOW = 300_000  # timeout in milliseconds
+# Simulate a key press, and measure the time until the translation and the overview of the new text are shown.
 TYPE = """text => new Promise(resolve => {
     const area = document.querySelector('#text'), out = document.querySelector('#translation');
     const start = performance.now();
@@ -55,13 +56,13 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def first_view(folder: Path, requested: list[str]) -> list[Path]:
-    """The files of the page in a first visit, without Python and the models."""
+    """Return the page's files that are loaded on a first visit, without Python and the models."""
     paths = {folder / (name or "index.html") for name in requested if not name.startswith("files/")}
     return sorted(path for path in paths if path.is_file())
 
 
 def visit(context: BrowserContext, address: str, slower: float) -> tuple[Page, float, float]:
-    """A visit: the seconds until the first paint and until the first translation."""
+    """Open the page, and return it with the seconds to first paint and to the first translation."""
     page = context.new_page()
     if slower > 1:
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
@@ -97,7 +98,7 @@ def main() -> None:
                 again.append(there)
                 for n in range(10):
                     key, overview = page.evaluate(TYPE, f"{TWENTY}{'.' * (n % 2)}{' ' * n}")
-                    if n > 1:  # the first ones load what is needed once
+                    if n > 1:  # the first key presses warm up the page
                         keys.append(key), overviews.append(overview)
                 context.close()
         shell = first_view(folder, [*requested, "site.json"])

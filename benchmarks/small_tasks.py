@@ -1,13 +1,13 @@
-"""The results of `vidrio train` on small tasks: how many of 200 unseen lines come out exactly right.
+"""Evaluate `vidrio train` on small tasks by the number of correct outputs for 200 unseen sources.
 
     python benchmarks/small_tasks.py [--time 2m | --steps N] [--tasks reversed,templates] [--seeds 1,2] [-- OPTION …]
 
-Each task has 4,000 pairs to learn from and 200 other sources to be asked:
-  reversed    2 to 6 of 24 words; the translation says them from the last to the first
-  copied      the same words in their order, but the one after "twice" is said two times
-  templates   English sentences from a few templates in Spanish, with gender and number agreeing
+Each task has 4,000 training pairs and 200 different test sources:
+  reversed    2 to 6 of 24 words, which the translation contains in reverse order
+  copied      the same words in order, except that a word after "twice" is repeated
+  templates   English sentences from a few templates, translated into Spanish with gender and number agreement
 
-Arguments after `--` are passed to `vidrio train` (for example `--dropout 0.1`).
+Arguments after `--` are passed to `vidrio train`, for example `--dropout 0.1`.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def templated(draw: random.Random) -> tuple[str, str]:
 
 
 def thing(draw: random.Random, number: str) -> tuple[str, str]:
-    """A number, perhaps a colour, and a noun, in both languages."""
+    """Return a number, an optional colour and a noun, in both languages."""
     noun, colour = draw.choice(list(NOUNS)), draw.choice(["", *COLOURS])
     several, una, unas, feminine = NOUNS[noun]
     one = number == "a"
@@ -89,7 +89,7 @@ TASKS: dict[str, Callable[[random.Random], tuple[str, str]]] = {
 
 
 def pairs_of(task: str, seed: int) -> list[tuple[str, str]]:
-    """Pairs with different sources: those for training, then those for testing."""
+    """Return pairs with distinct sources, first for training, then for testing."""
     draw, pairs = random.Random(f"{task} {seed}"), dict[str, str]()
     while len(pairs) < PAIRS + UNSEEN:
         source, target = TASKS[task](draw)
@@ -98,7 +98,7 @@ def pairs_of(task: str, seed: int) -> list[tuple[str, str]]:
 
 
 def run(task: str, seed: int, options: list[str]) -> None:
-    """Train, test, and print a line."""
+    """Train and test a model, and print one line of results."""
     vidrio = [sys.executable, "-m", "vidrio"]
     pairs = pairs_of(task, seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -131,10 +131,10 @@ def main() -> None:
         place = ours.index("--")
         ours, theirs = ours[:place], ours[place + 1 :]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--time", default="2m", help="of each training")
-    parser.add_argument("--steps", help="a fixed number of steps instead, where the machine is busy")
+    parser.add_argument("--time", default="2m", help="duration of each training run")
+    parser.add_argument("--steps", help="train for a fixed number of steps instead, for use on a busy machine")
     parser.add_argument("--tasks", default=",".join(TASKS))
-    parser.add_argument("--seeds", default="1", help="with commas between them")
+    parser.add_argument("--seeds", default="1", help="comma-separated")
     given = parser.parse_args(ours)
     end = ["--steps", given.steps] if given.steps else ["--time", given.time]
     for task in given.tasks.split(","):

@@ -1,9 +1,9 @@
-"""The peak memory of each part of a training run, from reading to evaluation. Needs Linux.
+"""Measure the peak memory of each part of a training run, from reading the pairs to evaluation. Requires Linux.
 
     python benchmarks/train_memory.py FILE [FILE] [--columns 2,3] [--steps 400] [--preset small]
         [--batch-tokens 8192] [--threads 1] [--to FOLDER]
 
-As Linux counts it (VmHWM), mapped files included. The run is made in --to [a temporary folder, removed].
+Memory is Linux's VmHWM, which includes mapped files. The run is stored in --to (default: a temporary folder).
 """
 
 import argparse
@@ -16,20 +16,20 @@ from pathlib import Path
 
 from shared import forget_peak, memory
 
-GOAL = 4e9  # limit in bytes, at `small` with 8 thousand tokens per batch
-PARTS = 4  # into which the steps are divided
+GOAL = 4e9  # limit in bytes for the `small` preset with 8,000 tokens per batch
+PARTS = 4  # number of parts into which the steps are divided
 BEFORE, AFTER = "reading, cleaning, tokenizer", "judging, writing"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="sentence pairs, as `vidrio train` reads them")
-    parser.add_argument("--columns", help="of these files")
+    parser.add_argument("--columns", help="columns of these files")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--preset", default="small")
-    parser.add_argument("--to", type=Path, help="where to make it")
+    parser.add_argument("--to", type=Path, help="folder for the run")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vidrio-memory-", dir=given.to) as folder:
         peaks = watched(Path(folder), given)
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
-    """Run `vidrio train` and observe it: the peak of each part."""
+    """Run `vidrio train`, and return the peak memory of each part."""
     options = ["--preset", given.preset, "--batch-tokens", str(given.batch_tokens)]
     options += ["--steps", str(given.steps), "--threads", str(given.threads), "--validations", str(PARTS)]
     options += ["--columns", given.columns] if given.columns else []
@@ -55,7 +55,7 @@ def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
                 part = now
                 forget_peak(process.pid)
             time.sleep(0.2)
-    except (OSError, StopIteration):  # it has ended in the meantime
+    except (OSError, StopIteration):  # the process has ended in the meantime
         process.wait()
     finally:
         process.terminate()
@@ -66,7 +66,7 @@ def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
 
 
 def part_of(home: Path, steps: int) -> str:
-    """The current part of the run."""
+    """Return the name of the current part of the run."""
     said = (home / "said").read_text()
     if "starting with" not in said:
         return BEFORE

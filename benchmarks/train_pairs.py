@@ -1,14 +1,15 @@
-"""The memory and time per sentence pair from a file to the first steps of training, by stage.
+"""Measure memory and time per sentence pair, by stage, from the input file to the first training steps.
 
     python benchmarks/train_pairs.py [--pairs 200000] [--words 12] [--steps 20] [--to FOLDER] [--threads 2]
 
-Makes a file of different synthetic pairs (words of a language that does not exist, as frequent as words are, and theirs
-in another), then does what `vidrio train` does with it: read and clean, find duplicates and hold out, compare with the
-held-out ones, learn a tokenizer, encode into the store, plan a pass, and take some steps with a model of the size
-`tiny`. Told for each stage: seconds, CPU seconds, the most memory the process had, and what of it is mapped from files,
-which the system may take back; then the same for each pair and each million. What does not grow with the pairs (the
-model, a batch) is in there too, so few pairs look expensive. Needs Linux, and some 350 bytes of disk for each pair in
---to [a temporary folder, removed].
+This generates a file of distinct synthetic pairs (random words with a realistic frequency distribution, in two invented
+languages), then runs the stages of `vidrio train`: reading and cleaning, finding duplicates and holding out pairs,
+comparing the pairs with the held-out ones, learning a tokenizer, encoding the pairs, planning an epoch, and taking a
+few steps with a `tiny` model. For each stage, it prints the wall time, the CPU time, the peak memory of the process,
+and how much of that is mapped from files, which the system can reclaim. It then prints the same figures per pair and
+per million pairs. They include memory that does not depend on the number of pairs (the model, a batch), which makes
+small runs look expensive. Requires Linux, and about 350 bytes of disk space per pair in --to (default: a temporary
+folder, removed afterwards).
 """
 
 import argparse
@@ -32,11 +33,11 @@ from vidrio.learn.task import (  # noqa: E402
     Stop,
 )
 
-WORDS = 50_000  # of each language
-SOME = 10_000  # pairs that are made at a time
+WORDS = 50_000  # vocabulary size of each language
+SOME = 10_000  # pairs generated at a time
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ol", "um")]
-MAKING, STEPS = "making the file", "more steps"  # what is not a stage
-# What follows a stage that has a name of its own.
+MAKING, STEPS = "making the file", "more steps"  # names of parts that are not stages
+# The unnamed stage that follows each named one.
 THEN = {
     "reading pairs": "duplicates, held-out pairs",
     "comparing pairs": "files written",
@@ -46,7 +47,7 @@ THEN = {
 
 
 class Enough(Exception):
-    """After this many steps."""
+    """Raised to stop training after the requested number of steps."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ class Cost:
     seconds: float
     cpu: float
     peak: int  # bytes
-    mapped: int  # of them, at its end
+    mapped: int  # bytes mapped from files at the end of the stage
 
 
 class Stages(Progress):
-    """The current stage, and the cost of each; the training reports its progress to it."""
+    """Tracks the current stage and the cost of each stage, based on the progress that training reports."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -90,10 +91,10 @@ class Stages(Progress):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=200_000)
-    parser.add_argument("--words", type=int, default=12, help="of a sentence, on average")
+    parser.add_argument("--words", type=int, default=12, help="average words per sentence")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--to", type=Path, help="where to make it")
+    parser.add_argument("--to", type=Path, help="folder for the generated files")
     given = parser.parse_args()
     use(given.threads)
     with tempfile.TemporaryDirectory(prefix="vidrio-pairs-", dir=given.to) as home:
@@ -114,7 +115,7 @@ def main() -> None:
 
 
 def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
-    """All of it, in this folder."""
+    """Generate the pairs in this folder, run all stages, and return their costs."""
     print(f"{'stage':28} {'seconds':>9} {'CPU':>9} {'MB at most':>11} {'of it mapped':>13}")
     stages = Stages(MAKING)
     write_pairs(home / "pairs.tsv", pairs, words)
@@ -132,11 +133,11 @@ def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
         training.train(request, stages)
     except Enough:
         return stages.costs
-    raise SystemExit("it has ended too early")
+    raise SystemExit("training ended too early")
 
 
 def write_pairs(path: Path, pairs: int, words: int) -> None:
-    """A table of pairs: sentences of random words, and their word-for-word translations."""
+    """Write sentences of random words with their word-for-word translations."""
     random = np.random.default_rng(1)
     languages = [made_up(random) for _ in range(2)]
     frequency = 1 / np.arange(10, WORDS + 10)
@@ -150,7 +151,7 @@ def write_pairs(path: Path, pairs: int, words: int) -> None:
 
 
 def made_up(random: np.random.Generator) -> list[str]:
-    """Different words; frequent ones are short."""
+    """Return distinct words, of which the frequent ones are short."""
     found: dict[str, None] = {}
     while len(found) < WORDS:
         length = 1 + min(4, int(np.log10(len(found) + 1)))

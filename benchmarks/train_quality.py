@@ -1,20 +1,20 @@
-"""The quality of a translator after a given time, compared with JoeyNMT 2.3.0: Multi30k English to German on two cores.
+"""Compare translation quality with JoeyNMT 2.3.0 after the same training time: Multi30k English to German, two cores.
 
     python benchmarks/train_quality.py [--minutes 20] [--data ../shared/data/multi30k] [--to FOLDER] [--threads 2]
         [--only vidrio|joeynmt]
 
-First `vidrio train` on the raw files, with nothing told but the time, then JoeyNMT, never both at once. JoeyNMT gets
-the model that Vidrio has chosen: its sizes, its tokens, and its recipe: batches, highest rate, dropout,
-label smoothing, and its warm-up, but no more than a tenth of the steps. It has neither a rate that falls to 0 in a
-given time nor a running mean of the parameters, and computes in float32; its rate falls with one over the square root
-of the step. Vidrio's time is that of training and validating, JoeyNMT's that of training alone, since it validates more
-slowly. About once a minute each translates the same 300 validation sentences greedily; the scores are those of one
-sacreBLEU call on the text. At the end the best model of each on the validation set translates test_2016_flickr with
-beam 4: BLEU 13a, cased, detokenised.
+`vidrio train` runs first, on the raw files and with only the time specified, followed by JoeyNMT; they never run at the
+same time. JoeyNMT uses the sizes, tokens and recipe that Vidrio has chosen: batch size, peak learning rate, dropout,
+label smoothing, and warm-up (limited to a tenth of the steps). It supports neither a learning rate that decays to 0 in
+a given time nor averaged parameters, and computes in float32; its rate decays with the inverse square root of the step.
+Vidrio's time includes validation, but JoeyNMT's does not, because its validation is slower. About once a minute, each
+program translates the same 300 validation sentences greedily, and both are scored on text by the same sacreBLEU call.
+Finally, the best model of each on the validation set translates test_2016_flickr with beam 4, scored with BLEU (13a,
+cased, detokenised).
 
-Results are kept in --to, separately, and not computed again: a stopped Vidrio continues, a stopped JoeyNMT starts
-again. It contains vidrio.json and joeynmt.json (the curves and test scores). JoeyNMT is installed into an environment
-of its own in --work, which stays.
+Results are stored in --to (vidrio.json and joeynmt.json, with the curves and test scores) and are not computed again.
+After an interruption, Vidrio resumes, whereas JoeyNMT starts over. JoeyNMT is installed into a separate environment in
+--work, which is kept.
 """
 
 import argparse
@@ -45,19 +45,19 @@ from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 TEST = "test_2016_flickr"
-PROBE = 40  # steps from which JoeyNMT's speed is estimated, before its time begins
+PROBE = 40  # steps used to estimate JoeyNMT's speed, before its time starts
 NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
 
 
 @dataclass(frozen=True)
 class Found:
-    """The training curve of one of the two."""
+    """The training curve and test score of one of the two programs."""
 
-    minutes: float  # its time limit
-    curve: list[tuple[float, float]]  # (minutes, BLEU of the validation sentences)
+    minutes: float  # time limit
+    curve: list[tuple[float, float]]  # (minutes, BLEU on the validation sentences)
     test: float  # BLEU
     signature: str
-    model: str  # and its settings, in words
+    model: str  # description of the model and its settings
 
 
 def main() -> None:
@@ -65,8 +65,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=MULTI30K, help="with raw/train.en.xz")
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--to", type=Path, help="where results and runs are kept [a temporary folder]")
-    parser.add_argument("--only", choices=list(NAMES), help="do one of them, and tell what there is")
+    parser.add_argument("--to", type=Path, help="folder for results and runs [a temporary folder]")
+    parser.add_argument(
+        "--only", choices=list(NAMES), help="run only one of them, and print the results available so far"
+    )
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
     given = parser.parse_args()
     home = (given.to or Path(tempfile.mkdtemp(prefix="vidrio-quality-"))).absolute()
@@ -88,21 +90,21 @@ def main() -> None:
 
 
 def is_done(path: Path, minutes: float) -> bool:
-    """Whether it was done already, with the same time."""
+    """Return whether results with the same time limit already exist."""
     return path.exists() and json.loads(path.read_text(encoding="utf-8"))["minutes"] == minutes
 
 
 def test_score(home: Path, translations: list[str]) -> tuple[float, str]:
-    """BLEU of the test set, and its signature."""
+    """Return BLEU on the test set, with its signature."""
     (bleu, *_), _ = corpus_scores(translations, [read_lines(home / "raw" / f"{TEST}.de")], usual_metrics())
     return bleu.value, bleu.signature
 
 
-# --- the two ----------------------------------------------------------------------------------------------------------
+# --- the two programs -------------------------------------------------------------------------------------------------
 
 
 def ours(home: Path, given: argparse.Namespace) -> Found:
-    """The command of a newcomer, on the raw files."""
+    """Run the command that a new user would run, on the raw files."""
     raw, folder = home / "raw", home / "vidrio"
     command = [sys.executable, "-m", "vidrio", "train", *(str(raw / f"train.{side}") for side in ("en", "de"))]
     for option, part in (("--dev", "val"), ("--test", TEST)):
@@ -161,7 +163,7 @@ def theirs(home: Path, given: argparse.Namespace) -> Found:
     times = [trained / 60 for trained in validated(log)]
     hypotheses = sorted((folder / "model").glob("*.hyps"), key=lambda path: int(path.stem))
     read = (quick_scores(peer.read_tokens(path, tokenizer), texts["val"]["de"])["bleu"] for path in hypotheses)
-    curve = list(zip(times, read, strict=False))  # the last validation may not have come to its end
+    curve = list(zip(times, read, strict=False))  # the last validation may be incomplete
     subprocess.run(
         [python, "-m", "joeynmt", "test", folder / "test.yaml", "-o", folder / "translations"],
         env=peer.environment(given.threads),
@@ -176,14 +178,14 @@ def theirs(home: Path, given: argparse.Namespace) -> Found:
 
 
 def steps_a_minute(python: Path, folder: Path, plan: Plan, threads: int) -> float:
-    """JoeyNMT's speed here, from its log."""
+    """Measure JoeyNMT's speed on this machine from its log."""
     log = learn(python, folder, plan, {"logging_freq": 10, "validation_freq": 10**6, "updates": PROBE}, threads, 0)
     (first, _), *_, (last, _) = peer.moments(log, r".*?Step:\s+(\d+)")
     return 60 * (PROBE - 10) / (last - first)
 
 
 def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], threads: int, seconds: float) -> str:
-    """`joeynmt train` until it ends, or until this many seconds after its training began (0: no limit)."""
+    """Run `joeynmt train` until it ends or has trained for this many seconds (0: no limit), and return its log."""
     data = {"train": "train", "dev": "val"}
     peer.write_configuration(folder / "train.yaml", folder, plan.config, plan.recipe, data, **settings)
     peer.write_configuration(folder / "test.yaml", folder, plan.config, plan.recipe, {"test": "test"}, **settings)
@@ -204,7 +206,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
             while process.poll() is None:
                 time.sleep(0.2)
                 if seconds and trained(path.read_text(), time.time()) > seconds:
-                    os.kill(process.pid, signal.SIGINT)  # it saves its state
+                    os.kill(process.pid, signal.SIGINT)  # JoeyNMT then saves its state
                     process.wait(120)
         finally:
             process.kill()
@@ -216,7 +218,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
 
 
 def trained(log: str, now: float) -> float:
-    """JoeyNMT's training time so far, from its log: since its first epoch began, without validation."""
+    """Return JoeyNMT's training time so far from its log, since the start of its first epoch, without validation."""
     began = peer.moments(log, r"(EPOCH 1)$")
     stops = [at for at, _ in peer.moments(log, r"(Predicting) \d+ example") if at <= now]
     goes_on = [at for at, _ in peer.moments(log, r"(Generation took)") if at <= now]
@@ -226,15 +228,15 @@ def trained(log: str, now: float) -> float:
 
 
 def validated(log: str) -> list[float]:
-    """The training time at each validation."""
+    """Return the training time at each validation."""
     return [trained(log, at) for at, _ in peer.moments(log, r"(Predicting) \d+ example")]
 
 
-# --- what has come out ------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
 
 
 def table(found: dict[str, Found]) -> list[str]:
-    """The curve minute by minute, and the final score, of each."""
+    """Return the curve and the final score of each program, line by line."""
     lines = [f"Multi30k English to German, {processor()}"]
     for name, one in found.items():
         lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.model}"]

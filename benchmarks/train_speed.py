@@ -1,15 +1,15 @@
-"""The speed of training, compared with JoeyNMT 2.3.0, in one run on the same machine.
+"""Compare the training speed with JoeyNMT 2.3.0, on the same machine and in the same run.
 
     python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2]
 
-The same sentences (Multi30k English to German), cut into the same tokens (our BPE, 8,000 for both languages), the
-same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one table for source, target and output), the same batches
-by size (4,096 tokens on the longer side), dropout 0.1 (JoeyNMT's also of attention weights and inside the feed-forward
-layers), label smoothing 0.1, Adam. JoeyNMT computes
-in float32, which is all it offers on a CPU; Vidrio in what it chooses for the machine. Told are tokens of source and
-target, padding left out, in a second of training; validation is left out on both sides. The two take turns.
+Both train on the same sentences (Multi30k, English to German), split into the same tokens (our BPE, 8,000 tokens for
+both languages), with the same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one embedding for source, target
+and output), the same batch size (4,096 tokens in the longer language), dropout 0.1 (which JoeyNMT also applies to
+attention weights and within the feed-forward layers), label smoothing 0.1 and Adam. JoeyNMT computes in float32, the
+only option it offers on a CPU; Vidrio computes in the precision that it chooses for the machine. The speed is given in
+source and target tokens per second of training, excluding padding and validation. The two programs take turns.
 
-JoeyNMT is installed into an environment of its own in --work, which stays.
+JoeyNMT is installed into a separate environment in --work, which is kept.
 """
 
 import argparse
@@ -44,7 +44,7 @@ from vidrio.model.parameters import count, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
-WARM = 10  # seconds at the beginning of each turn that are not counted
+WARM = 10  # warm-up seconds at the beginning of each turn, which are not counted
 
 
 def sentences(data: Path, side: str) -> list[str]:
@@ -53,7 +53,7 @@ def sentences(data: Path, side: str) -> list[str]:
 
 
 def recipe(seconds: float = 1.0) -> Recipe:
-    """The settings of both."""
+    """Return the training settings of both programs."""
     return Recipe(
         stop=Stop(seconds=seconds),
         rate=5e-4,
@@ -66,7 +66,7 @@ def recipe(seconds: float = 1.0) -> Recipe:
 
 
 def ours(examples: Examples, config: ModelConfig, seconds: float) -> float:
-    """Tokens per second of the real training loop, after a warm-up."""
+    """Return the speed of the real training loop in tokens per second, after a warm-up."""
     parameters = Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, Any]] = []
     how = recipe(seconds + WARM)
@@ -77,8 +77,8 @@ def ours(examples: Examples, config: ModelConfig, seconds: float) -> float:
 
 
 def mean_speed(told: list[tuple[float, float]]) -> float:
-    """The mean over time of speeds reported at these moments, each for the time since the previous one, after the
-    warm-up."""
+    """Return the time-weighted mean of the reported speeds after the warm-up. Each speed applies to the time since the
+    previous report."""
     warm = [pair for pair in told if pair[0] >= told[0][0] + WARM]
     if len(warm) < 2:
         raise SystemExit("too few measurements: give more --seconds")
@@ -87,7 +87,7 @@ def mean_speed(told: list[tuple[float, float]]) -> float:
 
 
 def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float, config: ModelConfig) -> float:
-    """Tokens per second of `joeynmt train`, from its log (of the target), times source and target by target."""
+    """Return the speed of `joeynmt train`: target tokens per second from its log, times the ratio of all to target."""
     path = folder / "config.yaml"
     data = {"train": "train", "dev": "dev"}
     peer.write_configuration(path, folder, config, recipe(), data, logging_freq=2, validation_freq=1_000_000)
@@ -105,14 +105,14 @@ def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides:
             process.kill()
             process.wait()
     if len(told) < 3:
-        raise SystemExit(f"JoeyNMT told nothing:\n{(folder / 'log').read_text()[-3000:]}")
+        raise SystemExit(f"JoeyNMT reported no speed:\n{(folder / 'log').read_text()[-3000:]}")
     return both_sides * mean_speed(told)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=MULTI30K, help="with raw/train.en.xz")
-    parser.add_argument("--seconds", type=float, default=60, help="of each turn, besides warming up")
+    parser.add_argument("--seconds", type=float, default=60, help="duration of each turn, without the warm-up")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")

@@ -1,16 +1,15 @@
-"""The functions that a text calls on its way to a translation, and pairs on their way to a model: files, calls, hops.
+"""Count the files, functions and calls involved in translating a text and in training a model.
 
     python benchmarks/walks.py [--json] [--what translate,train]
 
-Counted by `sys.setprofile`, in Vidrio's own functions (lambdas and comprehensions belong to the function that contains
-them), without what runs on import.
+Calls of Vidrio's own functions are counted with `sys.setprofile`. Lambdas and comprehensions count as part of the
+function that contains them. Code that runs on import is not counted.
 
-`translate`: one text through `Translator.translate`, once the translator is loaded and has translated something, the
-engine's host included. `changes` are calls that go into another file than the call before them.
+`translate`: one text passed to `Translator.translate`, including the engine's host code, after the translator has been
+loaded and warmed up. `changes` is the number of calls into a different file from the preceding call.
 
-`train`: some pairs through `vidrio train` to a model's folder, as far as they walk in `ROOMS`. A hop is a call from
-one file into another, counted once for the two files, however often it happens; a return is a hop into a file that was
-entered before.
+`train`: a few pairs passed to `vidrio train`, within the packages in `ROOMS`. A hop is a call from one file into
+another, counted once per pair of files. A return is a hop into a file that was entered before.
 """
 
 import argparse
@@ -43,7 +42,7 @@ PAIRS = 60
 
 @dataclass(frozen=True)
 class Call:
-    """A function that was called, and the file that called it."""
+    """A call: the function, its file, and the file of the caller."""
 
     file: str
     function: str
@@ -52,16 +51,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Walk:
-    """What was counted."""
+    """The counts for one text."""
 
     files: int
     functions: int
     calls: int
-    changes: int  # of file
+    changes: int  # changes of file
 
 
 def walk_of(calls: list[Call]) -> Walk:
-    """The calls of a text, one after the other."""
+    """Summarise the calls made for a text."""
     changes = sum(one.file != other.file for one, other in pairwise(calls))
     functions = {(call.file, call.function) for call in calls}
     return Walk(len({call.file for call in calls}), len(functions), len(calls), changes)
@@ -69,10 +68,10 @@ def walk_of(calls: list[Call]) -> Walk:
 
 @contextmanager
 def traced() -> Iterator[list[Call]]:
-    """Every call of a function of the package, in order. A generator counts once, however often it resumes."""
+    """Record every call of a function in the package, in order. A generator counts once, regardless of resumptions."""
     calls: list[Call] = []
-    places: dict[str, str] = {}  # of each file of code its path in the package; nothing for others
-    generators: dict[int, FrameType] = {}  # those that were called
+    places: dict[str, str] = {}  # path within the package for each code file, or an empty string
+    generators: dict[int, FrameType] = {}  # the generators called so far
 
     def file_of(code: CodeType) -> str:
         if code.co_filename not in places:
@@ -84,16 +83,16 @@ def traced() -> Iterator[list[Call]]:
         code = frame.f_code
         if event != "call" or code.co_name.startswith("<") or not file_of(code):
             return
-        if not code.co_flags & CO_OPTIMIZED:  # the body of a class, while its file is imported
+        if not code.co_flags & CO_OPTIMIZED:  # a class body, executed on import
             return
         if code.co_flags & (CO_GENERATOR | CO_COROUTINE):
             if id(frame) in generators:
                 return
-            generators[id(frame)] = frame  # kept, so that no other gets its place in memory
+            generators[id(frame)] = frame  # kept alive, so that its id is not reused
         before = frame.f_back
         while before and not file_of(before.f_code):
             before = before.f_back
-        if before and before.f_code.co_name == "<module>":  # while a file is imported, which no batch walks through
+        if before and before.f_code.co_name == "<module>":  # a call made during import
             return
         calls.append(Call(file_of(code), code.co_qualname, file_of(before.f_code) if before else ""))
 
@@ -107,10 +106,10 @@ def traced() -> Iterator[list[Call]]:
 
 
 def translating() -> dict[str, Walk]:
-    """The walk of each text through `Translator.translate`."""
-    vidrio.load("en-es", workers=1).translate(list(TEXTS.values()))  # regular expressions are compiled at first use
+    """Return the counts for each text passed to `Translator.translate`."""
+    vidrio.load("en-es", workers=1).translate(list(TEXTS.values()))  # compiles the regular expressions
     translator = vidrio.load("en-es", workers=1)
-    # What is done only once, also for each sign.
+    # Trigger the work that is done only once, including that for each symbol.
     translator.translate(['A first one, with €1 at example.com, a "quotation" (and brackets).', "Hello there"])
     walks = {}
     for name, text in TEXTS.items():
@@ -121,7 +120,7 @@ def translating() -> dict[str, Walk]:
 
 
 def training() -> dict[str, int]:
-    """The walk of some pairs through `vidrio train`, from file to file."""
+    """Return the counts for a run of `vidrio train` on a few pairs."""
     from vidrio.cli import main
 
     with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +149,7 @@ def training() -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--what", default="translate,train", help="which walks")
+    parser.add_argument("--what", default="translate,train", help="what to count")
     given = parser.parse_args()
     walks: dict[str, dict[str, int]] = {}
     if "translate" in given.what:

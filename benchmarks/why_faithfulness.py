@@ -1,18 +1,19 @@
-"""Which method names the source words that matter? Rank correlation with what happens when each word is taken away.
+"""Compare how faithfully different methods identify the source words that matter, by removing each word.
 
     python benchmarks/why_faithfulness.py --model en-es --texts FILE [--count 200] [--inseq METHOD …]
 
-For every token of a translation, each method scores the words of the source. What really happens is how much
-log-probability the token loses when the word is hidden from all attention, or deleted. Spearman's correlation over the
-words of a sentence is printed: the mean over its tokens, then over sentences.
+For every token of a translation, each method scores the source words. The ground truth is how much log-probability the
+token loses when a word is hidden from all attention, or deleted. The script prints Spearman's correlation over the
+words of a sentence, averaged over its tokens and then over sentences.
 
-- sum: the word's parts, against the runner-up;
-- sum, 5 rivals: the same against the five likeliest other tokens, weighted by their probability;
-- sizes: the sum of the sizes of the word's parts, without their signs;
-- mean attention: the mean over all heads of cross-attention; last attention: over those of the last layer.
+- sum: the sum of the word's parts, compared with the runner-up;
+- sum, 5 rivals: the same, compared with the five most likely other tokens, weighted by their probability;
+- sizes: the sum of the absolute values of the word's parts;
+- mean attention: the mean cross-attention over all heads; last attention: the mean over the heads of the last layer.
 
-`--inseq saliency integrated_gradients value_zeroing` adds these methods of inseq, on the same model exported for
-Transformers (float32). It needs `pip install inseq "transformers<5"`: value zeroing of inseq 0.7.1 fails with 5.
+`--inseq saliency integrated_gradients value_zeroing` adds these methods from inseq, on the same model exported for
+Transformers (float32). This requires `pip install inseq "transformers<5"`: value zeroing in inseq 0.7.1 fails with
+version 5.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its products of one sentence are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; the products are small
 
 import numpy as np
 
@@ -36,24 +37,24 @@ from vidrio.look.translated import look_at, translator_of
 from vidrio.search import largest
 
 RIVALS = 5
-Scores: TypeAlias = np.ndarray  # T × S: of each token of the translation, each row of the source
+Scores: TypeAlias = np.ndarray  # T × S: one row per target token, one column per source row
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """From 1; equal values share the mean of theirs."""
+    """Return the ranks of the values, starting at 1. Equal values share their mean rank."""
     _, same, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return (ends - (counts - 1) / 2)[same]
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """The correlation of the ranks; NaN where one side is all equal."""
+    """Return the rank correlation, or NaN if all values on either side are equal."""
     with np.errstate(invalid="ignore"):
         return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
 
 
 def by_sum(seen: Look, rivals: int, of: Callable[[float], float] = float) -> Scores:
-    """The sums of the source's parts (or sizes), against the likeliest other tokens, weighted by probability."""
+    """Sum the source's parts, or their sizes, over the most likely rival tokens, weighted by probability."""
     this, prob_TV = seen.chosen_ids, seen.trace.values["out.prob"].astype(float)
     for row, token in enumerate(this):
         prob_TV[row, token] = 0
@@ -84,7 +85,7 @@ def own_methods(layers: int) -> dict[str, Callable[[Look], Scores]]:
 
 
 def inseq_methods(names: Sequence[str], model: str, folder: Path) -> Iterator[tuple[str, Callable[[Look], Scores]]]:
-    """inseq's methods on the exported model."""
+    """Yield inseq's methods, applied to the exported model."""
     import inseq
 
     folder.mkdir()
@@ -96,7 +97,7 @@ def inseq_methods(names: Sequence[str], model: str, folder: Path) -> Iterator[tu
 
 
 def attributed(loaded: Any, seen: Look) -> Scores:
-    """What inseq attributes to each row of the source, by its own aggregation."""
+    """Return the scores that inseq attributes to each source row, with its default aggregation."""
     made = loaded.attribute(seen.text, seen.translation, show_progress=False).aggregate()[0]
     scores: Scores = made.source_attributions.numpy().T
     if scores.shape != (len(seen.chosen_ids), len(seen.source_ids)):
@@ -105,7 +106,7 @@ def attributed(loaded: Any, seen: Look) -> Scores:
 
 
 def correlations(seen: Look, truth: np.ndarray, scores: Scores) -> list[float]:
-    """Of each token of the translation: what happens without each word (T × words), and the scores of its rows."""
+    """Return the correlations, for each target token, of the true losses (T × words) with the words' scores."""
     of_words = np.array([scores[:, list(word.rows)].sum(axis=1) for word in source_words(seen)]).T
     found = [spearman(*pair) for pair in zip(truth, of_words, strict=True)]
     return [one for one in found if not np.isnan(one)]
@@ -114,9 +115,9 @@ def correlations(seen: Look, truth: np.ndarray, scores: Scores) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="en-es")
-    parser.add_argument("--texts", type=Path, required=True, help="a file with a sentence on each line")
+    parser.add_argument("--texts", type=Path, required=True, help="file with one sentence per line")
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--inseq", nargs="+", default=[], metavar="METHOD", help="also these methods of inseq")
+    parser.add_argument("--inseq", nargs="+", default=[], metavar="METHOD", help="also evaluate these inseq methods")
     given = parser.parse_args()
     model = open_model(given.model)
     translator = translator_of(model)

@@ -1,9 +1,9 @@
-"""Do the parts add up? Every word of many translations: the largest relative deviation, and the time per sentence.
+"""Check that the parts of each logit difference add up, for every word of many translations, and measure the time.
 
     python benchmarks/why_parts.py --model en-es --texts FILE [--count 2000]
 
-The deviation is the part `rounding`, relative to the difference of the logits. The sum of all parts must be that
-difference to the bit, in the engine's arithmetic and in float64.
+The deviation is the part called `rounding`, relative to the logit difference. The sum of all parts must equal that
+difference bit for bit, both in the engine's arithmetic and in float64.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from vidrio.look.translated import look_at, translator_of
 
 
 def explained(seen: Look) -> tuple[float, list[tuple[float, float]], int]:
-    """The seconds that all words took, each word's difference and rounding, and how many sums were not exact."""
+    """Return the time for all words in seconds, each word's difference and rounding, and the number of inexact sums."""
     this = seen.chosen_ids
     start = time.perf_counter()
     that = [runner_up(seen.trace, row, token) for row, token in enumerate(this)]
@@ -40,7 +40,7 @@ def report(name: str, runs: list[tuple[float, list[tuple[float, float]], int]]) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="en-es")
-    parser.add_argument("--texts", type=Path, required=True, help="a file with a sentence on each line")
+    parser.add_argument("--texts", type=Path, required=True, help="file with one sentence per line")
     parser.add_argument("--count", type=int, default=2000)
     given = parser.parse_args()
     model = open_model(given.model)

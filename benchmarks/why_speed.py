@@ -1,13 +1,13 @@
-"""How long do explanations take? Medians over sentences of about twenty words, in milliseconds.
+"""Measure how long explanations take, as medians over sentences of about twenty words, in milliseconds.
 
     python benchmarks/why_speed.py --model en-es --texts FILE [--count 10]
 
-- all sums: every word of the translation and its runner-up;
-- words hidden, words deleted, heads off, rows patched: one batch each, with the new translations (rows patched: the
-  second text has one word exchanged for another of as many tokens);
-- what-if: one head off, with every number and the comparison with the run before.
+- all sums: compare every word of the translation with its runner-up;
+- words hidden, words deleted, heads off, rows patched: one batch each, including the new translations; for rows
+  patched, one word of the second text is replaced with another of the same number of tokens;
+- what-if: turn one head off, including all numbers and the comparison with the original run.
 
-The run itself is not counted.
+The run itself is not timed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its products of one sentence are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; the products are small
 
 from vidrio.look.changed import with_changes
 from vidrio.look.interventions import each_head_off, each_word_deleted, each_word_hidden, rows_patched, source_words
@@ -33,7 +33,7 @@ def all_sums(seen: Look) -> None:
 
 
 def exchanged(seen: Look) -> str:
-    """The text with its last word of one token exchanged for another such word of it."""
+    """Replace the last single-token word of the text with another single-token word from it."""
     single = [word for word in source_words(seen) if len(word.rows) == 1 and word.start]
     last, other = single[-1], single[0]
     return seen.text[: last.start] + other.text + seen.text[last.end :]
@@ -42,7 +42,7 @@ def exchanged(seen: Look) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="en-es")
-    parser.add_argument("--texts", type=Path, required=True, help="a file with a sentence on each line")
+    parser.add_argument("--texts", type=Path, required=True, help="file with one sentence per line")
     parser.add_argument("--count", type=int, default=10)
     given = parser.parse_args()
     model = open_model(given.model)
@@ -62,7 +62,7 @@ def main() -> None:
     tokens = statistics.median(len(seen.source_ids) for seen in runs)
     print(f"{given.model}, {len(runs)} sentences of {tokens:.0f} tokens (median)")
     for name, work in timed.items():
-        work(runs[0])  # what is loaded once
+        work(runs[0])  # warm up
         taken = []
         for seen in runs:
             start = time.perf_counter()

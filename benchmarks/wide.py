@@ -1,10 +1,10 @@
-"""Compare bulk translation on a Ray cluster with the plain command, on the same cores, alternating.
+"""Compare bulk translation on a Ray cluster with the plain command, on the same cores and in alternation.
 
     python benchmarks/wide.py --source FILE [--lines 10000] [--rounds 2]
 
-The lines are those of the file, then the same lines with a number in each, so that all differ. Printed are lines per
-second, processor time (which other load changes little) and memory, of the plain command and of `--ray` with all of its
-processes, including the start and end of a cluster on this machine. The outputs must be equal.
+The lines of the file are followed by copies with a number inserted, so that all lines differ. For the plain command and
+for `--ray`, the script prints lines per second, CPU time (which other load affects little) and memory. The figures for
+`--ray` include all its processes, and starting and stopping a cluster on this machine. The outputs must be identical.
 """
 
 import argparse
@@ -21,20 +21,20 @@ from typing import NamedTuple
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-GLANCE = 0.2  # seconds
+GLANCE = 0.2  # seconds between two samples
 
 
 class Spent(NamedTuple):
-    """The cost of a command and of all processes that it started."""
+    """The cost of a command, including all processes that it started."""
 
     seconds: float
-    processor: float  # seconds
-    memory: float  # MB, peak of the largest process
-    whole: float  # the same, of all processes together
+    processor: float  # CPU seconds
+    memory: float  # peak of the largest process in MB
+    whole: float  # sum of the peaks of all processes in MB
 
 
 def spent(command: Sequence[str]) -> Spent:
-    """Processes are recognised by a mark in their environment, because some of Ray's leave their parents."""
+    """Run a command. Its processes are identified by an environment variable, because some Ray processes detach."""
     name, mark = "VIDRIO_BENCHMARK", str(time.time_ns())
     began = time.perf_counter()
     process = subprocess.Popen(command, env={**os.environ, name: mark})
@@ -47,7 +47,7 @@ def spent(command: Sequence[str]) -> Spent:
                     fields = (folder / "stat").read_text().rpartition(")")[2].split()
                     taken[folder.name] = (int(fields[11]) + int(fields[12])) / TICKS
                     most[folder.name] = max(most.get(folder.name, 0), int(fields[21]) * PAGE / 1e6)
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 continue
         time.sleep(GLANCE)
     if process.returncode:
@@ -57,7 +57,7 @@ def spent(command: Sequence[str]) -> Spent:
 
 
 def distinct(lines: Sequence[str]) -> Iterator[str]:
-    """These lines, then the same with a number at their ends, endlessly."""
+    """Yield these lines, then copies with a number at the end, without end."""
     yield from lines
     for number in count(2):
         for line in lines:

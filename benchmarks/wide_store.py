@@ -1,11 +1,12 @@
-"""`vidrio translate --ray` from and to an object store: a stand-in for S3 on this machine.
+"""Test `vidrio translate --ray` with an object store, using a local substitute for S3.
 
     python -m venv ENVIRONMENT && ENVIRONMENT/bin/pip install 'moto[server]'
     python benchmarks/wide_store.py --moto ENVIRONMENT --source FILE [--lines 2000]
 
-Lines of the file are put into a bucket, as files of 50 lines and one of JSON lines, and translated into another folder
-of it by a cluster of this machine. A worker is killed, then the command itself; the same command with --resume
-continues. The result must equal that of the plain command. At the end, the objects in the store are counted.
+Lines of the file are written to a bucket, as files of 50 lines and one JSON Lines file, and translated into another
+folder of the bucket by a cluster on this machine. First a worker is killed, then the command itself, which is then
+resumed with --resume. The result must be identical to that of the plain command. Finally, the objects in the store are
+counted.
 """
 
 import argparse
@@ -25,13 +26,13 @@ from pathlib import Path
 
 BUCKET = "texts"
 BASE = f"s3://{BUCKET}"
-PATIENCE = 300  # seconds
+PATIENCE = 300  # timeout in seconds
 EACH = 50  # lines per file
 
 
 @contextmanager
 def store(environment: Path) -> Iterator[None]:
-    """A store with one bucket, whose address this process and its children know."""
+    """Run a store with one bucket, and pass its address to child processes in environment variables."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -72,7 +73,7 @@ def write_inputs(folder: Path, lines: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--moto", type=Path, required=True, help="the environment in which it is")
+    parser.add_argument("--moto", type=Path, required=True, help="the environment in which moto is installed")
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=2000)
     given = parser.parse_args()
@@ -129,7 +130,7 @@ def main() -> None:
 
 
 def worker_of(command: int) -> int:
-    """A process with a loaded model, started by this command's Ray."""
+    """Return the id of a worker process that this command's Ray cluster started."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -145,7 +146,7 @@ def worker_of(command: int) -> int:
                 return process
         except OSError:
             continue
-    raise SystemExit("no worker is there")
+    raise SystemExit("no worker was found")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How many of the most common words of a language does a model translate as a dictionary does, each in a sentence?
+"""Measure how many of the most common words of a language a model translates as in a dictionary, within a sentence.
 
     python benchmarks/words_known.py --data ../shared/data/en-es [--words 10000] [--model FOLDER]
 
-The words are counted in monolingual sentences (mono-2.LANGUAGE.xz); each is tried in the first sentence of 4 to 14
-words, in a fixed random order, that contains it. It counts as known if the translation has a word that begins like one
-of the dictionary's translations (all but its last two letters, at least four, ignoring accents), so that inflected
-forms count, too. Irregular forms and good translations that no dictionary has count as wrong, so the figure only serves
-to compare models.
+Word frequencies are taken from monolingual sentences (mono-2.LANGUAGE.xz). Each word is tested in the first sentence of
+4 to 14 words that contains it, in a fixed random order. A word counts as known if any word of the translation starts
+with the stem of one of the dictionary's translations (all but the last two letters, but at least four, ignoring
+accents), so that inflected forms are accepted. Irregular forms and good translations that are not in the dictionaries
+count as wrong, so the figure is useful only for comparing models.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from vidrio.translate.translator import Translator
 
 WORD = re.compile(r"[^\W\d_]+")
 DICTIONARIES = ("dictionary.tsv.xz", "dictionary-2.tsv.xz")
-NOISY = {"omw-mcr30"}  # WordNet's senses
+NOISY = {"omw-mcr30"}  # WordNet senses
 SHORTEST, LONGEST = 4, 14  # words per sentence
-COMMON = 40  # the most common words are grammatical, which a dictionary cannot judge
+COMMON = 40  # skip the most common words: they are function words, for which a dictionary is of little use
 
 
 def plain(text: str) -> str:
@@ -37,7 +37,7 @@ def stem(word: str) -> str:
 
 
 def dictionary(data: Path, side: int) -> dict[str, set[str]]:
-    """For each word of one language, the beginnings of its translations."""
+    """Return the stems of the translations of each word in one language."""
     stems: dict[str, set[str]] = defaultdict(set)
     for name in DICTIONARIES:
         with lzma.open(data / name, "rt", encoding="utf-8") as lines:
@@ -53,7 +53,7 @@ def dictionary(data: Path, side: int) -> dict[str, set[str]]:
 
 
 def sentences(data: Path, language: str, known: dict[str, set[str]], most: int) -> list[tuple[str, str]]:
-    """The most common words in the dictionary, each with a sentence."""
+    """Return the most common words that are in the dictionary, each with a sentence."""
     with lzma.open(data / f"mono-2.{language}.xz", "rt", encoding="utf-8") as lines:
         texts = [line.rstrip("\n") for line in lines]
     random.Random(1).shuffle(texts)
@@ -74,9 +74,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--words", type=int, default=10_000)
     parser.add_argument("--direction", choices=["en-es", "es-en"], action="append")
-    parser.add_argument("--model", action="append", help="a folder or a packaged model's name [the direction's]")
+    parser.add_argument(
+        "--model", action="append", help="a model folder or the name of a packaged model [same as the direction]"
+    )
     parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--wrong", type=Path, help="write the words that are not known here, with their sentences")
+    parser.add_argument("--wrong", type=Path, help="write the unknown words to this file, with their sentences")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     for direction in options.direction or ["en-es", "es-en"]:
