@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 import uvicorn
 from fastapi import Response
-from starlette.types import Message
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.server import ServerState
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
+from vidrio.serve import app as serving  # noqa: E402
 from vidrio.serve import connections, guards  # noqa: E402
 from vidrio.serve.app import configured, create_app, listening, once_a_minute  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
@@ -40,21 +42,41 @@ def test_hostile_requests_are_refused_and_nothing_else_suffers(running: Server) 
     assert serve_hostile.ask(running, serve_hostile.request("/health", "", b"", method="GET")) == "200"
 
 
-def test_a_body_that_comes_too_slowly_is_refused() -> None:
-    sent: list[Message] = []
+def posted(settings: Settings, *received: Message) -> list[Message]:
+    """What the app sends to a client from which it receives these messages, and then nothing."""
+    messages, sent = iter(received), list[Message]()
 
     async def receive() -> Message:
-        await asyncio.sleep(0.02)
-        return {"type": "http.request", "body": b"{", "more_body": True}
+        if (message := next(messages, None)) is None:
+            await asyncio.sleep(60)
+        return message or {}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        sent.append(message | {"threads": [thread.name for thread in threading.enumerate()]})
 
     scope = {"type": "http", "path": "/translate", "method": "POST", "query_string": b""}
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    app = create_app("lesson", Settings(page=False, body_seconds=0.1))
-    asyncio.run(app({**scope, "headers": headers}, receive, send))
-    assert sent[0]["status"] == 408
+    asyncio.run(create_app("lesson", settings)({**scope, "headers": headers}, receive, send))
+    return sent
+
+
+def part(body: bytes, more: bool = True) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def test_a_body_that_comes_too_slowly_is_refused() -> None:
+    assert posted(Settings(page=False, body_seconds=0.1), *[part(b"{")] * 3)[0]["status"] == 408
+
+
+def test_a_refusal_starts_no_thread() -> None:
+    sent = posted(Settings(page=False), part(b"[]", more=False))
+    assert sent[0]["status"] == 400
+    assert not [name for name in sent[0]["threads"] if "AnyIO" in name]
+
+
+@pytest.mark.parametrize("body", [part(b"{"), part(b'{"q": "hello", "source": "en", "target": "es"}', more=False)])
+def test_who_has_left_is_not_answered(body: Message) -> None:
+    assert not posted(Settings(page=False), body, {"type": "http.disconnect"})
 
 
 # --- connections ------------------------------------------------------------------------------------------------------
@@ -66,6 +88,7 @@ GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     """A server in this process, of at most eight connections, that does not wait long."""
+    monkeypatch.setattr(serving, "SILENT", 1)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
     monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
     settings = Settings(connections=8)
@@ -203,7 +226,8 @@ def test_bodies_that_arrive_are_bounded_all_together(monkeypatch: pytest.MonkeyP
 
 
 def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() -> None:
-    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
+        client.sendall(GET)
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
@@ -215,9 +239,52 @@ def test_clients_who_left_are_skipped_before_they_are_accepted() -> None:
             with socket.create_connection(listener.getsockname()) as left:
                 left.sendall(GET)
         with socket.create_connection(listener.getsockname()) as stays:
+            stays.sendall(GET)
             accepted, address = listener.accept()
             with accepted:
                 assert address == stays.getsockname()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_DEFER_ACCEPT"), reason="Linux only")
+def test_clients_who_send_nothing_are_not_accepted() -> None:
+    with listening("127.0.0.1", 0) as listener, ExitStack() as stack:
+        for _ in range(5):
+            stack.enter_context(socket.create_connection(listener.getsockname()))
+        sends = stack.enter_context(socket.create_connection(listener.getsockname()))
+        sends.sendall(GET)
+        accepted, address = listener.accept()
+        with accepted:
+            assert address == sends.getsockname()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="Linux only")
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_request_whose_client_has_left_is_not_read(leaves: bool) -> None:
+    asked = list[str]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope["path"])
+
+    async def serving_one() -> None:
+        config = uvicorn.Config(app, log_level="critical")
+        config.load()
+
+        def protocol() -> asyncio.Protocol:
+            given = {"config": config, "server_state": ServerState(), "app_state": {}}
+            return connections.Connection(most=8, idle=({}, {}), **given)
+
+        with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
+            client.sendall(GET)
+            accepted, _ = listener.accept()
+            if leaves:
+                client.close()
+            accepted.setblocking(False)
+            transport, _ = await asyncio.get_running_loop().connect_accepted_socket(protocol, accepted)
+            await asyncio.sleep(0.1)
+            transport.abort()
+
+    asyncio.run(serving_one())
+    assert asked == [] if leaves else asked == ["/health"]
 
 
 def test_asyncio_accepts_one_connection_at_a_time_and_many_may_wait() -> None:

@@ -29,7 +29,7 @@ from uvicorn.config import LOGGING_CONFIG
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.serve import views
 from vidrio.serve.access import Access
-from vidrio.serve.connections import Connection, most_connections
+from vidrio.serve.connections import Connection, has_left, most_connections
 from vidrio.serve.files import checked, files_router, forget_old
 from vidrio.serve.guards import as_json, guarded, limited, problem
 from vidrio.serve.libre import libre_router
@@ -43,8 +43,8 @@ from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
 BACKLOG = 2048  # connections that wait to be accepted
-CLOSE_WAIT = 8  # of a TCP connection that the other end has closed
-TURN = 0.0005  # seconds that a thread may compute in Python before another has its turn
+SILENT = 5  # seconds until a connection on which nothing was sent can be accepted; Linux rounds it up to 7
+TURN = 0.0001  # seconds that a thread may compute in Python before another has its turn
 GRACE = 30  # seconds for running requests to finish
 RUN_SECONDS = 60  # for which a run is kept after the last question about it
 TIDY_SECONDS = 2  # between two removals of old files and runs
@@ -131,21 +131,21 @@ def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any,
 
 def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
-    def refused(request: Request, error: HTTPException) -> Response:
+    async def refused(request: Request, error: HTTPException) -> Response:
         return problem(request.url.path, error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(VidrioError)
-    def failed(request: Request, error: VidrioError) -> Response:
+    async def failed(request: Request, error: VidrioError) -> Response:
         if not request.url.path.startswith("/api/"):
-            return refused(request, refusal_of(error))
+            return await refused(request, refusal_of(error))
         return as_json({"what": error.what, "found": error.found, "do": error.do}, 400)
 
     @app.exception_handler(Exception)  # uvicorn prints the traceback
-    def unexpected(request: Request, error: Exception) -> Response:
+    async def unexpected(request: Request, error: Exception) -> Response:
         return problem(request.url.path, 500, "Unexpected error")
 
     @app.exception_handler(RequestValidationError)
-    def mistyped(request: Request, error: RequestValidationError) -> Response:
+    async def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, one["loc"])) or one["msg"] for one in error.errors()}))
         return as_json({"what": "this request cannot be read", "found": where[:300], "do": ""}, 422)
 
@@ -201,13 +201,6 @@ class Listener(socket.socket):
             client.close()
 
 
-def has_left(client: socket.socket) -> bool:
-    """Whether the client has closed its end, so that its request need not be read. Linux only."""
-    if not hasattr(socket, "TCP_INFO"):
-        return False
-    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT
-
-
 def listening(host: str, port: int) -> Listener:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -215,6 +208,8 @@ def listening(host: str, port: int) -> Listener:
     except (OSError, UnicodeError) as error:
         do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: clients that send nothing cost no turn of the event loop
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
     # Inherited by every connection. Otherwise the end of an answer waits 40 ms for the client to confirm its beginning.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

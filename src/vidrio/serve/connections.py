@@ -1,6 +1,7 @@
 """uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
 
 import asyncio
+import socket
 from math import inf
 from typing import Any
 
@@ -10,6 +11,7 @@ HEAD_SECONDS = 10.0  # for a request's head to arrive
 SEND_SECONDS = 30.0  # for a client to take an answer, plus one second per SLOWEST bytes
 SLOWEST = 50_000
 MOST_UNSENT = 32 << 20  # bytes of untaken answers
+CLOSE_WAIT = 8  # state of a TCP connection that the other end has closed
 RESERVED = 64  # open files that are not connections
 
 
@@ -64,6 +66,9 @@ class Connection(H11Protocol):
         """A request that arrives before the previous answer is not read, and the connection is closed after that
         answer. Reading continues, to notice when the client disconnects."""
         was_busy = self.is_busy
+        if not was_busy and has_left(self.transport.get_extra_info("socket")):
+            self.transport.abort()
+            return
         if not was_busy:
             super().data_received(data)
         if self.is_busy:
@@ -110,3 +115,10 @@ def most_connections(wanted: int) -> int:
         return wanted
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return wanted if allowed == resource.RLIM_INFINITY else max(8, min(wanted, allowed - RESERVED))
+
+
+def has_left(client: socket.socket) -> bool:
+    """Whether the client has closed its end, so that its request need not be read. Linux only."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT

@@ -17,7 +17,6 @@ from vidrio.model.json_text import json_text
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 
-LEFT = "the client has left"  # in a refusal whose client cannot receive it
 LARGEST_BODY = 64 * 1024  # bytes of a request of the page
 LARGEST_BODIES = 64 << 20  # bytes of all bodies that are arriving
 Result = TypeVar("Result")
@@ -36,6 +35,10 @@ HEADERS = {
 # LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so a site cannot act on a user's
 # behalf.
 OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
+
+
+class Left(Exception):
+    """The client has disconnected, so nobody reads an answer."""
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -143,7 +146,7 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
             mine.size += len(message.get("body", b""))
             mine.is_whole = not message.get("more_body", False)
             if message["type"] == "http.disconnect":
-                raise Refusal(400, LEFT)
+                raise Left
             if mine.size > limit:
                 raise Refusal(413, f"the request exceeds {limit} bytes")
             arriving[mine] = None
@@ -156,7 +159,8 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
             return message
 
         try:
-            await app(scope, counted, send)
+            with suppress(Left):
+                await app(scope, counted, send)
         finally:
             arriving.pop(mine, None)
 
@@ -177,7 +181,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -
         return await task
     except asyncio.CancelledError:
         if watching.done():
-            raise Refusal(400, LEFT) from None
+            raise Left from None
         raise
     finally:
         watching.cancel()

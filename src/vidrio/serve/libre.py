@@ -34,7 +34,7 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
     router = APIRouter()
 
     @router.get("/languages", summary="The languages, each with those that it can be translated into")
-    def languages() -> Any:
+    async def languages() -> Any:
         return [language._asdict() for language in service.languages.values()]
 
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
@@ -76,7 +76,7 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
         return {"success": True}
 
     @router.get("/frontend/settings", summary="What a page around this server has to know")
-    def frontend_settings() -> Any:
+    async def frontend_settings() -> Any:
         source, target = next(iter(service.pairs), ("", ""))
         return {
             "charLimit": settings.char_limit,
@@ -93,7 +93,7 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
         }
 
     @router.get("/health", summary="Whether the server can take requests")
-    def health() -> Response:
+    async def health() -> Response:
         full, waiting = service.queue.is_full, service.queue.waiting
         return as_json({"status": "overloaded" if full else "ok", "waiting": waiting}, 503 if full else 200)
 
