@@ -139,4 +139,4 @@ def test_without_a_line_to_calibrate_on(imported: Path, tmp_path: Path, capsys: 
     text = tmp_path / "empty.txt"
     text.write_text("")
     assert main(["export", str(imported), "--to", "marian", "--text", str(text), str(tmp_path / "out")]) == 1
-    assert "no line to calibrate on" in capsys.readouterr().err
+    assert "no lines to calibrate on" in capsys.readouterr().err

@@ -26,7 +26,7 @@ Examples:
   vidrio translate -i big.txt -o big.es.txt   (if interrupted, add --resume)
   vidrio translate -i page.html -o page.es.html
   vidrio translate --json --n-best 3 "Good morning"
-  vidrio translate --confidence < english.txt > spanish.txt   (reports which lines to check)
+  vidrio translate --confidence < english.txt > spanish.txt   (what to check)
 """
 
 
