@@ -6,6 +6,7 @@ than computing it.
 
 import ast
 import inspect
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -163,20 +164,35 @@ def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
 @lru_cache(maxsize=4096)
 def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
     """Return `scaled = scores / math.sqrt(32)`, for example, if `run` has the body `scores / math.sqrt(d_head)`."""
-    function = deepcopy(_definitions(sys.modules[run.__module__])[run.__code__.co_firstlineno])
+    statements, parameters = _statements(sys.modules[run.__module__], run.__code__.co_firstlineno)
+    if not statements:
+        return f"{made} = {run.__name__}({', '.join(arguments)})"
+    given = _given(run, parameters, arguments)
+    *texts, last = (MARKED.sub(lambda name: given.get(name[1], name[1]), text) for text in statements)
+    if branches := BRANCHES.fullmatch(last):  # keep the branch that is taken
+        last = f"return {branches[1] if branches[2] == 'None' else branches[3]}"
+    return "; ".join([*texts, last.replace("return", f"{made} =", 1)])
+
+
+MARKED = re.compile("«(.+?)»")  # a name that is read
+BRANCHES = re.compile(r"return (.+) if (\w+) is None else (.+)")
+
+
+@cache
+def _statements(module: ModuleType, number: int) -> tuple[list[str], ast.arguments]:
+    """Return the statements of the function at this line, with marked names, and its parameters.
+
+    There are no statements if one is neither an assignment nor a return, e.g. a loop.
+    """
+    function = deepcopy(_definitions(module)[number])
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
     statements = [part for part in body if not isinstance(part, ast.Expr)]  # without the docstring
-    if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):  # e.g. a loop
-        return f"{made} = {run.__name__}({', '.join(arguments)})"
-    given = _given(run, function.args, arguments)
+    if not all(isinstance(part, ast.Assign | ast.Return) for part in statements):
+        return [], function.args
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            node.id = given.get(node.id, node.id)
-    texts = [ast.unparse(part) for part in statements]
-    match statements[-1]:
-        case ast.Return(ast.IfExp(ast.Compare(b, [ast.Is()]), without, with_bias)):  # keep the branch that is taken
-            texts[-1] = f"return {ast.unparse(without if ast.unparse(b) == 'None' else with_bias)}"
-    return "; ".join([*texts[:-1], texts[-1].replace("return", f"{made} =", 1)])
+            node.id = f"«{node.id}»"
+    return [ast.unparse(part) for part in statements], function.args
 
 
 def _given(run: Callable[..., Any], parameters: ast.arguments, arguments: tuple[str, ...]) -> dict[str, str]:
