@@ -12,22 +12,22 @@ from vidrio.serve.memo import Memo
 
 def test_a_slow_one_holds_up_nobody_who_asks_for_another() -> None:
     go = threading.Event()
-    memo = Memo[str, str](lambda key, stopped: (key == "fast" or go.wait(20), key)[1], most=2)
+    memo = Memo[str, str](lambda key, stopped: (key == "fast" or go.wait(60), key)[1], most=2)
     with ThreadPoolExecutor(2) as threads:
         slow = threads.submit(memo, "slow")
-        assert threads.submit(memo, "fast").result(10) == "fast"
+        assert threads.submit(memo, "fast").result(60) == "fast"
         assert not slow.done()
         go.set()
-        assert slow.result(10) == "slow"
+        assert slow.result(60) == "slow"
 
 
 def test_what_several_ask_for_at_the_same_time_is_computed_once() -> None:
     made, go = list[int](), threading.Event()
-    memo = Memo[int, int](lambda key, stopped: (made.append(key), go.wait(20), key)[2], most=1)
+    memo = Memo[int, int](lambda key, stopped: (made.append(key), go.wait(60), key)[2], most=1)
     with ThreadPoolExecutor(8) as threads:
         asked = [threads.submit(memo, 7) for _ in range(8)]
         go.set()
-        assert [one.result(10) for one in asked] == [7] * 8
+        assert [one.result(60) for one in asked] == [7] * 8
     assert made == [7]
     assert 7 in memo
 
@@ -46,14 +46,14 @@ def test_who_leaves_takes_nobody_else_s_result_along() -> None:
     memo = Memo(make, most=1)
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(memo, 7, left.is_set)
-        assert begun.wait(10)
+        assert begun.wait(60)
         waits, stays = threads.submit(memo, 7, lambda: True), threads.submit(memo, 7)
         with pytest.raises(CancelledError):
-            waits.result(10)
+            waits.result(60)
         left.set()
         with pytest.raises(CancelledError):
-            first.result(10)
-        assert stays.result(10) == 7
+            first.result(60)
+        assert stays.result(60) == 7
 
 
 def test_an_error_is_not_kept() -> None:

@@ -45,6 +45,13 @@ def held(go: threading.Event, result: str) -> Callable[[Callable[[], bool]], str
     return work
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
 async def ask(queue: Queue, characters: int, work: Callable[[Callable[[], bool]], Any]) -> Any:
     with queue.admitted(characters) as lane:
         return await lane.run(lambda stopped: in_one_step(lambda: work(stopped)))
@@ -93,10 +100,10 @@ def test_who_leaves_ends_the_work_and_what_waited_is_not_begun() -> None:
 
     async def asking(queue: Queue) -> None:
         first, never = (asyncio.create_task(ask(queue, 1, work(name))) for name in ("first", "never"))
-        await asyncio.sleep(0.05)
+        await until(lambda: begun == ["first"])
         never.cancel()
         first.cancel()  # though it is at work: its thread is free again
-        await asyncio.wait_for(ask(queue, 1, lambda stopped: begun.append("stays")), 10)
+        await asyncio.wait_for(ask(queue, 1, lambda stopped: begun.append("stays")), 60)
         assert (queue.waiting, queue.requests) == (0, 0)
 
     run(asking, threads=1)
@@ -109,12 +116,12 @@ def test_a_thread_is_free_when_its_work_has_ended_and_not_when_the_client_leaves
     def deaf(stopped: Callable[[], bool]) -> None:
         at_once[0] += 1
         most[0] = max(most[0], at_once[0])
-        go.wait(10)
+        go.wait(60)
         at_once[0] -= 1
 
     async def asking(queue: Queue) -> None:
         tasks = [asyncio.create_task(ask(queue, 1, deaf)) for _ in range(30)]
-        await asyncio.sleep(0.05)
+        await until(lambda: at_once[0] == 2)
         for task in tasks:
             task.cancel()
         last = asyncio.create_task(ask(queue, 1, deaf))
@@ -143,25 +150,27 @@ def test_no_turn_is_lost_when_clients_leave_at_any_moment() -> None:
 
 
 def test_a_sentence_does_not_wait_for_a_book() -> None:
-    order = list[str]()
+    order, go = list[str](), threading.Event()
 
     async def asking(queue: Queue) -> None:
         def steps(name: str, count: int) -> Steps[None]:
             for _ in range(count):
-                time.sleep(0.01)
                 order.append(name)
                 yield PIECE
+                go.wait(60)
 
         async def client(name: str, count: int) -> None:
             await queue.long.run(lambda stopped: steps(name, count))
 
         books = [asyncio.create_task(client(name, 9)) for name in "ab"]
-        await asyncio.sleep(0.05)
-        await client("sentence", 1)
-        assert len(order) < 9
-        await asyncio.gather(*books)
+        await until(lambda: bool(order))
+        sentence = asyncio.create_task(client("sentence", 1))
+        await asyncio.sleep(0)
+        go.set()
+        await asyncio.gather(sentence, *books)
 
     run(asking, threads=1)
+    assert order.index("sentence") < 9
     assert sorted(order) == ["a"] * 9 + ["b"] * 9 + ["sentence"]
 
 
@@ -232,8 +241,20 @@ def post(address: str, text: str, timeout: float = 60) -> tuple[int, Any]:
 
 
 def get(address: str) -> str:
-    with urlopen(address, timeout=20) as answer:
+    with urlopen(address, timeout=60) as answer:
         return str(answer.read().decode())
+
+
+def waiting(address: str) -> int:
+    """The characters that the server has yet to translate."""
+    return int(json.loads(get(f"{address}health"))["waiting"])
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -260,18 +281,11 @@ def test_who_is_slow_or_leaves_holds_nobody_up(running: Server) -> None:
     body = json.dumps({"q": book, "source": "en", "target": "es"})
     leaves = socket.create_connection(place)
     leaves.sendall(f"{HEAD}Content-Length: {len(body)}\r\n\r\n{body}".encode())
-    time.sleep(0.3)
-    began = time.monotonic()
+    wait_for(lambda: waiting(running.address) > 0)
     assert post(running.address, "The house is red.")[1] == {"translatedText": "La casa es roja."}
-    assert json.loads(get(f"{running.address}health"))["waiting"], "the book is still at work: clients take turns"
+    assert waiting(running.address), "the book is still at work: clients take turns"
     leaves.close()
-    for _ in range(100):
-        waiting = json.loads(get(f"{running.address}health"))["waiting"]
-        if not waiting:
-            break
-        time.sleep(0.1)
-    assert waiting == 0
-    assert time.monotonic() - began < 20
+    wait_for(lambda: not waiting(running.address))
     for client in slow:
         client.close()
 
@@ -288,7 +302,7 @@ def test_a_what_if_that_nobody_waits_for_ends() -> None:
                 with pytest.raises(TimeoutError):
                     client.getresponse()
         short = json.dumps({"text": "Hello.", "changes": [["without", "positions"]]})
-        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)) as client:
+        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=120)) as client:
             client.request("POST", "/api/run", short, {"Content-Type": "application/json"})
             assert json.loads(client.getresponse().read())["changed"]
 
@@ -297,13 +311,12 @@ def test_what_has_been_begun_is_finished() -> None:
     with server(model="en-es") as ready, ThreadPoolExecutor(1) as clients:
         assert post(ready.address, "Good morning.")[0] == 200
         answer = clients.submit(post, ready.address, "\n\n".join(SENTENCES * 20))
-        while not (answer.done() or json.loads(get(f"{ready.address}health"))["waiting"]):
-            time.sleep(0.01)
+        wait_for(lambda: answer.done() or waiting(ready.address) > 0)
         ready.process.send_signal(signal.SIGTERM)
         status, told = answer.result()
         assert status == 200
         assert told["translatedText"].count("La casa es roja.") == 20
-        ready.process.wait(30)
+        ready.process.wait(60)
 
 
 def test_the_log_has_no_text(capfd: pytest.CaptureFixture[str]) -> None:
