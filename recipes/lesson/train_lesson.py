@@ -167,24 +167,24 @@ COMMAND = "python recipes/lesson/train_lesson.py"
 CARD = (
     """# hello-world: the worked example, trained
 
-The smallest Transformer that says "hola mundo": the sizes of "The Random Transformer" (d_model 4, 2 heads of 3,
-feed-forward 8, 6 + 6 layers, post-norm, ReLU, sinusoidal positions), its ten words under its ids, and six more.
-3,088 numbers, each with at most four decimals, so that a printed number is the number computed with.
+A model that translates "hello world" as "hola mundo". It has the sizes of "The Random Transformer" (d_model 4, 2 heads
+of 3, feed-forward 8, 6 + 6 layers, post-norm, ReLU, sinusoidal positions), its ten words with their ids, and six more.
+Each of the 3,088 parameters has at most four decimals, so lessons print exactly the numbers that are used.
 
-For lessons only: it knows seven English words and puts Spanish ones in their place.
+For use in the lessons only: it translates seven English words, one at a time.
 
 - Data: {pairs} sentence pairs, listed by `sentences()` in `recipes/lesson/train_lesson.py`: all sentences of one
-  and two words out of *hello, world, how, ?, good*, 110 of the 125 of three words, and nine with *a* and *c*.
+  and two words from *hello, world, how, ?, good*, 110 of the 125 sentences of three words, and nine with *a* and *c*.
   Made for this project; Apache-2.0.
-- Training: {steps} steps of Adam on all pairs at once (rate 0.01 falling as a cosine, label smoothing 0.03,
+- Training: {steps} steps of Adam on all pairs at once (learning rate 0.01 with cosine decay, label smoothing 0.03,
   weight decay 0.02, seed {seed}), then rounding to four decimals. Command: `"""
     + COMMAND
     + """`.
-- `run/snapshots/`: the model after 0, 32, 64, … 4,096 steps: `vidrio serve -m lesson` shows them.
+- `run/snapshots/`: the model after 0, 32, 64, … 4,096 steps, which `vidrio lesson training-seen` compares.
 - "hello world": probabilities {hello} for hola, mundo, EOS.
-- Right (every right word likelier than all others together): {learned} sentences that it has learned; {three}
-  sentences of three words that it has never seen (seed 1 made 14 of them right, so seed 2 was kept); {four} of four
-  words, a length that it has never seen.
+- Correct translations (every correct word is more probable than all others together): {learned} training sentences;
+  {three} unseen sentences of three words (14 with seed 1, so seed 2 was kept); {four} sentences of four words, a length
+  that does not occur in training.
 """
 )
 

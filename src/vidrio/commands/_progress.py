@@ -1,4 +1,4 @@
-"""Report messages and progress on stderr while a command works.
+"""Report messages and progress on stderr while a command runs.
 
 On a terminal, progress is a single line, updated in place. It appears after two seconds, or at the first training step.
 If stderr is not a terminal, a line is printed from time to time.

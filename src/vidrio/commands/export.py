@@ -12,7 +12,7 @@ PROGRAMS = ("hf", "ctranslate2", "argos", "marian")
 @click.command()
 @click.argument("model_name", metavar="MODEL")
 @click.option("--to", "program", required=True, type=click.Choice(PROGRAMS), help="Program to export for.")
-@click.option("--text", type=THERE, help="For marian: source-language text to calibrate on, one line each.")
+@click.option("--text", type=THERE, help="For marian: file of source-language lines to calibrate on.")
 @click.argument("place", metavar="PLACE", type=click.Path(path_type=Path))
 def export(model_name: str, program: str, text: Path | None, place: Path) -> None:
     """Convert MODEL, a folder or a packaged model's name, to another program's format.

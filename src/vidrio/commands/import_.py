@@ -13,10 +13,10 @@ from vidrio.commands._options import mirror_option, two_names
 @click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="Folder to create. [in your model folder]")
 @click.option("--target", default="", help="Target language, if the model has several: spa for >>spa<<.")
 @click.option(
-    "--languages", callback=two_names, metavar="en,es", help="Language codes of the model. [as recorded in it]"
+    "--languages", callback=two_names, metavar="en,es", help="Language codes of the model. [as given in its files]"
 )
 @click.option(
-    "--float32", is_flag=True, help="Multiply in float32, as Marian can, but more slowly. [int8 for large models]"
+    "--float32", is_flag=True, help="Multiply in float32, as Marian can; this is slower. [int8 for large models]"
 )
 @mirror_option
 def import_(source: str, to: Path | None, mirror: str | None, float32: bool, **given: Any) -> None:

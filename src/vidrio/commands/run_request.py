@@ -40,7 +40,7 @@ _WHATIF = {
     "mask": ("KIND", "Decoder self-attention mask: off or zeros."),
     "positions": (
         "KIND",
-        "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (column index for pair index).",
+        "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (column index in place of pair index).",
     ),
     "divisor": ("X", "Divide scores by X instead of √d_k."),
     "norm-epsilon": ("X", "ε of layer norm."),
@@ -95,7 +95,7 @@ class RunRequest:
         return RunRequest(text, **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
 
     def open(self) -> "LoadedModel":
-        """Open the model for inspection, and print its name on stderr."""
+        """Open the model for inspection, and print its name to stderr."""
         import numpy as np
 
         from vidrio.look.run import open_model
@@ -110,7 +110,7 @@ class RunRequest:
 
     def read(self, model: "LoadedModel") -> "Reading":
         """Return the text as the translator passes it to the model, with its translation. Differences from TEXT are
-        reported on stderr."""
+        printed to stderr."""
         from vidrio.look.translated import Reading, read_as_translated
         from vidrio.look.writing import visible
 
