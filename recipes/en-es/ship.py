@@ -28,17 +28,17 @@ TESTS = {
 ALONE = {  # sources of the monolingual sentences
     "en": """| Common Voice | CC0 |
 | | UD treebanks, schema-guided dialogues; topical-chat, CallHome | CC BY-SA; CDLA-Sharing 1.0 |
-| | Taskmaster; textbooks of OpenStax; Pratham's stories; Global Voices | CC BY 4.0; CC BY 3.0 |
+| | Taskmaster; OpenStax textbooks; Pratham stories; Global Voices | CC BY 4.0; CC BY 3.0 |
 | | United Nations General Debate, Standard Ebooks, CIA World Factbook, ELTeC | CC0, public domain |
-| | committees of Canada and Wales (QMSum) | open parliament licences |
+| | parliamentary committees of Canada and Wales (QMSum) | open parliament licences |
 | | Wikipedia (WikiNEuRal) | CC BY-SA |
 """,
     "es": """| Common Voice | CC0 |
 | | UD treebanks | CC BY-SA |
-| | speeches of the presidencies of Mexico and Argentina; laws of Uruguay and Argentina | official texts |
-| | Congreso de los Diputados; OpenStax; gazettes and news of Valencia and Catalonia (PILAR) | CC BY 4.0, CC0 |
+| | presidential speeches from Mexico and Argentina; laws of Uruguay and Argentina | official texts |
+| | Congreso de los Diputados; OpenStax; gazettes and news from Valencia and Catalonia (PILAR) | CC BY 4.0, CC0 |
 | | Global Voices; NUBes health records; Wikipedia (WikiNEuRal) | CC BY 3.0; CC BY-SA |
-| | novels and plays 1830 to 1940 (textbox, ELTeC, CONHA19, DraCor) | public domain |
+| | novels and plays, 1830 to 1940 (textbox, ELTeC, CONHA19, DraCor) | public domain |
 """,
 }
 

@@ -28,7 +28,7 @@ class Element(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Text, or a thing that is copied unchanged, such as an image, which a placeholder may represent in the text."""
+    """Text, or a thing that is copied unchanged, such as an image. A placeholder may represent a thing in the text."""
 
     path: Path
     text: str  # for a thing: its placeholder, if any
@@ -233,7 +233,7 @@ def _things(source: Inline, order: Order) -> tuple[Things, Things]:
 
 
 def _common(one: Path, other: Path) -> Path:
-    """Return the common prefix of two paths. It can be compared by position: an element has fixed ancestors."""
+    """Return the common prefix of two paths. An element always has the same ancestors, so positions can be compared."""
     return tuple(a for a, b in zip(one, other, strict=False) if a == b)
 
 

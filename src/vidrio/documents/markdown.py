@@ -1,4 +1,4 @@
-"""Markdown. The tokens that markdown-it returns are located in the source, in which only the words are rewritten."""
+"""Markdown. The tokens from markdown-it are located in the source text, in which only the words are replaced."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

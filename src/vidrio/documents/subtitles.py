@@ -1,4 +1,4 @@
-"""Subtitles (SRT, VTT). Each cue is translated as one text. Times, numbers, notes and styles are copied."""
+"""Subtitles (SRT, VTT). Each cue is translated separately. Times, numbers, notes and styles are copied."""
 
 import re
 from bisect import bisect_left

@@ -112,7 +112,7 @@ def fetched(name: str, to: Path) -> Path:
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
     """Yield a temporary folder, which is renamed to `to` on success, and its parent for downloads, which is removed. A
-    lock admits one command at a time."""
+    lock prevents two commands from creating the same folder."""
     to.parent.mkdir(parents=True, exist_ok=True)
     name, do = to.resolve().name, "wait for it to finish, or choose another folder"
     with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):

@@ -1,4 +1,4 @@
-"""Represent another program's model once its files are open, and convert it to a model folder."""
+"""The data of another program's model, and its conversion to a model folder."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

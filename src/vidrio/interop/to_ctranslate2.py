@@ -1,4 +1,4 @@
-"""Export a model folder for `ctranslate2.Translator`, which translates tokens to tokens, in int8 and with tokenizers.
+"""Export a model folder for `ctranslate2.Translator`, in int8. It translates only tokens, so tokenizers are included.
 
 CTranslate2's defaults differ from the paper almost everywhere: sinusoids start at position 1, there is a final norm,
 embeddings are multiplied by √D, and ε depends on the kind of norm. We therefore set every option explicitly.

@@ -132,7 +132,7 @@ def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
 
 
 def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
-    """Return our tokenizer file, changed to add no token before a source and the end token after it."""
+    """Return our tokenizer file, modified to add the end token after a source and nothing before it."""
     data = json.loads(tokenizer.file_text())
     names = {name: tokenizer.token(i) for name, i in vars(config.special).items() if i >= 0}
     end = names["end"]

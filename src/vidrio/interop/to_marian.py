@@ -82,7 +82,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
 
 
 def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
-    """Measure the input scale of each matrix."""
+    """Calibrate the input scale, or alpha, of each matrix."""
     config = translator.config
     stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
     inputs = {

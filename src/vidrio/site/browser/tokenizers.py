@@ -166,7 +166,7 @@ class BPE:
         self.tokens = cache(self._tokens)
 
     def _tokens(self, word: str) -> list[tuple[str, int, int]]:
-        """Return the tokens of a word, each with its start and end character."""
+        """Return the tokens of a word, each with its start and end position."""
         symbols: list[tuple[str, int, int]] = []
         for i, character in enumerate(word):
             known = character in self._ids
