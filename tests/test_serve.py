@@ -4,6 +4,7 @@ sites are refused."""
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,12 @@ from vidrio.glass.trace import parse_address
 from vidrio.look.run import look, open_model, target_ids
 from vidrio.serve.app import create_app, serve
 from vidrio.serve.guards import HEADERS, LARGEST_BODY
+from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
+from vidrio.serve.queue import Queue
 from vidrio.serve.settings import Settings
+from vidrio.serve.translating import Question
+from vidrio.serve.views import SEARCHES, lane_of
 from vidrio.translate.translator import Translator
 
 TEXT = "I bought a new car."
@@ -125,6 +130,30 @@ def test_the_search_tells_every_hypothesis_and_greedy_beside_it() -> None:
     assert {node["fate"] for node in told["nodes"]} >= {"kept", "dropped", "finished"}
     assert all(node["why"] for node in told["nodes"] if node["fate"] == "dropped")
     assert told["greedy"]["score"] <= told["found"]["score"]
+
+
+def test_the_loss_of_an_answer_needs_no_run_and_no_copy_of_the_model() -> None:
+    looking = Looking()
+    question = Question(text=TEXT, answer="Compré un coche nuevo.", changes=(("without", "ffn"),))
+    told = ANSWERS["forced"](looking, question)
+    asked = question.asked(looking.default)
+    assert told["tokens"][-1]["should_say"] == "</s>"
+    assert not looking.is_kept(asked)
+    assert not looking.is_kept(replace(asked, changes=()))
+    model = looking.loaded(asked.model)
+    floating = model.in_floating_point().machine
+    assert model.machine.whole
+    assert not floating.whole
+    assert all(floating.parameters[name] is array for name, array in model.machine.parameters.items())
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_one_search_is_computed_at_a_time_even_if_its_run_is_kept(name: str, is_kept: bool) -> None:
+    queue = Queue(threads=4, most=1000)
+    assert lane_of(queue, name, is_kept=is_kept, is_slow=False) is queue.glass
+    assert lane_of(queue, "receipt", is_kept=is_kept, is_slow=True) is (queue.short if is_kept else queue.glass)
+    assert lane_of(queue, "run", is_kept=False, is_slow=False) is queue.runs
 
 
 # --- what is let in ---------------------------------------------------------------------------------------------------

@@ -75,10 +75,8 @@ class LoadedModel:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
     def in_floating_point(self) -> "LoadedModel":
-        """The same model in floating point, as in training."""
-        if self.machine.arithmetic is FLOAT:
-            return self
-        return replace(self, machine=build(self.config, self.machine.parameters, np.float64))
+        """The same model in floating point, as in training. The parameters are shared."""
+        return replace(self, machine=replace(self.machine, arithmetic=FLOAT, whole_parameters={}))
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:

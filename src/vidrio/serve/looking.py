@@ -96,6 +96,10 @@ class Looking:
     def run(self, asked: Asked) -> Run:
         return self._runs(asked, self.stopped)
 
+    def read(self, asked: Asked) -> str:
+        """What the model reads of a text."""
+        return self._given(asked, self.translating.translated(asked, self.stopped))[0]
+
     def loaded(self, name: str, numbers: str = "") -> LoadedModel:
         """The model, opened for tracing."""
         self.translating.translator(name)  # refuses an unknown name
@@ -106,10 +110,6 @@ class Looking:
     def _loaded(self, key: tuple[str, str], stopped: Stopped) -> LoadedModel:
         name, numbers = key
         return open_model(self.translating.folders[name], NUMBERS[numbers])
-
-    def learned(self, name: str) -> LoadedModel:
-        """In floating point, as in training."""
-        return self.loaded(name).in_floating_point()
 
     def searched(self, asked: Asked) -> dict[str, Any]:
         """A search by the reference, with every hypothesis that it considered: as data, since its run takes far more

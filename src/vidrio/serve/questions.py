@@ -135,8 +135,8 @@ def learning(looking: Looking, q: Question) -> Any:
 
 def forced(looking: Looking, q: Question) -> Any:
     """The loss of the correct translation, token by token."""
-    read = looking.run(q.asked(looking.default)).look.text
-    return history.forced_data(looking.learned(q.model or looking.default), read, q.answer)
+    asked = q.asked(looking.default)
+    return history.forced_data(looking.loaded(asked.model).in_floating_point(), looking.read(asked), q.answer)
 
 
 # By the names that the page uses.

@@ -15,19 +15,13 @@ from vidrio.serve.access import Access
 from vidrio.serve.guards import as_json, while_connected
 from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
-from vidrio.serve.queue import Queue, Steps, Stopped, in_one_step
+from vidrio.serve.queue import Lane, Queue, Steps, Stopped, in_one_step
 from vidrio.serve.requests import hold, json_of
 from vidrio.serve.translating import Question
 
 QUESTION = TypeAdapter(Question)
-SEARCHES = (
-    "search",
-    "learning",
-    "forced",
-    "why_words",
-    "why_heads",
-    "why_rows",
-)  # questions for which the reference computes more than one run
+# Questions for which the reference computes more than one run
+SEARCHES = ("search", "learning", "forced", "why_words", "why_heads", "why_rows")
 AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would delay all clients
 
 
@@ -61,8 +55,8 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
             is_kept = looking.is_kept(asked)
             access.count(request, key, 0 if is_kept else 1)  # a page asks many questions about one run
             hold("request", len(question.text), "text limit", access.characters(key))
-            is_slow = name in SEARCHES or asked.changes or asked.numbers or asked.model in walked
-            lane = queue.short if is_kept or name == "translate" else queue.glass if is_slow else queue.runs
+            is_slow = bool(asked.changes or asked.numbers) or asked.model in walked
+            lane = lane_of(queue, name, is_kept=is_kept, is_slow=is_slow)
 
             def work(stopped: Stopped) -> Steps[Response]:
                 return in_one_step(lambda: as_response(answer(looking.until(stopped), question)))
@@ -75,6 +69,16 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
     for name, answer in ANSWERS.items():
         api.add_api_route(f"/{name}", answering(name, answer), methods=["POST"], description=answer.__doc__)
     return api
+
+
+def lane_of(queue: Queue, name: str, *, is_kept: bool, is_slow: bool) -> Lane:
+    """The lane for a question, about a kept run or not. At most one what-if or search is computed at a time, since each
+    takes up to 100 MB."""
+    if name in SEARCHES:
+        return queue.glass
+    if is_kept or name == "translate":
+        return queue.short
+    return queue.glass if is_slow else queue.runs
 
 
 async def question_of(request: Request) -> Question:
