@@ -23,7 +23,8 @@ from vidrio.hypothesis import Hypothesis, Ids, Interventions, Options, Pair, Sam
 from vidrio.model.config import ModelConfig
 
 ROWS = 16  # hypotheses that the decoder processes together; with more, their keys and values leave the cache
-WAITING = 16  # sentences that wait in a search, to start as soon as others end
+WAITING = 16  # hypotheses that wait in a search, to start as soon as others end
+VARIANTS = 64  # the same for variants of one sentence, which share the encoder's work
 STEPS = 4  # decoding steps between two checks for finished sentences
 TOGETHER = 256  # rows of variants in one batch
 LARGEST = 2**31 - 1
@@ -90,13 +91,13 @@ class Engine:
         """The best hypotheses of each source, best first. CancelledError once `stopped` returns true. `shortlists` are,
         for each source, the tokens that its hypotheses may contain, in ascending order."""
         listed = zip(sources, shortlists or repeat(()), strict=shortlists is not None)
-        return self.run(partial(search, options, stopped), [(*item, ()) for item in listed])
+        return self.run(partial(search, options, stopped, WAITING), [(*item, ()) for item in listed])
 
     def search_changed(
         self, source: Ids, options: Options, variants: Sequence[Interventions], stopped: Stopped = None
     ) -> list[list[Hypothesis]]:
         """The same for one source, once per variant, with the variant's interventions."""
-        return self.run(partial(search, options, stopped), [(source, (), variant) for variant in variants])
+        return self.run(partial(search, options, stopped, VARIANTS), [(source, (), variant) for variant in variants])
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """Score given targets: log p of each token, and of the end token."""
@@ -166,12 +167,12 @@ class Engine:
 # --- work -------------------------------------------------------------------------------------------------------------
 
 
-def search(options: Options, stopped: Stopped, call: Call, model: Model) -> None:
+def search(options: Options, stopped: Stopped, waiting: int, call: Call, model: Model) -> None:
     """Search for sentences as one batch; when some end, others start."""
     functions = model.library.functions
     begun = dict[int, tuple[int, Sequence[int]]]()  # by the addresses of their sentences
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
-    most = min(call.share, (ROWS + WAITING) // (options.n_best if options.sampling else options.beam) or 1)
+    most = min(call.share, (ROWS + waiting) // (options.n_best if options.sampling else options.beam) or 1)
     address = functions.search_new(model.address, ROWS)
     if not address:
         raise MemoryError(model.problem())

@@ -56,6 +56,7 @@ typedef struct {
   int32_t first;
   Interventions interventions;
   int32_t seen; // its tokens that went through the stack before
+  int32_t starts; // in the encoder: `order_by_start`
 } Group;
 
 // Queries that are computed together: some rows of one head, which read the same keys and values, or all heads of one

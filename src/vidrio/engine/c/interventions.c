@@ -24,6 +24,16 @@ static const int32_t *next_intervention(const Model *m, Interventions of, const 
   return one < of.words + of.count ? one : NULL;
 }
 
+// The place where they first change something in the encoder, or the place after it.
+static int32_t first_change(const Model *m, Interventions of) {
+  int32_t first = decoder_place(m);
+  for (const int32_t *one = NULL; (one = next_intervention(m, of, one));) {
+    int32_t place = one[0] == HIDE ? 1 : one[1];
+    first = place < first ? place : first;
+  }
+  return first;
+}
+
 // Whether these interventions are possible: all that they name exists, values are finite, and some source position
 // stays visible.
 static int are_interventions(const Model *m, Interventions of, int32_t n_source) {

@@ -21,7 +21,7 @@ typedef struct {
   int32_t *shortlist;  // the allowed tokens, ascending; NULL: all
   const Matrix *out;   // a column for each of them
   Interventions interventions;
-  enum { WAITS, BEGUN, DONE } state;
+  enum { WAITS, READ, BEGUN, DONE } state; // READ: its source has been encoded
   KVCache *cross; // of each layer
   Hypothesis *alive, *finished; // finished, best first; ties in the order in which they were found
   int32_t n_alive, n_finished, best_ended;
@@ -258,7 +258,6 @@ static int32_t hypotheses_of(const Sentence *s) { return s->options.sampling ? s
 static void begin(const Model *m, Sentence *s) {
   uint64_t layers = (uint64_t)m->size[N_DECODER_LAYERS];
   s->state = BEGUN;
-  s->cross = allocate_zeroed(layers, sizeof *s->cross);
   s->n_alive = s->options.sampling ? s->options.n_best : 1;
   s->alive = allocate_zeroed((uint64_t)s->n_alive, sizeof *s->alive);
   for (int32_t h = 0; h < s->n_alive; h++) {
@@ -269,23 +268,29 @@ static void begin(const Model *m, Sentence *s) {
   }
 }
 
-// Start sentences while there is room for their hypotheses; their sources are encoded together.
+// Start sentences while there is room for their hypotheses; their sources are encoded together. Waiting variants of the
+// last one are encoded with it, since they share rows.
 static void admit(Search *search) {
-  int32_t rows = 0, tokens = 0, n = 0;
+  const Model *m = search->pass.m;
+  int32_t rows = 0, tokens = 0, n = 0, has_room = 1;
   for (int32_t i = 0; i < search->n_sentences; i++) rows += search->sentences[i]->state == BEGUN ? hypotheses_of(search->sentences[i]) : 0;
   // A few rows make small products, so wait until a fourth of the rows is free.
   if (rows && search->rows - rows < search->rows / 4) return;
   Group *groups = allocate_zeroed((uint64_t)search->n_sentences, sizeof *groups);
   for (int32_t i = 0; i < search->n_sentences; i++) {
     Sentence *s = search->sentences[i];
-    if (s->state != WAITS) continue;
-    if (rows && (rows + hypotheses_of(s) > search->rows || (n && tokens + s->n_source > ADMITTED))) break;
-    rows += hypotheses_of(s);
-    tokens += s->n_source;
-    begin(search->pass.m, s);
-    groups[n++] = (Group){.ids = s->source, .count = s->n_source, .cross = s->cross, .interventions = s->interventions};
+    if (s->state == BEGUN || s->state == DONE) continue;
+    Group reads = {.ids = s->source, .count = s->n_source, .interventions = s->interventions};
+    int is_read = s->state == READ, fits = is_read || !n || tokens + s->n_source <= ADMITTED;
+    has_room = has_room && (!rows || (fits && rows + hypotheses_of(s) <= search->rows));
+    if (!has_room && (is_read || !n || !fits || !have_same_ids(&groups[n - 1], &reads))) break;
+    if (!is_read) {
+      reads.cross = s->cross = allocate_zeroed((uint64_t)m->size[N_DECODER_LAYERS], sizeof *s->cross);
+      groups[n++] = reads, tokens += s->n_source, s->state = READ;
+    }
+    if (has_room) rows += hypotheses_of(s), begin(m, s);
   }
-  if (n && has_encoder(search->pass.m)) encode(&search->pass, groups, n), remember(&search->pass);
+  if (n && has_encoder(m)) encode(&search->pass, groups, n), remember(&search->pass);
   release(groups);
 }
 

@@ -235,22 +235,57 @@ static void enter_sub_layer(Pass *p, const char *side, int32_t layer, const char
   enter(p->record, side, layer, part);
 }
 
+static int have_same_ids(const Group *a, const Group *b) {
+  return a->count == b->count && !memcmp(a->ids, b->ids, (size_t)a->count * sizeof *a->ids);
+}
+
+static int by_start(const void *a, const void *b) { return ((const Group *)a)->starts - ((const Group *)b)->starts; }
+
+// Variants of one sentence have the same rows up to their first intervention. So of groups with the same ids, the one that
+// changes last goes through the encoder from the input (it `starts` at -1, and is sorted first); each other one starts where
+// it changes, as a copy.
+static void order_by_start(const Model *m, Group *groups, int32_t n) {
+  for (Group *g = groups; g < groups + n; g++) g->starts = -first_change(m, g->interventions);
+  qsort(groups, (size_t)n, sizeof *groups, by_start);
+  for (Group *g = groups; g < groups + n; g++) {
+    const Group *first = groups;
+    while (!have_same_ids(first, g)) first++;
+    g->starts = first == g ? -1 : -g->starts;
+  }
+  qsort(groups, (size_t)n, sizeof *groups, by_start);
+}
+
+static void start_groups(Pass *p, const Group *groups, int32_t n) {
+  size_t d = (size_t)p->m->size[D_MODEL];
+  for (const Group *g = groups + p->n_groups; g < groups + n && g->starts <= p->place; g++) {
+    const Group *from = groups;
+    while (!have_same_ids(from, g)) from++;
+    if (g->starts > 0) memcpy(p->x + (size_t)g->first * d, p->x + (size_t)from->first * d, (size_t)g->count * d * sizeof *p->x);
+    p->n_groups++, p->rows += g->count;
+  }
+}
+
 // The encoder: sentences -> their memories, row by row in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
   KVCache *caches = allocate_zeroed((uint64_t)n, sizeof *caches);
   p->place = 0;
+  order_by_start(m, groups, n);
   embed(p, &m->encoder, groups, n, "src", "enc");
+  p->n_groups = p->rows = 0;
   for (int32_t l = 0; l < m->size[N_ENCODER_LAYERS]; l++) {
     for (int32_t g = 0; g < n; g++) groups[g].self = &caches[g];
     enter_sub_layer(p, "enc", l, "self");
+    start_groups(p, groups, n);
     attention(p, &m->encoder.layers[l].self, SELF, l);
     enter_sub_layer(p, "enc", l, "ffn");
+    start_groups(p, groups, n);
     feed_forward(p, &m->encoder.layers[l].ffn);
     for (int32_t g = 0; g < n; g++) cache_drop(&caches[g]);
   }
-  enter(p->record, "enc", -1, "");
+  enter_sub_layer(p, "enc", -1, "");
+  start_groups(p, groups, n);
   if (m->size[NORM]) layer_norm(p, &m->encoder.norm, p->x, p->x);
   enter(p->record, "", -1, "");
   tap(p->record, "memory", "", -1, p->x, p->rows, d, d);
