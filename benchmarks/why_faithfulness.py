@@ -8,6 +8,8 @@ words of a sentence, averaged over its tokens and then over sentences.
 
 - sum: the sum of the word's parts, compared with the runner-up;
 - sum, 5 rivals: the same, compared with the five most likely other tokens, weighted by their probability;
+- tokens: the difference carried down to the source's tokens, compared with the runner-up;
+- tokens, all rivals: the same, compared with all other tokens, weighted by their probability;
 - sizes: the sum of the absolute values of the word's parts;
 - mean attention: the mean cross-attention over all heads; last attention: the mean over the heads of the last layer.
 
@@ -31,8 +33,9 @@ import numpy as np
 from vidrio.interop.to_huggingface import export_huggingface
 from vidrio.look.interventions import each_word_deleted, each_word_hidden, source_words
 from vidrio.look.measures import mean_of_heads
-from vidrio.look.parts import SOURCE, decisions
+from vidrio.look.parts import SOURCE, columns, decisions, runner_up
 from vidrio.look.run import Look, open_model
+from vidrio.look.token_sums import token_sums
 from vidrio.look.translated import look_at, translator_of
 from vidrio.search import largest
 
@@ -70,6 +73,15 @@ def by_sum(seen: Look, rivals: int, of: Callable[[float], float] = float) -> Sco
     return found
 
 
+def by_tokens(seen: Look, *, all_rivals: bool) -> Scores:
+    this, trace = list(seen.chosen_ids), seen.trace
+    if all_rivals:
+        rivals_TD = trace.values["out.prob"].astype(float) @ columns(trace)
+    else:
+        rivals_TD = columns(trace, [runner_up(trace, row, token) for row, token in enumerate(this)])
+    return token_sums(trace, range(len(this)), columns(trace, this) - rivals_TD).source_NS
+
+
 def by_attention(seen: Look, layers: Sequence[int]) -> Scores:
     return np.mean([mean_of_heads(seen.trace, f"dec.{layer}.cross.weights") for layer in layers], axis=0)
 
@@ -78,6 +90,8 @@ def own_methods(layers: int) -> dict[str, Callable[[Look], Scores]]:
     return {
         "sum": lambda seen: by_sum(seen, 1),
         f"sum, {RIVALS} rivals": lambda seen: by_sum(seen, RIVALS),
+        "tokens": lambda seen: by_tokens(seen, all_rivals=False),
+        "tokens, all rivals": lambda seen: by_tokens(seen, all_rivals=True),
         "sizes": lambda seen: by_sum(seen, 1, abs),
         "mean attention": lambda seen: by_attention(seen, range(layers)),
         "last attention": lambda seen: by_attention(seen, [layers - 1]),

@@ -230,10 +230,12 @@ def why(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_ten_lines_say_which_word_made_it(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = why(capsys, "un", CAR)
     assert code == 0, err
-    lines, after = (part.splitlines() for part in out.split("\nIf the decoder stopped after:\n"))
+    lines, rest = (part.splitlines() for part in out.split("\nIf the decoder stopped after:\n"))
+    after, tokens = rest[: rest.index("")], rest[rest.index("") + 1 :]
     assert len(lines) <= 11
     assert len(after) == 7  # six sub-layers, and where the word overtakes its rival
-    assert all(text_width(line) <= 80 for line in lines)
+    assert all(text_width(line) <= 80 for line in [*lines, *tokens])
+    assert tokens[0].startswith("Carried down to the tokens, the largest: ▁a (source, 3) ")
     assert "▁un and not ▁el after row 4" in lines[1]
     assert lines[3].split()[:3] == ["▁a", "(source,", "3)"]  # the largest group comes first
 
@@ -265,6 +267,9 @@ def test_the_page_gets_what_the_command_prints(capsys: pytest.CaptureFixture[str
     for rival in ("auto", "▁auto"):
         assert ANSWERS["why"](looking, Question(text=CAR, step=told["row"], rival=rival)) == told
     assert sum(origin["value"] for origin in told["origins"]) == told["difference"]
+    assert math.fsum(one["value"] for one in told["tokens"]) == pytest.approx(told["difference"], rel=1e-12)
+    assert abs(told["tokens"][-1]["value"]) < 0.1 * sum(abs(one["value"]) for one in told["tokens"])  # rounding
+    assert max(told["tokens"], key=lambda one: one["value"])["name"] == "▁car"
     of_source = {origin["name"]: origin["value"] for origin in told["origins"] if origin["side"] == "source"}
     assert {word["word"]: word["value"] for word in told["words"]}["car"] == of_source["▁car"]
     assert all(CAR[word["start"] : word["end"]] == word["word"] for word in told["words"])

@@ -94,7 +94,7 @@ def runner_up(trace: Trace, row: int, this: int) -> int:
 
 def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[Decision]:
     """For each row, why its logit of `this` differs from that of `that`. A classifier has one row."""
-    d_RD = _columns(trace, this) - _columns(trace, that)
+    d_RD = columns(trace, this) - columns(trace, that)
     logits = _logits(trace).astype(float)
     found = [
         _Summand("out.b", bias[list(this)] - bias[list(that)])
@@ -144,11 +144,11 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
         return []
     row = decision.row
     d_RD = np.zeros((len(_logits(trace)), trace.machine.config.d_model))
-    d_RD[row] = (_columns(trace, [decision.this]) - _columns(trace, [decision.that]))[0]
+    d_RD[row] = (columns(trace, [decision.this]) - columns(trace, [decision.that]))[0]
     found = []
     for block in _carried_back(trace, "dec", d_RD):
         if isinstance(block, _Block):
-            W2_FD = _parameter(trace, f"{block.name}.W2")
+            W2_FD = parameter(trace, f"{block.name}.W2")
             active_F = trace.values[f"{block.name}.active"][row].astype(float)
             value_F = active_F * (W2_FD @ block.d_RD[row])
             for unit in np.argsort(-np.abs(value_F))[:count].tolist():
@@ -157,7 +157,7 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
     if not found:  # without feed-forward networks
         return []
     found = sorted(found, key=lambda one: -abs(one[2]))[:count]
-    pushes_NV = np.stack([added_D for *_, added_D in found]) @ _columns(trace).T
+    pushes_NV = np.stack([added_D for *_, added_D in found]) @ columns(trace).T
     return [Neuron(*one[:3], pushes_V) for one, pushes_V in zip(found, pushes_NV, strict=True)]
 
 
@@ -201,22 +201,22 @@ def _norm(
     """Through a layer norm, backwards; its bias is a part. Returns d in front of it, and the norms passed."""
     if f"{name}.var" not in trace.values:  # a what-if left it out
         return d_RD, norms
-    yield _Summand(f"{name}.bias", d_RD @ _parameter(trace, f"{name}.bias"))
-    d_RD = d_RD * _parameter(trace, f"{name}.gain")
-    return (d_RD - d_RD.mean(axis=-1, keepdims=True)) / _deviations(trace, name)[:, None], (*norms, name)
+    yield _Summand(f"{name}.bias", d_RD @ parameter(trace, f"{name}.bias"))
+    d_RD = d_RD * parameter(trace, f"{name}.gain")
+    return (d_RD - d_RD.mean(axis=-1, keepdims=True)) / deviations(trace, name)[:, None], (*norms, name)
 
 
 def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Summand]:
     """Each head's value of each row that it reads."""
-    for h, WO_KD in enumerate(np.split(_parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
+    for h, WO_KD in enumerate(np.split(parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
         if f"{name}.head.h{h}" in trace.computed:  # replaced by a what-if
             continue
         weights, V = (trace.values[f"{name}.{letter}.h{h}"].astype(float) for letter in ("weights", "V"))
         yield _Summand(f"{name}.h{h}", weights * (d_RD @ WO_KD.T @ V.T), reads)
     if f"{name}.bO" in trace.machine.parameters:
-        yield _Summand(f"{name}.bO", d_RD @ _parameter(trace, f"{name}.bO"))
+        yield _Summand(f"{name}.bO", d_RD @ parameter(trace, f"{name}.bO"))
     yield from _of_int8(
-        trace, f"{name}.concat", trace.values[f"{name}.concat"], d_RD @ _parameter(trace, f"{name}.WO").T
+        trace, f"{name}.concat", trace.values[f"{name}.concat"], d_RD @ parameter(trace, f"{name}.WO").T
     )
 
 
@@ -241,11 +241,11 @@ def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
 def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
     """What a vector that is added to a row becomes after the norms: the same map as `_norm`, forwards."""
     for name in reversed(norms):
-        x_D = (x_D - x_D.mean()) / _deviations(trace, name)[row] * _parameter(trace, f"{name}.gain")
+        x_D = (x_D - x_D.mean()) / deviations(trace, name)[row] * parameter(trace, f"{name}.gain")
     return x_D
 
 
-def _deviations(trace: Trace, name: str) -> Array:
+def deviations(trace: Trace, name: str) -> Array:
     return np.sqrt(trace.values[f"{name}.var"].astype(float) + trace.machine.config.norm_epsilon)
 
 
@@ -270,7 +270,7 @@ def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label]
     return labels, np.concatenate([values_RP, rest_R[:, None]], axis=1)
 
 
-def _parameter(trace: Trace, name: str, at: Any = ...) -> Array:
+def parameter(trace: Trace, name: str, at: Any = ...) -> Array:
     """A parameter, or a part of it, as the machine multiplies with it."""
     machine = trace.machine
     if name not in machine.whole_parameters:
@@ -280,12 +280,12 @@ def _parameter(trace: Trace, name: str, at: Any = ...) -> Array:
     return np.asarray(whole[at], float) * np.broadcast_to(scale, whole.shape)[at]
 
 
-def _columns(trace: Trace, ids: Sequence[int] | slice = slice(None)) -> Array:
+def columns(trace: Trace, ids: Sequence[int] | slice = slice(None)) -> Array:
     """Columns of the output matrix, a row for each token or class."""
     config = trace.machine.config
     if output_is_tied(config):
-        return _parameter(trace, target_table(config), (ids, slice(None)))
-    return _parameter(trace, "out.W", (slice(None), ids)).T
+        return parameter(trace, target_table(config), (ids, slice(None)))
+    return parameter(trace, "out.W", (slice(None), ids)).T
 
 
 def _logits(trace: Trace) -> Array:

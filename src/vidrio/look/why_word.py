@@ -14,8 +14,9 @@ from vidrio.errors import InputError
 from vidrio.look.asked_word import decide, decide_step, names_of
 from vidrio.look.interventions import source_words
 from vidrio.look.layer_by_layer import After, after_each, overtakes
-from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, Decision, Neuron, Part, neurons
+from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Neuron, Part, columns, neurons
 from vidrio.look.run import Look
+from vidrio.look.token_sums import token_sums
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 
 NEURONS = 5  # with the largest values
@@ -55,6 +56,26 @@ class Why:
         for part in self.parts:
             groups[_origin(self.seen, part)].append(part)
         return dict(sorted(groups.items(), key=lambda group: -abs(_sum(group[1]))))
+
+    @cached_property
+    def tokens(self) -> list[tuple[Origin, float]]:
+        """The same difference as a sum over the tokens that were read (`token_sums.py`); empty after a what-if."""
+        trace, made = self.seen.trace, self.decision
+        if trace.machine.changes or trace.computed:
+            return []
+        found = token_sums(trace, [made.row], columns(trace, [made.this]) - columns(trace, [made.that]))
+        sides = (
+            (SOURCE, trace.source_tokens, found.source_NS),
+            (TARGET, trace.target_tokens[: made.row + 1], found.target_NT),
+        )
+        sums = [
+            (Origin(token, side, row), float(value))
+            for side, tokens, values in sides
+            for row, (token, value) in enumerate(zip(tokens, values[0], strict=False))
+        ]
+        output = _sum([part for part in self.parts if part.name == "out.b"])
+        sums.append((Origin("biases"), float(found.biases_N[0]) + output))
+        return [*sums, (Origin(ROUNDING), made.difference - math.fsum(value for _, value in sums))]
 
     @cached_property
     def layers(self) -> list[After]:
@@ -108,6 +129,13 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
         rows.append([f"{len(groups) - SHOWN} others", number(_sum(rest), precision)])
     yield table(rows, align="l.l", indent=2)
     yield from _layers(why)
+    if why.tokens:
+        yield ""
+        largest = sorted(why.tokens, key=lambda one: -abs(one[1]))[:SHOWN]
+        told = "; ".join(
+            f"{' '.join(_described(origin).split())} {number(value, precision)}" for origin, value in largest
+        )
+        yield note(f"Carried down to the tokens, the largest: {told}", hang=2)
 
 
 def _layers(why: Why) -> Iterator[str]:
@@ -183,6 +211,9 @@ def data(why: Why) -> dict[str, Any]:
         "origins": [
             {**_place(origin.side, origin.row), "name": origin.name, "value": _sum(parts)}
             for origin, parts in why.origins.items()
+        ],
+        "tokens": [
+            {**_place(origin.side, origin.row), "name": origin.name, "value": value} for origin, value in why.tokens
         ],
         "words": [
             {"word": word.text, "start": word.start, "end": word.end, "value": math.fsum(by_row[r] for r in word.rows)}
