@@ -151,7 +151,7 @@ def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_
     page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES", "color_scheme": "dark"})
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate("document.documentElement.lang") == "es"
-    page.get_by_role("button", name="Mira una traducción").click()
+    page.get_by_role("button", name="Mira cómo se traduce").click()
     story = page.get_by_role("region", name="La historia")
     expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     expect(story.get_by_role("button", name="Reproducir")).to_have_count(0)

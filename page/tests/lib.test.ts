@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { colourOf, inkOn, mostlyBelow } from "../src/lib/colour";
+import { wordDiff } from "../src/lib/diff";
 import { inFull, isRight, percent, textOf, written } from "../src/lib/format";
 import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
 import { catalogues } from "../src/lib/messages";
@@ -8,7 +9,7 @@ import { firstWord, leastCertain } from "../src/lib/steps";
 import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
 import { layOut } from "../src/lib/tree";
 import type { Machine, Origin, Run, Side, Stage, Why } from "../src/lib/types";
-import { partsOf as originParts, placeOf, titleOf } from "../src/lib/why";
+import { partsOf as originParts, quantityOf, titleOf } from "../src/lib/why";
 
 describe("numbers", () => {
   it("are written with four decimals, a real minus sign, and words for what is no number", () => {
@@ -197,6 +198,25 @@ describe("both languages", () => {
   });
 });
 
+describe("the words that a change replaces", () => {
+  const marked = (before: string, after: string) =>
+    wordDiff(before, after).map(([kind, word]) => `${{ same: "", deleted: "-", inserted: "+" }[kind]}${word}`);
+
+  it("are marked, and no others", () => {
+    expect(marked("Ayer compré un coche nuevo.", "Compré un coche nuevo ayer.")).toEqual([
+      "-Ayer",
+      "-compré",
+      "+Compré",
+      "un",
+      "coche",
+      "-nuevo.",
+      "+nuevo",
+      "+ayer.",
+    ]);
+    expect(marked("un coche", "un coche")).toEqual(["un", "coche"]);
+  });
+});
+
 describe("the first step shown", () => {
   const step = (token: string, p: number) => ({ token, id: 0, best: [{ token, p, taken: true }] });
   const run = { steps: [step("⇧", 0.2), step("▁ayer", 0.8), step("▁coche", 0.6), step(".", 0.1), step("EOS", 0.3)] };
@@ -231,7 +251,7 @@ describe("the search tree", () => {
   it("keeps the best way in the first row and leaves out what was dropped at once", () => {
     const { placed, rows } = layOut(nodes, 3, false);
     expect(rows).toBe(2);
-    expect(placed.filter(({ best }) => best).map(({ place, row }) => [place, row])).toEqual([
+    expect(placed.filter(({ best }) => best).map(({ index, row }) => [index, row])).toEqual([
       [1, 0],
       [3, 0],
     ]);
@@ -277,11 +297,11 @@ describe("why a word", () => {
     expect(names({ side: null, row: null, name: "biases and positions" })).toEqual(["dec.norm.bias"]);
   });
   it("leads to quantities of the model", () => {
-    expect(placeOf("dec.1.cross.h3[5]", 4)).toEqual({
+    expect(quantityOf("dec.1.cross.h3[5]", 4)).toEqual({
       quantity: "dec.1.cross.weights.h3",
       weight: "dec.1.cross.weights.h3[4,5]",
     });
-    expect(placeOf("enc.0.self.h1[2]", 0).weight).toBe(""); // a classifier's part is a sum over all rows
+    expect(quantityOf("enc.0.self.h1[2]", 0).weight).toBe(""); // a classifier's part is a sum over all rows
     const quantities = [
       "dec.1.ffn",
       "tgt.embedding[2]",
@@ -290,7 +310,7 @@ describe("why a word", () => {
       "dec.0.ssru[1]",
       "tgt.positions",
     ];
-    expect(quantities.map((name) => placeOf(name, 0).quantity)).toEqual([
+    expect(quantities.map((name) => quantityOf(name, 0).quantity)).toEqual([
       "dec.1.ffn.out",
       "tgt.scaled",
       "dec.norm.out",
@@ -298,7 +318,7 @@ describe("why a word", () => {
       "dec.0.ssru.cell",
       "tgt.positions",
     ]);
-    expect(placeOf("rounding", 0)).toEqual({ quantity: "", weight: "" });
+    expect(quantityOf("rounding", 0)).toEqual({ quantity: "", weight: "" });
     expect(titleOf("dec.1.cross.h3[5]", catalogues.en)).toBe("Layer 1: Cross-attention, head 3");
     expect(titleOf("tgt.positions", catalogues.en)).toBe("tgt.positions");
   });

@@ -1,7 +1,9 @@
-/** Python in the browser: loads what the page's writer laid out, and answers the page's questions with the very functions
- * that `vidrio serve` answers with. One question at a time; a model is fetched when it is first asked about. */
+/**
+ * Runs Python in the browser and answers the page’s requests, one at a time, with the functions that `vidrio serve` uses.
+ * A model is loaded with the first request for it.
+ */
 
-import type { Ask, Heard, Site } from "../lib/site";
+import type { Site, WorkerMessage, WorkerRequest } from "../lib/site";
 
 interface Result<T> {
   toJs(): T;
@@ -19,32 +21,32 @@ interface Python {
 const scope = globalThis as unknown as {
   importScripts(url: string): void;
   loadPyodide(options: object): Promise<Python>;
-  postMessage(message: Heard, transfer?: Transferable[]): void;
+  postMessage(message: WorkerMessage, transfer?: Transferable[]): void;
   fetch: typeof fetch;
 };
 const STORE = "vidrio-unpacked";
-const CALM = 3000; // milliseconds after the first answer, when nobody waits for anything
-const fetched = fetch;
+const DELAY = 3000; // milliseconds after the first answer, so that storing does not delay requests
+const download = fetch; // start() replaces the global one
 
-const stored = async () => ("caches" in globalThis ? caches.open(STORE) : null); // none where the page came over plain HTTP
+const open = async () => ("caches" in globalThis ? caches.open(STORE) : null); // missing over plain HTTP
 
-async function keep(url: string, data: Uint8Array<ArrayBuffer>): Promise<void> {
-  await (await stored())?.put(url, new Response(data)).catch(() => undefined); // a full disk: it is loaded again next time
+async function store(url: string, data: Uint8Array<ArrayBuffer>): Promise<void> {
+  await (await open())?.put(url, new Response(data)).catch(() => undefined); // the disk may be full; then it is downloaded again next time
 }
 
-async function kept(url: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const found = await (await stored())?.match(url);
+async function stored(url: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const found = await (await open())?.match(url);
   return found && new Uint8Array(await found.arrayBuffer());
 }
 
-/** The unpacked bytes of a file: from the browser's store, or from where the page came from, and then they are stored. */
+/** The unpacked bytes of a file, from the browser’s cache or else from the network. */
 async function bytes(url: string, size: number, onBytes: (count: number) => void): Promise<Uint8Array<ArrayBuffer>> {
-  const there = await kept(url);
-  if (there) {
+  const known = await stored(url);
+  if (known) {
     onBytes(size);
-    return there;
+    return known;
   }
-  const answer = await fetched(url);
+  const answer = await download(url);
   if (!answer.ok) throw new Error(`${url}: ${answer.status} ${answer.statusText}`);
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, to) {
@@ -56,11 +58,11 @@ async function bytes(url: string, size: number, onBytes: (count: number) => void
     .pipeThrough(counted)
     .pipeThrough(new DecompressionStream("gzip"));
   const data = new Uint8Array(await new Response(unpacked).arrayBuffer());
-  await keep(url, data);
+  await store(url, data);
   return data;
 }
 
-/** Files one after the other, behind a header that says where each lies. */
+/** Unpacks an archive into Python’s file system: a header with the offset and size of each file, then the files. */
 function unpack(python: Python, pack: Uint8Array, folder: string): void {
   const length = new DataView(pack.buffer, pack.byteOffset).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(pack.subarray(4, 4 + length))) as Record<string, [number, number]>;
@@ -96,11 +98,11 @@ async function start(site: Site) {
   const [binary, library, app, numpy] = [wasm, stdlib, site.app, packages].map(load) as Promise<
     Uint8Array<ArrayBuffer>
   >[];
-  const compiled = `${site.app}?compiled`; // what Python made of the app's sources at the first visit
-  const ready = kept(compiled);
+  const compiled = `${site.app}?compiled`; // Python’s byte code, stored after the first visit
+  const ready = stored(compiled);
   script(await load(loader));
   script(await load(code));
-  // What Pyodide asks for comes unpacked; it has no packages of its own.
+  // Pyodide gets its files from here, unpacked, and an empty list of packages.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
     const name =
@@ -108,16 +110,16 @@ async function start(site: Site) {
         .split("/")
         .at(-1) ?? "";
     const type = types[name.split(".").at(-1) ?? ""] ?? "application/octet-stream";
-    const told = JSON.stringify({
+    const lock = JSON.stringify({
       info: { arch: "wasm32", platform: "emscripten_3_1_45", version: "0.24.1" },
       packages: {},
     });
-    return new Response(name.endsWith("json") ? told : await (name.endsWith("wasm") ? binary : library), {
+    return new Response(name.endsWith("json") ? lock : await (name.endsWith("wasm") ? binary : library), {
       headers: { "Content-Type": type },
     });
   };
   const python = await scope.loadPyodide({ indexURL: `${location.origin}/python/`, fullStdLib: false });
-  // NumPy asks who calls it, to save itself copies; nobody can say here, and then it makes them.
+  // NumPy reuses temporary arrays if a backtrace shows that it may. There is none here, so it copies.
   python._module.LDSO.loadedLibsByName.__main__.exports.backtrace = () => 0;
   const before = await ready;
   for (const pack of [await app, await numpy, before]) if (pack) unpack(python, pack, "/site");
@@ -127,47 +129,47 @@ sys.dont_write_bytecode = False
 sys.path.insert(0, "/site")
 from vidrio.site.answering import answering
 answering(${JSON.stringify(site.names)})`);
-  let keeping = before !== undefined;
-  const keepCompiled = () => {
+  let compiledStored = before !== undefined;
+  const storeCompiled = () => {
     const made = python.runPython<Result<Uint8Array<ArrayBuffer>>>(
       'from vidrio.site.packing import compiled; compiled("/site")',
     );
-    void keep(compiled, made.toJs());
+    void store(compiled, made.toJs());
     made.destroy();
   };
-  const here = new Set<string>();
-  return async ({ path, body }: Ask): Promise<[string, string | Uint8Array]> => {
+  const installed = new Set<string>();
+  return async ({ path, body }: WorkerRequest): Promise<[string, string | Uint8Array]> => {
     const model = (JSON.parse(body) as { model?: string }).model || site.default;
     const url = site.models[model];
-    if (url && !here.has(model)) {
-      let [got, size] = [0, site.sizes[url] ?? 0];
+    if (url && !installed.has(model)) {
+      const size = site.sizes[url] ?? 0;
+      let got = 0;
       loaded[model] ??= bytes(url, size, (count) => {
         got += count;
         scope.postMessage({ kind: "loading", done: got, total: size });
       });
       unpack(python, await loaded[model], `/site/vidrio/models/${model}`);
       delete loaded[model];
-      here.add(model);
-      size = 0;
+      installed.add(model);
     }
-    if (path !== "translate" && !keeping) {
-      keeping = true;
-      setTimeout(keepCompiled, CALM);
+    if (path !== "translate" && !compiledStored) {
+      compiledStored = true;
+      setTimeout(storeCompiled, DELAY);
     }
-    const told = answer(path, body);
-    const found = told.toJs();
-    told.destroy();
-    return found;
+    const proxy = answer(path, body);
+    const result = proxy.toJs();
+    proxy.destroy();
+    return result;
   };
 }
 
 let answering: ReturnType<typeof start> | undefined;
-addEventListener("message", async ({ data }: MessageEvent<Ask | { site: Site }>) => {
+addEventListener("message", async ({ data }: MessageEvent<WorkerRequest | { site: Site }>) => {
   if ("site" in data) {
     answering = start(data.site);
     await answering.then(
       () => scope.postMessage({ kind: "ready" }),
-      () => undefined, // whoever asks hears why
+      () => undefined, // the next request reports the error
     );
     return;
   }

@@ -1,35 +1,35 @@
-/** The answer to a question that follows the page: asked again when the question changes, and the old one is aborted. */
+/** The answer to a request that depends on reactive state. When that state changes, the request is aborted and sent again. */
 
-import { Refused } from "./api";
+import { Refusal } from "./api";
 
-type Question<T> = (signal: AbortSignal) => Promise<T>;
+type Request<T> = (signal: AbortSignal) => Promise<T>;
 
 export class Answer<T> {
   value: T | null = $state.raw(null);
-  refused: Refused | null = $state.raw(null); // why there is no answer
+  refusal: Refusal | null = $state.raw(null);
 
-  /** `question` returns nothing while nothing is asked; `rest` is how long it must stay the same, in milliseconds. */
-  constructor(question: () => Question<T> | undefined, rest = 80) {
+  /** `request` returns undefined when there is nothing to request. It is sent after `delay` milliseconds without a change. */
+  constructor(request: () => Request<T> | undefined, delay = 80) {
     $effect(() => {
-      const ask = question();
-      if (!ask) {
-        [this.value, this.refused] = [null, null];
+      const send = request();
+      if (!send) {
+        [this.value, this.refusal] = [null, null];
         return;
       }
-      const stop = new AbortController();
+      const abort = new AbortController();
       const timer = setTimeout(() => {
-        ask(stop.signal).then(
+        send(abort.signal).then(
           (answer) => {
-            if (!stop.signal.aborted) [this.value, this.refused] = [answer, null];
+            if (!abort.signal.aborted) [this.value, this.refusal] = [answer, null];
           },
           (error: unknown) => {
-            if (!stop.signal.aborted) [this.value, this.refused] = [null, error instanceof Refused ? error : null];
+            if (!abort.signal.aborted) [this.value, this.refusal] = [null, error instanceof Refusal ? error : null];
           },
         );
-      }, rest);
+      }, delay);
       return () => {
         clearTimeout(timer);
-        stop.abort();
+        abort.abort();
       };
     });
   }

@@ -1,4 +1,4 @@
-/** Colours of numbers. Below and above zero differ in lightness too, and a number is always one key press away. */
+/** Colours of numbers. Positive and negative numbers also differ in lightness, for readers who cannot tell the hues apart. */
 
 export type Scale = "signed" | "share";
 export type Theme = "light" | "dark";
@@ -17,7 +17,7 @@ const mix = (a: Rgb, b: Rgb, t: number): Rgb => [
   a[2] + (b[2] - a[2]) * t,
 ];
 
-/** `largest` is the size at which the colour is full; the root makes small numbers visible. */
+/** Absolute values from `largest` up get the full colour; the exponent below 1 makes small numbers visible. */
 export function colourOf(value: number, largest: number, scale: Scale, theme: Theme): Rgb {
   if (Number.isNaN(value)) return NAN;
   if (value === -Infinity) return HIDDEN[theme];
@@ -28,17 +28,23 @@ export function colourOf(value: number, largest: number, scale: Scale, theme: Th
 
 export const css = ([r, g, b]: Rgb): string => `rgb(${Math.round(r)} ${Math.round(g)} ${Math.round(b)})`;
 
-/** Dark or light writing on a colour, whichever can be read better. */
+/** Black or white, whichever has the higher contrast on a colour (WCAG 2 relative luminance). */
 export function inkOn([r, g, b]: Rgb): string {
   const linear = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * (linear[0] ?? 0) + 0.7152 * (linear[1] ?? 0) + 0.0722 * (linear[2] ?? 0);
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
-const SHADES = 1024; // above zero, and as many below
+/** CSS for a number on its colour. */
+export function shade(value: number, largest: number, scale: Scale, theme: Theme): string {
+  const colour = colourOf(value, largest, scale, theme);
+  return `background-color: ${css(colour)}; color: ${inkOn(colour)}`;
+}
+
+const SHADES = 1024; // for positive numbers, and the same for negative ones
 const tables = new Map<string, Uint32Array>();
 
-/** The colours of a scale as pixels, from the smallest number to the largest; then that of what is hidden, and of NaN. */
+/** A scale as pixels: from the smallest number to the largest, then masked (−∞), then NaN. */
 function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
   const known = tables.get(scale + theme);
   if (known) return known;
@@ -49,8 +55,10 @@ function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
   return table;
 }
 
-/** A pixel for each number, `height` of them one below the other; above four the last one is a gap. A key press draws a
- * hundred thousand numbers, so nothing is made for a single one. */
+/**
+ * Draws a matrix: each number is one pixel wide and `height` pixels high. Above a height of four, the last pixel is a gap.
+ * A key press redraws a hundred thousand numbers, so the loop allocates nothing.
+ */
 export function paint(
   canvas: HTMLCanvasElement,
   rows: number,
@@ -82,14 +90,14 @@ export function paint(
   context.putImageData(image, 0, 0);
 }
 
-const SAMPLE = 1024; // numbers that tell how large most are
-const below = new WeakMap<ArrayLike<number>, number>();
+const SAMPLE = 1024;
+const percentiles = new WeakMap<ArrayLike<number>, number>();
 
-/** The size at which colours are full where a few huge numbers would leave all others pale: 98 % are below it. */
+/** The 98th percentile of a sample of absolute values. With the maximum, a few outliers would leave all others pale. */
 export function mostlyBelow(data: ArrayLike<number>): number {
-  const known = below.get(data);
+  const known = percentiles.get(data);
   if (known !== undefined) return known;
-  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that it meets all columns
+  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that all columns are sampled
   const sizes = new Float64Array(Math.ceil(data.length / every));
   let count = 0;
   for (let i = 0; i < data.length; i += every) {
@@ -97,11 +105,11 @@ export function mostlyBelow(data: ArrayLike<number>): number {
     if (Number.isFinite(size)) sizes[count++] = size;
   }
   const size = sizes.subarray(0, count).sort()[Math.floor(0.98 * (count - 1))] ?? 0;
-  below.set(data, size);
+  percentiles.set(data, size);
   return size;
 }
 
-/** The size at which colours are full: the largest finite number. */
+/** The largest finite absolute value. */
 export function largestOf(data: ArrayLike<number>): number {
   let largest = 0;
   for (let i = 0; i < data.length; i++) {

@@ -1,15 +1,15 @@
-/** The first run, computed when the site was written: it answers the page while Python is loading. */
+/** The run of the example sentence, computed when the site was built. It answers requests while Python is loading. */
 
 import type { Site } from "./site";
 
-interface Told {
+interface FirstRun {
   text: string;
   model: string;
   answers: { translate: unknown; machine: unknown; run: unknown; why: unknown[] };
-  tensors: string[]; // addresses in the file of numbers
+  tensors: string[]; // addresses
 }
 
-/** Files one after the other, behind a header that says where each lies. */
+/** Unpacks an archive: a header with the offset and size of each file, then the files. */
 async function unpacked(url: string): Promise<Record<string, ArrayBuffer>> {
   const answer = await fetch(url);
   if (!answer.ok || !answer.body) throw new Error(url);
@@ -21,16 +21,17 @@ async function unpacked(url: string): Promise<Record<string, ArrayBuffer>> {
   );
 }
 
-/** What answers a question as Python would; nothing where only Python can. */
+/** A function that answers requests about the first run, and returns undefined for all others. */
 export async function firstRun(site: Site): Promise<(path: string, body: object) => BodyInit | undefined> {
   const files = await unpacked(site.first);
-  const told = JSON.parse(new TextDecoder().decode(files["answers.json"])) as Told;
+  const first = JSON.parse(new TextDecoder().decode(files["answers.json"])) as FirstRun;
   return (path, body) => {
     const { text, model, sentence, changes, numbers, step, rival, word, addresses } = body as Record<string, unknown>;
-    const other = text !== told.text || model !== told.model || sentence || (changes as unknown[]).length || numbers;
+    const other = text !== first.text || model !== first.model || sentence || (changes as unknown[]).length || numbers;
     if (other || rival || word) return undefined;
-    if (path === "tensors" && (addresses as string[]).every((one) => told.tensors.includes(one))) return files.tensors;
-    const found = path === "why" ? told.answers.why[Number(step)] : told.answers[path as "run"];
-    return found ? JSON.stringify(found) : undefined;
+    if (path === "tensors" && (addresses as string[]).every((address) => first.tensors.includes(address)))
+      return files.tensors;
+    const answer = path === "why" ? first.answers.why[Number(step)] : first.answers[path as "run"];
+    return answer ? JSON.stringify(answer) : undefined;
   };
 }

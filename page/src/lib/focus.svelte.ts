@@ -1,4 +1,4 @@
-/** The rows that stand out through the whole machine, the attention that is drawn between the towers, and what the story lights. */
+/** The highlighted tokens, the attention drawn between the towers, and the blocks that the story highlights. */
 
 import { page } from "./state.svelte";
 import { columnsOf, rowsOf, type Tensor, valueAt } from "./tensors";
@@ -9,12 +9,12 @@ export interface Pointed {
 }
 
 class Focus {
-  pointed: Pointed | null = $state.raw(null); // under the pointer, for the moment
-  attention = $state(""); // whose weights the story draws between the towers: enc.0.self; empty: what the reader chose
-  every = $state(false); // in a layer: the details, too
-  lit: readonly string[] | null = $state.raw(null); // blocks that the story is about; null: all
+  pointed: Pointed | null = $state.raw(null); // the row under the pointer
+  attention = $state(""); // the attention that the story draws, such as enc.0.self; empty: the reader’s choice
+  details = $state(false); // an open layer also shows the parts of layer norm and int8 arithmetic
+  lit: readonly string[] | null = $state.raw(null); // the story’s blocks; null: no story
 
-  /** Attention of every layer, as addresses without `.weights`. */
+  /** The attention sub-layers, such as enc.0.self. */
   readonly attentions: string[] = $derived(
     [...page.stages.keys()].flatMap((address) => /^(.+)\.weights\.h0$/.exec(address)?.[1] ?? []),
   );
@@ -26,15 +26,15 @@ class Focus {
       "",
   );
   readonly target: number = $derived(this.pointed?.axis === "T" ? this.pointed.row : page.step);
-  /** The row of the source: pointed at, chosen, or what the target's row reads most from. */
+  /** The highlighted source token: pointed at, selected, or the one that the target token attends to most. */
   readonly source: number = $derived.by(() => {
     if (this.pointed?.axis === "S") return this.pointed.row;
     if (page.view.row >= 0) return Math.min(page.view.row, (page.run?.source.length ?? 1) - 1);
-    return this.readMostBy(this.target);
+    return this.mostAttended(this.target);
   });
 
-  /** The source row from which a row of the target takes the largest share: of the attention drawn, or of the last layer's. */
-  readMostBy(target: number): number {
+  /** The source token that a target token attends to most, in the attention drawn or in the last cross-attention. */
+  mostAttended(target: number): number {
     const cross = this.#crosses.includes(this.drawn) ? this.drawn : this.#crosses.at(-1);
     return cross ? strongest(page.tensor(`${cross}.weights`), target) : -1;
   }
@@ -49,13 +49,13 @@ class Focus {
   }
 }
 
-/** The column from which a row takes the largest share. */
+/** The column of the largest weight in a row. */
 export function strongest(weights: Tensor | undefined, row: number): number {
   if (!weights || row < 0 || row >= rowsOf(weights)) return -1;
-  let most = 0;
+  let best = 0;
   for (let column = 1; column < columnsOf(weights); column++)
-    if (valueAt(weights, row, column) > valueAt(weights, row, most)) most = column;
-  return most;
+    if (valueAt(weights, row, column) > valueAt(weights, row, best)) best = column;
+  return best;
 }
 
 export const focus = new Focus();

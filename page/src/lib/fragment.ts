@@ -1,25 +1,25 @@
 import type { Change } from "./types";
 
-/** What the address bar holds after #: all that brings this very view back. */
+/** The view that the URL’s fragment describes. */
 export interface View {
   text: string;
   model: string;
   sentence: number;
-  step: number; // of decoding; -1: the least certain word
-  word: string; // of the translation, whose step is shown; empty: as `step` says
-  rival: string; // a token that the step did not choose; empty: the runner-up
-  other: string; // a text whose run is put in row by row
-  lesson: string; // its name and the number of its section, nan/2; empty: none
-  open: string;
+  step: number; // the decoding step; -1: that of the least certain word
+  word: string; // a word of the translation, in place of `step`; empty: none
+  rival: string; // the token that the chosen one is compared with; empty: the runner-up
+  other: string; // the text that the causal map takes rows from
+  lesson: string; // a lesson and its section, such as nan/2; empty: none
+  open: string; // the open block; empty: none
   head: number;
   row: number; // the highlighted source token; -1: the one that the step attends to most
-  attention: string; // drawn between the towers: dec.1.cross; empty: the last layer's cross-attention
+  attention: string; // drawn between the towers, such as dec.1.cross; empty: the last cross-attention
   only: number; // the head drawn there; -1: the mean over heads
-  cards: string[]; // unfolded: whatif, tokens, search, learning, logits, parts, without, layers, heads, rows
+  cards: string[]; // the open ones, of whatif, tokens, search, learning, logits, parts, without, layers, heads, rows
   story: number; // the scene, from 1; 0: none
   tour: number; // the stop, from 1; 0: none
-  at: string;
-  numbers: string; // "" as translating computes, or float64
+  at: string; // the address of the open receipt; empty: none
+  numbers: string; // float64, or empty: the engine’s arithmetic
   changes: Change[];
 }
 
@@ -46,7 +46,7 @@ export const EMPTY: View = {
 };
 
 export function readFragment(fragment: string): Partial<View> {
-  const given = new URLSearchParams(fragment.replace(/^#/, ""));
+  const parameters = new URLSearchParams(fragment.replace(/^#/, ""));
   const view: Partial<View> = {};
   for (const name of [
     "text",
@@ -60,32 +60,33 @@ export function readFragment(fragment: string): Partial<View> {
     "at",
     "numbers",
   ] as const) {
-    const value = given.get(name);
+    const value = parameters.get(name);
     if (value !== null) view[name] = value;
   }
   for (const name of ["sentence", "step", "head", "row", "only", "story", "tour"] as const) {
-    const value = Number(given.get(name) ?? "");
-    if (given.has(name) && Number.isInteger(value) && value >= 0) view[name] = value;
+    const value = Number(parameters.get(name) ?? "");
+    if (parameters.has(name) && Number.isInteger(value) && value >= 0) view[name] = value;
   }
-  const changes = given.getAll("if").map((change): Change => {
+  const changes = parameters.getAll("if").map((change): Change => {
     const colon = change.indexOf(":");
     return colon < 0 ? [change, ""] : [change.slice(0, colon), change.slice(colon + 1)];
   });
   if (changes.length) view.changes = changes;
-  const cards = given.getAll("card");
+  const cards = parameters.getAll("card");
   if (cards.length) view.cards = cards;
   return view;
 }
 
 export function writeFragment(view: View, defaultModel: string): string {
-  const told = new URLSearchParams();
-  told.set("text", view.text);
-  if (view.model !== defaultModel) told.set("model", view.model);
-  for (const name of ["sentence", "head", "story", "tour"] as const) if (view[name]) told.set(name, String(view[name]));
-  for (const name of ["step", "row", "only"] as const) if (view[name] >= 0) told.set(name, String(view[name]));
+  const parameters = new URLSearchParams();
+  parameters.set("text", view.text);
+  if (view.model !== defaultModel) parameters.set("model", view.model);
+  for (const name of ["sentence", "head", "story", "tour"] as const)
+    if (view[name]) parameters.set(name, String(view[name]));
+  for (const name of ["step", "row", "only"] as const) if (view[name] >= 0) parameters.set(name, String(view[name]));
   for (const name of ["word", "rival", "other", "lesson", "open", "attention", "at", "numbers"] as const)
-    if (view[name]) told.set(name, view[name]);
-  for (const card of view.cards) told.append("card", card);
-  for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);
-  return `#${told.toString()}`;
+    if (view[name]) parameters.set(name, view[name]);
+  for (const card of view.cards) parameters.append("card", card);
+  for (const [option, words] of view.changes) parameters.append("if", `${option}:${words}`);
+  return `#${parameters.toString()}`;
 }

@@ -1,30 +1,32 @@
-/** Work that can wait until the browser has nothing more urgent to draw; what has a place of its own before what adorns it. */
+/** Runs work in idle time. Formulas and other decorations run after all other work. */
 
-const DRAWING = 5; // milliseconds of a frame left for drawing what the work adds
-const SLOW = 30; // milliseconds after which it waits no longer: the machine is busy with other things,
-const THEN = 14; // and so much is done at once
+const DRAWING = 5; // milliseconds of idle time reserved for drawing
+const TIMEOUT = 30; // milliseconds to wait for idle time
+const BATCH = 14; // milliseconds of work after a timeout
 
-const places: (() => void)[] = [];
-const adornments: (() => void)[] = [];
-let asked = false;
+const urgent: (() => void)[] = [];
+const decorations: (() => void)[] = [];
+let scheduled = false;
 
-function ask() {
-  if (asked || !(places.length || adornments.length)) return;
-  asked = true;
+function schedule() {
+  if (scheduled || !(urgent.length || decorations.length)) return;
+  scheduled = true;
   if ("requestIdleCallback" in globalThis)
-    requestIdleCallback((left) => work(left.didTimeout ? THEN : left.timeRemaining() - DRAWING), { timeout: SLOW });
+    requestIdleCallback((deadline) => work(deadline.didTimeout ? BATCH : deadline.timeRemaining() - DRAWING), {
+      timeout: TIMEOUT,
+    });
   else setTimeout(() => work(DRAWING), 16);
 }
 
 function work(milliseconds: number) {
-  asked = false;
+  scheduled = false;
   const end = performance.now() + milliseconds;
-  do (places.shift() ?? adornments.shift())?.();
-  while ((places.length || adornments.length) && performance.now() < end);
-  ask();
+  do (urgent.shift() ?? decorations.shift())?.();
+  while ((urgent.length || decorations.length) && performance.now() < end);
+  schedule();
 }
 
-export function later(piece: () => void, adorns = false): void {
-  (adorns ? adornments : places).push(piece);
-  ask();
+export function whenIdle(task: () => void, decorates = false): void {
+  (decorates ? decorations : urgent).push(task);
+  schedule();
 }

@@ -1,4 +1,4 @@
-/** What the interface says. The compiler checks that Spanish has every entry that English has. */
+/** The interface’s texts. The compiler checks that both languages have the same entries. */
 
 import { en } from "./messages.en";
 import { es } from "./messages.es";
@@ -8,6 +8,6 @@ export type Language = "en" | "es";
 
 export const catalogues: Record<Language, Messages> = { en, es };
 
-/** A message with its {places} filled in. */
-export const fill = (message: string, places: Record<string, string | number>): string =>
-  message.replace(/\{(\w+)\}/g, (whole, name: string) => String(places[name] ?? whole));
+/** Fills in the {placeholders} of a message. */
+export const fill = (message: string, values: Record<string, string | number>): string =>
+  message.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));

@@ -1,12 +1,12 @@
 /**
- * Any part of the page as a picture of its own: what stands in the document is written down as SVG, with the colours and the
- * places it has there; tables become rectangles and text, canvases rectangles or, if large, images.
+ * Saves a part of the page as SVG or PNG. Elements keep their colours and positions. Tables become rectangles and text;
+ * canvases become rectangles or, if large, images.
  */
 
-import { save } from "./save";
+import { save } from "./download";
 
-const CELLS = 6000; // of a canvas that become rectangles
-const EDGE = 12; // pixels around it
+const CELLS = 6000; // the largest canvas, in pixels, that becomes rectangles
+const EDGE = 12; // pixels around the picture
 const STYLES = [
   "fill",
   "stroke",
@@ -32,7 +32,7 @@ const tag = (name: string, attributes: Attributes, inside = "") =>
     .join("")}>${inside}</${name}>`;
 const isVisible = (colour: string) => colour !== "transparent" && !/rgba\(.*, 0\)|\/ 0\)/.test(colour);
 
-export function svgOf(root: HTMLElement): string {
+function svgOf(root: HTMLElement): string {
   const origin = root.getBoundingClientRect();
   const parts: string[] = [];
   let [right, bottom] = [origin.width, origin.height];
@@ -81,7 +81,7 @@ export function svgOf(root: HTMLElement): string {
     );
   }
 
-  /** Word by word where a text runs over several lines. */
+  /** Writes a text, word by word if it wraps. */
   function write(node: Text, style: CSSStyleDeclaration): void {
     const range = document.createRange();
     for (const { index, 0: word } of node.data.matchAll(/\S+(?:[ ]\S+)*|\S+/g)) {
@@ -116,7 +116,7 @@ export function svgOf(root: HTMLElement): string {
     }
   }
 
-  root.classList.add("whole"); // what is out of sight is laid out too
+  root.classList.add("whole"); // lays out parts outside the viewport, too
   walk(root);
   root.classList.remove("whole");
   const size = { width: Math.ceil(right) + 2 * EDGE, height: Math.ceil(bottom) + 2 * EDGE };
@@ -129,7 +129,7 @@ export function svgOf(root: HTMLElement): string {
   );
 }
 
-/** An SVG of the page, its colours no longer in a style sheet. */
+/** An SVG element of the page with its styles as attributes. */
 function drawn(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = svg.querySelectorAll("*");
@@ -174,7 +174,7 @@ export function saveSvg(root: HTMLElement, name: string): void {
   save(new Blob([svgOf(root)], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
-/** The same picture, twice as fine as on the screen. */
+/** Saves a picture at twice the resolution of the screen. */
 export async function savePng(root: HTMLElement, name: string): Promise<void> {
   const image = new Image();
   const source = URL.createObjectURL(new Blob([svgOf(root)], { type: "image/svg+xml" }));

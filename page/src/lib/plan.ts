@@ -1,7 +1,9 @@
+/** The structure of the model, derived from its table of quantities. */
+
 import type { Messages } from "./messages";
 import type { Machine, Run, Stage } from "./types";
 
-/** A block of the overview: what it is called by, the quantities drawn as strips, and all that lie inside. */
+/** A block of the overview with the quantities drawn as strips. */
 export interface Block {
   id: string;
   kind: "embedding" | "layer" | "memory" | "rows" | "words";
@@ -13,7 +15,7 @@ export interface Part {
   stages: Stage[];
 }
 
-/** The two towers, from the table of quantities alone: whatever a model's shape is. */
+/** The blocks of the encoder and of the decoder; either may be empty. */
 export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   const known = new Set(machine.stages.map((stage) => stage.address));
   const block = (id: string, kind: Block["kind"], ...strips: string[]): Block[] => {
@@ -25,7 +27,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
       const ends = ["self", "ssru", "cross", "ffn"].map((part) =>
         machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
       );
-      // The decoder's sub-layers read different things, so each has its strip; of an encoder layer its end is enough.
+      // Decoder sub-layers read different inputs, so each gets a strip; an encoder layer gets one, for its output.
       return block(`${side}.${n}`, "layer", ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends));
     }).flat();
   const out = block("out", "words", "out.prob");
@@ -37,7 +39,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   };
 }
 
-/** Known before there is a text: a parameter, or what is made from parameters alone. */
+/** A parameter, or a constant computed from parameters: known without a text. */
 export const isStored = (stage: Stage | undefined): boolean =>
   stage?.kind === "parameter" || stage?.kind === "constant";
 
@@ -54,7 +56,7 @@ const INSIDE: Record<string, (address: string) => boolean> = {
   out: (a) => a.startsWith("out."),
 };
 
-/** What lies inside a block, part by part, in the order in which it is computed. */
+/** The parts of a block with their quantities, in the order of computation. */
 export function partsOf(machine: Machine, id: string): Part[] {
   const inside = INSIDE[id] ?? ((address: string) => address.startsWith(`${id}.`));
   const parts: Part[] = [];
@@ -68,24 +70,24 @@ export function partsOf(machine: Machine, id: string): Part[] {
   return parts;
 }
 
-/** Steps that the paper's formulas leave out: the parts of a layer norm, and int8 values with their scales. */
+/** Quantities that the paper’s formulas leave out: the parts of layer norm, and int8 values with their scales. */
 export const isDetail = (address: string): boolean =>
   /\.(mean|var|normed|scale|whole|product)$/.test(address.replace(/\.h\d+$/, ""));
 
-/** enc.0.self.Q.h3 is head 3's; null for what all heads share. */
+/** The head of a quantity: 3 for enc.0.self.Q.h3, null if all heads share it. */
 export const headOf = (address: string): number | null => {
   const match = /\.h(\d+)$/.exec(address);
   return match ? Number(match[1]) : null;
 };
 
-/** Which block holds a quantity: to open it from a link. */
+/** The block that contains a quantity. */
 export function blockOf(address: string): string {
   const layer = /^(enc|dec)\.\d+(?=\.)/.exec(address);
   if (layer) return layer[0];
   return Object.keys(INSIDE).find((id) => INSIDE[id]?.(address)) ?? "";
 }
 
-/** What a block is called. */
+/** The title of a block. */
 export function titleOf(id: string, t: Messages, classes: boolean): string {
   const layer = /^(?:enc|dec)\.(\d+)$/.exec(id);
   if (layer) return `${t.layer} ${layer[1]}`;
@@ -93,7 +95,7 @@ export function titleOf(id: string, t: Messages, classes: boolean): string {
   return { src: t.embedding, tgt: t.embedding, memory: t.memory, "dec.out": t.decoderOut, out }[id] ?? id;
 }
 
-/** The blocks that a block is made from, and those that are made from it, in the order of the table. */
+/** The blocks that a block reads, and those that read it, in the order of computation. */
 export function neighboursOf(machine: Machine, id: string): { from: string[]; to: string[] } {
   const [from, to] = [new Set<string>(), new Set<string>()];
   const known = new Map(machine.stages.map((stage) => [stage.address, stage]));
@@ -109,14 +111,14 @@ export function neighboursOf(machine: Machine, id: string): { from: string[]; to
   return { from: [...from], to: [...to] };
 }
 
-/** What rows or columns along an axis stand for. */
+/** The tokens along an axis. */
 export function tokensOf(run: Run, axis: string | undefined): string[] {
   if (axis === "S") return run.source.map(({ token }) => token);
   if (axis === "T") return run.target.map(({ token }) => token);
   return [];
 }
 
-/** The last part of an address, as a formula names it. */
+/** The name of a quantity in formulas: the last part of its address. */
 export function symbolOf(address: string): string {
   const parts = address.split(".").filter((part) => !/^h?\d+$/.test(part));
   const last = parts.at(-1) ?? "";
@@ -125,7 +127,7 @@ export function symbolOf(address: string): string {
     : last;
 }
 
-/** One colour for one role, wherever it is drawn. */
+/** The role of a symbol, which sets its colour: query, key, value or weight. */
 export const roleOf = (symbol: string): string =>
   ({ Q: "q", WQ: "q", K: "k", WK: "k", V: "v", WV: "v", weights: "w", scores: "w", scaled: "w", masked: "w" })[
     symbol

@@ -1,95 +1,97 @@
-import { Refused } from "./api";
-import { firstRun } from "./first";
-import { loading } from "./loading.svelte";
-import type { Ask, Heard, Site } from "./site";
+/** Sends the page’s requests to Python in a web worker, one at a time. */
 
-/** Milliseconds that an abandoned question may keep running before Python is restarted. */
+import { Refusal } from "./api";
+import { firstRun } from "./first";
+import { progress } from "./progress.svelte";
+import type { Site, WorkerMessage, WorkerRequest } from "./site";
+
+/** Milliseconds that an aborted request may keep running before Python is restarted. */
 const PATIENCE = 4000;
 
-interface Waiting extends Ask {
-  answered: (status: string, answer: string | Uint8Array) => void;
+interface Pending extends WorkerRequest {
+  settle: (status: string, answer: string | Uint8Array) => void;
   signal: AbortSignal | undefined;
 }
 
-const waiting: Waiting[] = [];
-let asked: Waiting | undefined; // the worker does one thing at a time; what was aborted before never reaches it
+const queue: Pending[] = [];
+let current: Pending | undefined;
 let count = 0;
 
 export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
 
-const first = site.then(firstRun).catch(() => () => undefined);
-let shown: object | undefined; // the run that was answered without Python
+const precomputed = site.then(firstRun).catch(() => () => undefined);
+let answered: object | undefined; // the run that was answered without Python
 let worker = site.then(start);
 
-function start(told: Site): Worker {
+function start(site: Site): Worker {
   const started = new Worker("worker.js");
-  started.onmessage = ({ data }: MessageEvent<Heard>) => hear(data, started);
-  started.postMessage({ site: told });
+  started.onmessage = ({ data }: MessageEvent<WorkerMessage>) => receive(data, started);
+  started.postMessage({ site });
   return started;
 }
 
-/** Stop a question whose answer is no longer needed. Python cannot be interrupted, so its worker is replaced. */
-async function giveUp(question: Waiting): Promise<void> {
+/** Stops an aborted request. Python cannot be interrupted, so the worker is replaced. */
+async function restart(request: Pending): Promise<void> {
   const old = await worker;
-  if (asked !== question) return;
+  if (current !== request) return;
   old.terminate();
-  [asked, loading.ready] = [undefined, false];
+  [current, progress.ready] = [undefined, false];
   worker = site.then(start);
-  next(await worker);
+  sendNext(await worker);
 }
 
-function hear(heard: Heard, to: Worker): void {
-  if (heard.kind === "loading") [loading.done, loading.total, loading.ready] = [heard.done, heard.total, false];
-  if (heard.kind === "ready") {
-    loading.ready = true;
-    // So that Python has what the next question about this run needs.
-    if (shown) void ask("run", shown);
-    shown = undefined;
+function receive(message: WorkerMessage, from: Worker): void {
+  if (message.kind === "loading")
+    [progress.done, progress.total, progress.ready] = [message.done, message.total, false];
+  if (message.kind === "ready") {
+    progress.ready = true;
+    if (answered) void ask("run", answered); // so that Python has the run when the next request needs it
+    answered = undefined;
   }
-  if (heard.kind !== "answer") return;
-  loading.ready = true;
-  const over = asked;
-  asked = undefined;
-  next(to);
-  over?.answered(heard.status, heard.answer);
+  if (message.kind !== "answer") return;
+  progress.ready = true;
+  const done = current;
+  current = undefined;
+  sendNext(from);
+  done?.settle(message.status, message.answer);
 }
 
-function next(to: Worker): void {
-  if (asked) return;
-  do asked = waiting.shift();
-  while (asked?.signal?.aborted);
-  if (asked) to.postMessage({ id: asked.id, path: asked.path, body: asked.body } satisfies Ask);
+function sendNext(to: Worker): void {
+  if (current) return;
+  do current = queue.shift();
+  while (current?.signal?.aborted);
+  if (current) to.postMessage({ id: current.id, path: current.path, body: current.body } satisfies WorkerRequest);
 }
 
-/** Python's answer, as the server would give it. */
+/** Python’s answer in the form of the server’s response. */
 export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   const to = await worker;
-  const told = loading.ready ? undefined : (await first)(path, body);
-  if (told) {
-    if (path === "run") shown = body;
-    return new Response(told);
+  const known = progress.ready ? undefined : (await precomputed)(path, body);
+  if (known) {
+    if (path === "run") answered = body;
+    return new Response(known);
   }
   return new Promise((resolve, reject) => {
-    const question: Waiting = {
+    const request: Pending = {
       id: ++count,
       path,
       body: JSON.stringify(body),
       signal,
-      answered(status, answer) {
+      settle(status, answer) {
         if (status === "ok") resolve(new Response(answer as BodyInit));
         else if (status === "refused") {
-          const told = JSON.parse(answer as string) as { what: string; found: string; do: string };
-          reject(new Refused(told.what, told.found, told.do));
+          const error = JSON.parse(answer as string) as { what: string; found: string; do: string };
+          reject(new Refusal(error.what, error.found, error.do));
         } else reject(new Error(answer as string));
       },
     };
     signal?.addEventListener("abort", () => {
       reject(signal.reason);
-      if (asked === question) setTimeout(() => void giveUp(question), PATIENCE);
+      if (current === request) setTimeout(() => void restart(request), PATIENCE);
     });
-    waiting.push(question);
-    next(to);
+    queue.push(request);
+    sendNext(to);
   });
 }
 
-Object.assign(globalThis, { vidrio: { ask } }); // at hand in the console, as in a page that is one file
+Object.assign(globalThis, { vidrio: { ask } }); // for the console and for tests

@@ -1,26 +1,28 @@
-/** A site of static files (`vidrio site`): what its writer says of it, and what page and worker say to each other. */
+/** A static site (`vidrio site`): its description in site.json, and the messages between the page and its worker. */
 
 export interface Site {
   version: string;
-  default: string; // the model that comes first
-  names: string[]; // all that may be looked into
-  models: Record<string, string>; // where the files of the large ones are; the lessons' are in `app`
+  default: string; // the first model
+  names: string[]; // all models
+  models: Record<string, string>; // URLs of the large models; `app` contains the small ones
   runtime: Record<"wasm" | "code" | "loader" | "stdlib" | "packages", string>;
   app: string;
-  first: string; // the answers to the first questions
-  sizes: Record<string, number>; // of each file, on the wire
+  first: string; // the precomputed run
+  sizes: Record<string, number>; // bytes transferred, by URL
 }
 
-export interface Ask {
+/** A request to the worker. */
+export interface WorkerRequest {
   id: number;
   path: string;
   body: string;
 }
 
-export type Heard =
+/** A message from the worker. */
+export type WorkerMessage =
   | { kind: "loading"; done: number; total: number }
   | { kind: "ready" }
   | { kind: "answer"; id: number; status: string; answer: string | Uint8Array };
 
-/** The page stands on static files: Python answers in a worker of the browser. */
+/** The page is a static site; Python runs in a web worker. */
 export const onSite = typeof document !== "undefined" && "site" in document.documentElement.dataset;

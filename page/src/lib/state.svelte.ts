@@ -1,23 +1,23 @@
-/** What is on screen: the text, the run, the numbers fetched so far, and what is open. One object, and no library. */
+/** The page’s state: the view, the run, and the numbers fetched so far. */
 
 import { flushSync } from "svelte";
 import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
 import { tokenText } from "./format";
 import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
-import { later } from "./idle";
+import { whenIdle } from "./idle";
 import { catalogues, fill, type Language, type Messages } from "./messages";
 import { tokensOf } from "./plan";
 import { onSite } from "./site";
 import { leastCertain } from "./steps";
 import type { Tensor } from "./tensors";
-import type { Asked, Change, Doubt, Machine, Receipt, Run, Stage, Step } from "./types";
+import type { Change, Doubt, Machine, Query, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
-const TYPED = 60; // milliseconds without a key press before the server is asked; Python in the browser drops what is no longer wanted
-const SLOW = 500; // milliseconds after which the page says that it is computing
+const PAUSE = 60; // milliseconds after a key press before a request to the server; the worker drops aborted requests itself
+const SLOW = 500; // milliseconds after which the page shows that it is computing
 const EXAMPLE = "I bought a new car yesterday.";
-/** A first text for each packaged model. */
+/** The example of each packaged model. */
 const EXAMPLES: Record<string, string> = {
   "en-es": EXAMPLE,
   "es-en": "Ayer compré un coche nuevo.",
@@ -26,14 +26,6 @@ const EXAMPLES: Record<string, string> = {
   "worked-example-printed": "hello world",
 };
 
-export class Refusal {
-  constructor(
-    readonly what: string,
-    readonly found: string,
-    readonly todo: string,
-  ) {}
-}
-
 class Page {
   view: View = $state({ ...EMPTY });
   models: string[] = $state([]);
@@ -41,70 +33,69 @@ class Page {
   machine: Machine | null = $state.raw(null);
   run: Run | null = $state.raw(null);
   translation = $state("");
-  doubts: Doubt[] = $state.raw([]); // about the translation
-  shown: Asked | null = $state.raw(null); // the request that `run` answers
+  doubts: Doubt[] = $state.raw([]);
+  query: Query | null = $state.raw(null); // what `run` answers
   receipt: Receipt | null = $state.raw(null);
-  refusal: Refusal | null = $state.raw(null);
-  keyAsked: "" | "missing" | "wrong" = $state(""); // an API key that the server needs
+  refusal: api.Refusal | null = $state.raw(null);
+  keyNeeded: "" | "missing" | "wrong" = $state(""); // the server needs an API key
   busy = $state(false);
-  since = $state(0); // when a computation that takes long began; 0: none
-  readonly alone = api.alone; // one file, without a server
-  playing = $state(false); // the story goes on by itself, from the moment it is asked for
-  missing: Record<string, boolean> = $state({}); // not in this file
-  milliseconds = $state(0); // from key press to a new overview
+  slowSince = $state(0); // when a slow computation started; 0: none
+  readonly standalone = api.standalone;
+  playing = $state(false); // the story starts playing when it opens
+  absent: Record<string, boolean> = $state({}); // quantities that a standalone file does not contain
   language: Language = $state("en");
-  theme: "light" | "dark" = $state("light"); // on paper always light
+  theme: "light" | "dark" = $state("light"); // always light when printing
 
   readonly t: Messages = $derived(catalogues[this.language]);
   readonly stages: Map<string, Stage> = $derived(new Map((this.machine?.stages ?? []).map((s) => [s.address, s])));
-  readonly opens: number = $derived(this.run ? leastCertain(this.run, this.machine?.special.end) : 0);
+  readonly firstStep: number = $derived(this.run ? leastCertain(this.run, this.machine?.special.end) : 0);
   readonly last: number = $derived((this.run?.steps.length ?? 1) - 1);
-  readonly step: number = $derived(Math.max(0, Math.min(this.view.step < 0 ? this.opens : this.view.step, this.last)));
-  readonly chosen: Step | undefined = $derived(this.run?.steps[this.step]);
-  /** Quantities that a change put other numbers into. */
+  readonly step: number = $derived(
+    Math.max(0, Math.min(this.view.step < 0 ? this.firstStep : this.view.step, this.last)),
+  );
+  readonly currentStep: Step | undefined = $derived(this.run?.steps[this.step]);
   readonly edited: boolean = $derived(this.view.changes.length > 0);
 
-  #chosen: "light" | "dark" = "light";
+  #theme: "light" | "dark" = "light"; // the reader’s choice
   #tensors = new SvelteMap<string, Tensor>();
-  #wanted = new Set<string>(); // by what is drawn now: fetched again with the next run, so that both change at once
-  #missing = new Set<string>(); // of these, what will be asked for in a moment
-  #coming = new Set<string>(); // and what has been
+  #drawn = new Set<string>(); // quantities on screen; fetched together with the next run, so that both change at once
+  #unrequested = new Set<string>(); // those to request in the next microtask
+  #requested = new Set<string>();
   #running: AbortController | null = null;
-  #timer = 0;
+  #typing = 0;
   #slow = 0;
 
-  /** Language and light as the reader chose them, or as the system has them. */
-  dress(): void {
-    this.language = this.#remembered("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
+  /** Language and theme: the stored choice or the system’s settings. */
+  #loadPreferences(): void {
+    this.language = this.#stored("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    this.#chosen = this.#remembered("theme", dark ? "dark" : "light") as "light" | "dark";
+    this.#theme = this.#stored("theme", dark ? "dark" : "light") as "light" | "dark";
     document.documentElement.lang = this.language;
-    this.#paint(this.#chosen);
+    this.#paint(this.#theme);
     addEventListener("beforeprint", () => flushSync(() => this.#paint("light")));
-    addEventListener("afterprint", () => this.#paint(this.#chosen));
+    addEventListener("afterprint", () => this.#paint(this.#theme));
   }
 
   async start(): Promise<void> {
-    this.dress();
-    const told = await api.models();
-    this.defaultModel = told.default || (this.#filed().model ?? "");
-    this.models = told.models.length ? told.models : [this.defaultModel];
-    this.#read();
-    addEventListener("popstate", () => this.#read());
-    addEventListener("hashchange", () => this.#read());
+    this.#loadPreferences();
+    const { default: first, models } = await api.models();
+    this.defaultModel = first || (this.#embedded().model ?? "");
+    this.models = models.length ? models : [this.defaultModel];
+    this.#readAddress();
+    addEventListener("popstate", () => this.#readAddress());
+    addEventListener("hashchange", () => this.#readAddress());
   }
 
-  /** The view that the address bar tells. */
-  #read(): void {
-    const told = readFragment(location.hash);
-    const view = { ...EMPTY, model: this.defaultModel, text: EXAMPLE, ...told, ...this.#filed() };
+  #readAddress(): void {
+    const given = readFragment(location.hash);
+    const view = { ...EMPTY, model: this.defaultModel, text: EXAMPLE, ...given, ...this.#embedded() };
     if (JSON.stringify(view) === JSON.stringify($state.snapshot(this.view))) return;
     this.view = view;
     this.refresh();
   }
 
-  /** What a file is about cannot be told by its address. */
-  #filed(): Partial<View> {
+  /** The run of a standalone file, which its address cannot change. */
+  #embedded(): Partial<View> {
     const { data } =
       (globalThis as { vidrio?: { data: { run: Run; changes: Change[]; machine: Machine } } }).vidrio ?? {};
     return data
@@ -112,19 +103,19 @@ class Page {
       : {};
   }
 
-  /** Change what is shown; `remember` makes it a place that the browser's Back returns to. */
+  /** Changes the view. With `remember`, the browser’s Back button returns to the view before. */
   show(change: Partial<View>, remember = false): void {
-    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // a rival is of its step
+    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // a new step has another rival
     const address = writeFragment($state.snapshot(this.view), this.defaultModel);
     try {
       if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
     } catch {
-      // A page within another page has no address of its own.
+      // In some embedded pages the browser forbids changing the address.
     }
     if ("at" in change) void this.#fetchReceipt();
   }
 
-  /** How the page writes a token. */
+  /** The label of a token. */
   label = (token: string): string => {
     const special = this.machine?.special;
     if (token === "∅" || (token && token === special?.start)) return `‹${this.t.start}›`;
@@ -132,8 +123,7 @@ class Page {
     return tokenText(token) || "␣";
   };
 
-  /** What the rows (0) or columns (1) of a quantity stand for. A row of the decoder leads from the token read to the
-   * token written. */
+  /** The names of a quantity’s rows (0) or columns (1). A decoder row has the token read and the token written. */
   names(stage: Stage | undefined, side: 0 | 1): string[] {
     const axis = stage?.axes[side];
     const read = this.run ? tokensOf(this.run, axis).map(this.label) : [];
@@ -149,11 +139,11 @@ class Page {
   }
 
   type(text: string): void {
-    const changes = this.view.changes.filter(([option]) => option !== "pin"); // of the text before
+    const changes = this.view.changes.filter(([option]) => option !== "pin"); // it belonged to the old text
     Object.assign(this.view, { text, sentence: 0, step: -1, word: "", rival: "", other: "", row: -1, changes });
-    clearTimeout(this.#timer);
+    clearTimeout(this.#typing);
     if (onSite) this.refresh();
-    else this.#timer = setTimeout(() => this.refresh(), TYPED);
+    else this.#typing = setTimeout(() => this.refresh(), PAUSE);
   }
 
   change(changes: Change[]): void {
@@ -161,159 +151,163 @@ class Page {
     this.refresh();
   }
 
-  compute(numbers: string): void {
+  setArithmetic(numbers: string): void {
     this.show({ numbers, at: "" }, true);
     this.refresh();
   }
 
-  /** The model that translates back, by its name: es-en for en-es. */
+  /** The model for the other direction, such as es-en for en-es. */
   reverse(model: string): string | undefined {
     const back = model.split("-").reverse().join("-");
     return back !== model && this.models.includes(back) ? back : undefined;
   }
 
-  /** Another model reads the translation if it translates back, and else an example of its own. */
-  choose(model: string): void {
+  /** Switches the model. The reverse model gets the translation as its text, any other model its example. */
+  switchModel(model: string): void {
     const { text, model: before, cards } = this.view;
     const back = model === this.reverse(before) ? this.run?.translation : undefined;
     this.visit({ ...EMPTY, text: back || (EXAMPLES[model] ?? text), model, cards: [...cards] });
   }
 
-  /** Go on with another token than the one that was chosen. */
-  take(token: string): void {
-    const words = [...(this.run?.steps.slice(0, this.step) ?? []).map((step) => step.token), token].join(" ");
+  /** Continues the translation with another token at this step. */
+  continueWith(token: string): void {
+    const before = (this.run?.steps.slice(0, this.step) ?? []).map((step) => step.token);
     Object.assign(this.view, { step: this.step, word: "", rival: "" });
-    this.change([...this.view.changes.filter(([option]) => !["pin", "prefix"].includes(option)), ["pin", words]]);
+    this.startWith(["pin", [...before, token].join(" ")]);
   }
 
-  /** Another view, with all that it needs computed. */
+  /** Sets how the translation starts; without a change, the model is free again. */
+  startWith(change?: Change): void {
+    const others = this.view.changes.filter(([option]) => option !== "pin" && option !== "prefix");
+    this.change(change ? [...others, change] : others);
+  }
+
+  /** Changes the view and computes the run that it needs. */
   visit(view: Partial<View>): void {
     this.show({ ...view, sentence: 0 }, true);
     this.refresh();
   }
 
-  asked(): Asked {
+  nextQuery(): Query {
     const { text, model, sentence, changes, numbers } = $state.snapshot(this.view);
     return { text, model, sentence, changes, numbers };
   }
 
-  /** Give up what is being computed: what is on screen stays. */
+  /** Stops the computation; the run on screen stays. */
   stop(): void {
     this.#running?.abort();
-    this.#rested();
-    const { model, sentence, changes, numbers } = this.shown ?? this.asked();
+    this.#stopped();
+    const { model, sentence, changes, numbers } = this.query ?? this.nextQuery();
     this.show({ model, sentence, changes, numbers });
   }
 
-  #rested(): void {
+  #stopped(): void {
     clearTimeout(this.#slow);
-    this.since = 0;
+    this.slowSince = 0;
     this.busy = false;
   }
 
-  /** Ask for everything that is on screen anew, and show it when all of it is there. */
+  /** Requests everything on screen again and shows it when all of it has arrived. */
   refresh(): void {
     this.#running?.abort();
-    this.#rested();
+    this.#stopped();
     const running = new AbortController();
     this.#running = running;
     const start = Date.now();
-    this.#slow = setTimeout(() => (this.since = start), SLOW);
-    void this.#refresh(this.asked(), running.signal).catch((error: unknown) => {
+    this.#slow = setTimeout(() => (this.slowSince = start), SLOW);
+    void this.#refresh(this.nextQuery(), running.signal).catch((error: unknown) => {
       if (running.signal.aborted) return;
-      this.#rested();
-      const status = error instanceof api.Refused ? error.status : 0;
-      this.keyAsked = status === 401 ? "missing" : status === 403 ? "wrong" : "";
-      this.refusal = this.keyAsked ? null : this.#refusalOf(error);
+      this.#stopped();
+      const status = error instanceof api.Refusal ? error.status : 0;
+      this.keyNeeded = status === 401 ? "missing" : status === 403 ? "wrong" : "";
+      this.refusal = this.keyNeeded ? null : this.#refusalOf(error);
     });
   }
 
-  #refusalOf(error: unknown): Refusal {
+  #refusalOf(error: unknown): api.Refusal {
     const { t } = this;
-    if (error instanceof api.Refused) return new Refusal(error.what, error.found, error.todo);
-    if (!onSite) return new Refusal(t.noServer, String(error), t.noServerDo);
-    if (navigator.onLine) return new Refusal(t.noPython, String(error), t.noPythonDo);
-    return new Refusal(fill(t.offlineModel, { model: this.view.model }), "", t.offlineModelDo);
+    if (error instanceof api.Refusal) return error;
+    if (!onSite) return new api.Refusal(t.noServer, String(error), t.noServerDo);
+    if (navigator.onLine) return new api.Refusal(t.noPython, String(error), t.noPythonDo);
+    return new api.Refusal(fill(t.offlineModel, { model: this.view.model }), "", t.offlineModelDo);
   }
 
-  async #refresh(asked: Asked, signal: AbortSignal): Promise<void> {
-    const start = performance.now();
+  async #refresh(query: Query, signal: AbortSignal): Promise<void> {
     this.busy = true;
-    const other =
-      asked.model !== this.shown?.model ||
-      asked.numbers !== this.shown?.numbers ||
-      asked.changes.join() !== this.shown?.changes.join();
-    if (other && asked.model !== this.shown?.model) this.#wanted.clear();
-    const quick = api.translate(asked, signal).then((told) => {
-      if (!signal.aborted) [this.translation, this.doubts] = [told.translation ?? "", told.doubts ?? []];
+    const otherModel = query.model !== this.query?.model;
+    const otherMachine =
+      otherModel || query.numbers !== this.query?.numbers || query.changes.join() !== this.query?.changes.join();
+    if (otherModel) this.#drawn.clear();
+    const translated = api.translate(query, signal).then(({ translation, doubts }) => {
+      if (!signal.aborted) [this.translation, this.doubts] = [translation ?? "", doubts ?? []];
     });
     const [run, machine, tensors] = await Promise.all([
-      api.run(asked, signal),
-      other ? api.machine(asked, signal) : this.machine,
-      api.tensors(asked, [...this.#wanted], signal).catch(() => new Map<string, Tensor>()),
-      quick,
+      api.run(query, signal),
+      otherMachine ? api.machine(query, signal) : this.machine,
+      api.tensors(query, [...this.#drawn], signal).catch(() => new Map<string, Tensor>()),
+      translated,
     ]);
     if (signal.aborted) return;
-    this.#wanted.clear();
+    this.#drawn.clear();
     this.#tensors.clear();
-    this.#coming.clear();
+    this.#requested.clear();
     for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
     this.machine = machine;
     this.run = run;
     this.refusal = null;
-    this.keyAsked = "";
-    this.shown = asked;
-    this.#rested();
-    this.milliseconds = performance.now() - start;
+    this.keyNeeded = "";
+    this.query = query;
+    this.#stopped();
     this.show({});
     void this.#fetchReceipt();
   }
 
-  /** The numbers at an address, if they are here; else they are asked for, and drawn when they come. */
+  /** The numbers of a quantity. Those not loaded yet are requested, and drawn when they arrive. */
   tensor(address: string): Tensor | undefined {
-    this.#wanted.add(address);
-    const here = this.#tensors.get(address);
-    if (!here && !this.#missing.has(address) && !this.#coming.has(address)) {
-      if (!this.#missing.size) queueMicrotask(() => void this.#fetchMissing());
-      this.#missing.add(address);
+    this.#drawn.add(address);
+    const tensor = this.#tensors.get(address);
+    if (!tensor && !this.#unrequested.has(address) && !this.#requested.has(address)) {
+      if (!this.#unrequested.size) queueMicrotask(() => void this.#fetchTensors());
+      this.#unrequested.add(address);
     }
-    return here;
+    return tensor;
   }
 
-  async #fetchMissing(): Promise<void> {
-    const addresses = [...this.#missing];
-    const asked = this.shown;
-    this.#missing.clear();
-    if (!asked) return;
-    for (const address of addresses) this.#coming.add(address);
+  async #fetchTensors(): Promise<void> {
+    const addresses = [...this.#unrequested];
+    const query = this.query;
+    this.#unrequested.clear();
+    if (!query) return;
+    for (const address of addresses) this.#requested.add(address);
     try {
-      const tensors = await api.tensors(asked, addresses, this.#running?.signal);
+      const tensors = await api.tensors(query, addresses, this.#running?.signal);
       const draw = (address: string, tensor: Tensor) => {
-        if (asked === this.shown) flushSync(() => this.#tensors.set(address, tensor));
+        if (query === this.query) flushSync(() => this.#tensors.set(address, tensor));
       };
-      for (const [address, tensor] of tensors) later(() => draw(address, tensor));
-      if (this.alone) for (const address of addresses) if (!tensors.has(address)) this.missing[address] = true;
+      for (const [address, tensor] of tensors) whenIdle(() => draw(address, tensor));
+      if (this.standalone) for (const address of addresses) if (!tensors.has(address)) this.absent[address] = true;
     } catch {
-      if (asked === this.shown) for (const address of addresses) this.#coming.delete(address);
-      // Else another run came in between, and asks for its own.
+      // A newer run requests its own numbers.
+      if (query === this.query) for (const address of addresses) this.#requested.delete(address);
     }
   }
 
   async #fetchReceipt(): Promise<void> {
     const { at } = this.view;
-    const asked = this.shown;
-    if (!at || !asked) {
+    const query = this.query;
+    if (!at || !query) {
       this.receipt = null;
       return;
     }
+    const current = () => this.view.at === at && query === this.query;
     try {
-      const told = await api.receipt(asked, at);
-      if (this.view.at === at && asked === this.shown) this.receipt = told;
+      const receipt = await api.receipt(query, at);
+      if (current()) this.receipt = receipt;
     } catch (error) {
-      if (this.view.at !== at || asked !== this.shown) return;
+      if (!current()) return;
       this.receipt = null;
       this.view.at = "";
-      if (error instanceof api.Refused) this.refusal = new Refusal(error.what, error.found, error.todo);
+      if (error instanceof api.Refusal) this.refusal = error;
     }
   }
 
@@ -323,22 +317,22 @@ class Page {
   }
 
   copy(kind: string): Promise<string> {
-    return api.copy(this.shown ?? this.asked(), this.view.at, kind);
+    return api.copy(this.query ?? this.nextQuery(), this.view.at, kind);
   }
 
-  /** What Python says, in the reader's language where there is a translation. */
-  say = (says: string): string => (this.language === "es" ? inSpanish(says) : says);
+  /** A text from Python in the reader’s language; English if there is no translation. */
+  say = (text: string): string => (this.language === "es" ? inSpanish(text) : text);
 
-  speak(language: Language): void {
+  setLanguage(language: Language): void {
     this.language = language;
     document.documentElement.lang = language;
-    this.#remember("language", language);
+    this.#store("language", language);
   }
 
-  light(theme: "light" | "dark"): void {
-    this.#chosen = theme;
+  setTheme(theme: "light" | "dark"): void {
+    this.#theme = theme;
     this.#paint(theme);
-    this.#remember("theme", theme);
+    this.#store("theme", theme);
   }
 
   #paint(theme: "light" | "dark"): void {
@@ -346,15 +340,15 @@ class Page {
     document.documentElement.dataset.theme = theme;
   }
 
-  #remember(name: string, value: string): void {
+  #store(name: string, value: string): void {
     try {
       localStorage.setItem(`vidrio.${name}`, value);
     } catch {
-      // A browser may forbid it; then it holds for this page only.
+      // If the browser blocks storage, the choice holds until the page is closed.
     }
   }
 
-  #remembered(name: string, otherwise: string): string {
+  #stored(name: string, otherwise: string): string {
     try {
       return localStorage.getItem(`vidrio.${name}`) ?? otherwise;
     } catch {

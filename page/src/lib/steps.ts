@@ -1,11 +1,11 @@
-/** Which decoding step to show first. */
+/** The decoding step that the page shows first. */
 
 import { asNumber, isSpecial, tokenText } from "./format";
 import type { Run } from "./types";
 
 const isWord = (token: string) => !isSpecial(token) && /\p{L}{2,}/u.test(tokenText(token));
 
-/** The steps that chose a word: not a capital sign, punctuation or the end. */
+/** The steps that chose a word and not a capital sign, punctuation or the end token. */
 const wordSteps = (run: Run, end: string): number[] =>
   run.steps.flatMap(({ token }, step) => (isWord(token) && token !== end ? [step] : []));
 
@@ -13,9 +13,9 @@ export const firstWord = (run: Run, end = ""): number => wordSteps(run, end)[0] 
 
 /** The step whose word had the lowest probability. */
 export function leastCertain(run: Run, end = ""): number {
-  const certain = (step: number) => asNumber(run.steps[step]?.best.find(({ taken }) => taken)?.p ?? 1);
+  const probability = (step: number) => asNumber(run.steps[step]?.best.find(({ taken }) => taken)?.p ?? 1);
   return wordSteps(run, end).reduce(
-    (least, step) => (certain(step) < certain(least) ? step : least),
+    (least, step) => (probability(step) < probability(least) ? step : least),
     firstWord(run, end),
   );
 }

@@ -1,4 +1,4 @@
-/** The story of a sentence: scenes, each a place on the page, and what is lit in each, picture after picture. */
+/** The story of a translation as scenes. Each scene is a sequence of frames, which highlight blocks and tokens. */
 
 import type { Pointed } from "./focus.svelte";
 import { percent } from "./format";
@@ -6,62 +6,62 @@ import { fill, type Messages } from "./messages";
 import { type Block, towers } from "./plan";
 import type { Machine, Run } from "./types";
 
-/** A token on its way to a row of a block. */
-export interface Flight {
+/** A token that moves to a row of a block. */
+interface Flight {
   text: string;
   from: string; // a selector
   block: string;
-  share: number; // of the block's height
+  share: number; // the row’s position as a fraction of the block’s height
 }
-export interface Picture {
-  lit: string[]; // blocks; the first is brought into view; "cross" is what stands between the towers
+export interface Frame {
+  lit: string[]; // blocks, or "cross" for the attention between the towers; the page scrolls to the first
   pointed?: Pointed;
   step?: number;
   fly?: Flight;
 }
-export interface Scene {
+interface Scene {
   title: string;
-  says: string;
+  text: string;
   seconds: number;
-  attention: string; // drawn between the towers; empty: as usual
-  tokens: "S" | "T"; // which are written beside the words
-  pictures: Picture[]; // the last one stays
+  attention: string; // drawn between the towers; empty: the reader’s choice
+  tokens: "S" | "T"; // the tokens listed in the card
+  frames: Frame[];
 }
 
-const MOST = 24; // pictures of a scene
+const MOST = 24; // frames of a scene
 
-/** Up to MOST of them, the last one included. */
-const few = (pictures: Picture[]): Picture[] =>
-  pictures.filter((_, i) => (pictures.length - 1 - i) % Math.ceil(pictures.length / MOST) === 0);
+/** At most MOST frames, evenly spaced, with the last one. */
+const thinned = (frames: Frame[]): Frame[] =>
+  frames.filter((_, i) => (frames.length - 1 - i) % Math.ceil(frames.length / MOST) === 0);
 const layersOf = (blocks: Block[]) => blocks.filter(({ kind }) => kind === "layer").map(({ id }) => id);
 
-export interface Told {
-  step: number; // of the word whose choice is told
-  mostRead: number; // the source token that it attends to most; -1 while the weights are on their way
+interface Focus {
+  step: number; // the step whose choice is shown
+  mostAttended: number; // the source token that it attends to most; -1 until the weights are loaded
   label: (token: string) => string;
 }
 
-export function scenesOf(machine: Machine, run: Run, t: Messages, { step, mostRead, label }: Told): Scene[] {
+export function scenesOf(machine: Machine, run: Run, t: Messages, { step, mostAttended, label }: Focus): Scene[] {
   const { enc, dec } = towers(machine);
   const [first, last] = [layersOf(enc.length ? enc : dec), layersOf(dec)];
   const axis = enc.length ? "S" : "T";
   const read = (enc.length ? run.source : run.target).map(({ token }) => label(token));
   const input = enc.length ? "src" : "tgt";
-  const scene = (name: string, seconds: number, pictures: Picture[], places: Record<string, string | number> = {}) => {
-    const [title, says] = t.scenes[name] ?? ["", ""];
+  const scene = (name: string, seconds: number, frames: Frame[], places: Record<string, string | number> = {}) => {
+    const [title, text] = t.scenes[name] ?? ["", ""];
     const tokens: "S" | "T" = axis;
-    return { title, says: fill(says, places), seconds, attention: "", tokens, pictures: few(pictures) };
+    return { title, text: fill(text, places), seconds, attention: "", tokens, frames: thinned(frames) };
   };
-  /** Every row in turn; one in the middle stays. */
+  /** Highlights every row in turn, then one in the middle. */
   const middle: Pointed = { axis, row: Math.floor((read.length - 1) / 2) };
-  const sweep = (...lit: string[]): Picture[] => [
-    ...read.map((_, row): Picture => ({ lit, pointed: { axis, row } })),
+  const sweep = (...lit: string[]): Frame[] => [
+    ...read.map((_, row): Frame => ({ lit, pointed: { axis, row } })),
     { lit, pointed: middle },
   ];
-  const tokens = sweep(input).map((picture, row): Picture => {
+  const tokens = sweep(input).map((frame, row): Frame => {
     const text = read[row];
     const share = (row + 0.5) / read.length;
-    return text === undefined ? picture : { ...picture, fly: { text, from: "#text", block: input, share } };
+    return text === undefined ? frame : { ...frame, fly: { text, from: "#text", block: input, share } };
   });
 
   const scenes: Scene[] = [
@@ -70,7 +70,7 @@ export function scenesOf(machine: Machine, run: Run, t: Messages, { step, mostRe
   ];
   if (enc.length) {
     const risen = [input, ...first].map(
-      (id, i): Picture => ({ lit: [id, input, ...first.slice(0, i)], pointed: middle }),
+      (id, i): Frame => ({ lit: [id, input, ...first.slice(0, i)], pointed: middle }),
     );
     scenes.push(
       { ...scene("read", 8, sweep(...(dec.length ? ["cross"] : []), first[0] ?? "")), attention: `${first[0]}.self` },
@@ -83,16 +83,16 @@ export function scenesOf(machine: Machine, run: Run, t: Messages, { step, mostRe
   if (dec.length && chosen) {
     const word = label(chosen.token);
     const p = percent(chosen.best.find(({ taken }) => taken)?.p ?? Number.NaN);
-    const at = (...lits: string[][]): Picture[] => lits.map((lit) => ({ lit, step }));
+    const at = (...lits: string[][]): Frame[] => lits.map((lit) => ({ lit, step }));
     const rows = run.target.length;
-    const feed = run.steps.map(({ token }, step): Picture => {
+    const feed = run.steps.map(({ token }, step): Frame => {
       const fly = { text: label(token), from: "#block-out", block: "tgt", share: (step + 1.5) / rows };
       return { lit: ["out", "tgt", ...last, "dec.out"], step, ...(step + 1 < rows ? { fly } : {}) };
     });
     const begin = scene("begin", 6, at(["tgt"], [last[0] ?? "", "tgt"]), { start: label(run.target[0]?.token ?? "") });
     scenes.push({ ...begin, tokens: "T" });
     if (enc.length) {
-      const most = label(run.source[mostRead]?.token ?? "");
+      const most = label(run.source[mostAttended]?.token ?? "");
       scenes.push(scene("cross", 7, at(["memory"], ["cross", "memory", ...last]), { word, most }));
     }
     scenes.push(

@@ -1,4 +1,4 @@
-/** A safetensors file, read: eight bytes with the header's length, the header as JSON, the numbers. */
+/** Reads safetensors files: eight bytes with the header’s length, the header as JSON, the numbers. */
 
 export interface Tensor {
   shape: number[];
@@ -22,17 +22,17 @@ export function readTensors(file: ArrayBuffer): Map<string, Tensor> {
   return tensors;
 }
 
-/** A vector is drawn as one row. */
+// A vector counts as one row.
 export const rowsOf = (t: Tensor): number => (t.shape.length > 1 ? (t.shape[0] ?? 1) : 1);
 export const columnsOf = (t: Tensor): number => t.shape[1] ?? t.shape[0] ?? 1;
 export const valueAt = (t: Tensor, row: number, column: number): number => t.data[row * columnsOf(t) + column] ?? NaN;
 
-/** The address of one number: rows and columns for a matrix, one place for a vector. */
+/** The address of one number: row and column in a matrix, one index in a vector. */
 export const cellAddress = (address: string, t: Tensor, row: number, column: number): string =>
   `${address}[${t.shape.length === 2 ? `${row},${column}` : column}]`;
 
-/** `out.prob[3,5]` taken apart. */
-export function readAddress(address: string): { name: string; place: number[] } {
+/** Splits an address such as out.prob[3,5] into its name and index. */
+export function readAddress(address: string): { name: string; index: number[] } {
   const [, name = address, inside] = /^([^[]+)(?:\[([^\]]*)\])?$/.exec(address) ?? [];
-  return { name, place: inside ? inside.split(",").map(Number) : [] };
+  return { name, index: inside ? inside.split(",").map(Number) : [] };
 }

@@ -14,7 +14,7 @@ export const en: Words[] = [
   },
   {
     title: "Words are cut into pieces",
-    why: "No list holds every word. A vocabulary of some 8,000 pieces does: frequent words stay whole, and rare ones are spelled from parts.",
+    why: "No list holds every word. A vocabulary of some 8,000 pieces covers all of them: frequent words stay whole, and rare ones are composed of parts.",
     question: "How many tokens does the translation need for “compré”?",
     choices: ["1", "2", "6"],
     answer: "“compr” + “é”. The ending says who bought: “é” means I, “ó” would mean he or she.",
@@ -25,15 +25,15 @@ export const en: Words[] = [
     question: "Which token has a vector most similar to that of “yesterday”?",
     choices: ["tomorrow", "yes", "day"],
     answer:
-      "“tomorrow”, then “today”: they appear in the same places. Nobody told the model what they mean. See “Nearest neighbours”.",
+      "“tomorrow”, then “today”: they appear in similar sentences. The model was never told what they mean. See “Nearest neighbours”.",
   },
   {
     title: "Order has to be added",
-    why: "Attention compares vectors and ignores where they stand. That is why a vector for the position is added to each embedding.",
+    why: "Attention compares vectors and ignores their order. That is why a vector for the position is added to each embedding.",
     question: "Without positions, what happens to “The dog bites the man” and “The man bites the dog”?",
     choices: ["They come out backwards.", "They get the same translation.", "Nothing changes."],
     answer:
-      "The model now sees the words in no order, so it cannot know who bites whom. Type “The man bites the dog.” to compare.",
+      "Without positions the model cannot see the order of the words, so it cannot know who bites whom. Type “The man bites the dog.” to compare.",
   },
   {
     title: "Words depend on other words",
@@ -41,7 +41,7 @@ export const en: Words[] = [
     question: "If “car” becomes “house”, which Spanish words change?",
     choices: ["only coche", "coche and nuevo", "un, coche and nuevo"],
     answer:
-      "“una casa nueva”. To write “una” before “casa”, the model must already look at “house”. Attention makes that possible.",
+      "“una casa nueva”. To write “una” before “casa”, the model must already attend to “house”. Attention makes that possible.",
   },
   {
     title: "Attention looks things up",
@@ -69,7 +69,7 @@ export const en: Words[] = [
   },
   {
     title: "The mask hides the future",
-    why: "During training the decoder reads the correct translation, all of it at once. The triangles show what each token may attend to.",
+    why: "During training the decoder reads the whole correct translation at once. The triangles show what each token may attend to.",
     question: "Why may a token not attend to later ones?",
     choices: [
       "It would take too long.",
@@ -81,7 +81,7 @@ export const en: Words[] = [
   },
   {
     title: "Where the meaning comes from",
-    why: "The decoder knows Spanish; what the source says reaches it only through cross-attention.",
+    why: "The decoder has learned Spanish. The source reaches it only through cross-attention.",
     question: "What does the decoder write without cross-attention?",
     choices: ["nothing", "the same translation", "Spanish that ignores the source"],
     answer: "It repeats what often appears in Spanish texts, such as “Sr.”, because it never sees your sentence.",

@@ -10,14 +10,14 @@ export const es: Words[] = [
       "Cada barra bajo la traducción es la probabilidad del token elegido. ¿De qué palabra estaba menos seguro el modelo?",
     choices: ["ayer", "coche", "nuevo"],
     answer:
-      "«coche» y «auto» son correctas: una se dice en España; la otra, en América. Elige «auto» abajo para continuar con ella.",
+      "«coche» y «auto» son correctas: la primera se usa en España y la segunda en América. Elige «auto» abajo para continuar con ella.",
   },
   {
     title: "Las palabras se dividen en piezas",
-    why: "Ninguna lista contiene todas las palabras. Un vocabulario de unas 8.000 piezas sí basta: las palabras frecuentes quedan enteras y las raras se componen de partes.",
+    why: "Ninguna lista contiene todas las palabras. Un vocabulario de unas 8000 piezas las cubre todas: las palabras frecuentes quedan enteras y las raras se componen de partes.",
     question: "¿Cuántos tokens necesita la traducción para «compré»?",
     choices: ["1", "2", "6"],
-    answer: "«compr» + «é». La terminación dice quién compró: «é» es yo; «ó» sería él o ella.",
+    answer: "«compr» + «é». La terminación indica quién compró: «é» es yo; «ó» sería él o ella.",
   },
   {
     title: "Un token se convierte en un vector",
@@ -25,15 +25,15 @@ export const es: Words[] = [
     question: "¿Qué token tiene el vector más parecido al de «yesterday»?",
     choices: ["tomorrow", "yes", "day"],
     answer:
-      "«tomorrow» y después «today»: aparecen en los mismos lugares. Nadie le dijo al modelo qué significan. Mira «Vecinos más cercanos».",
+      "«tomorrow» y después «today»: aparecen en frases parecidas. Nadie le dijo al modelo qué significan. Mira «Vecinos más cercanos».",
   },
   {
     title: "El orden hay que añadirlo",
-    why: "La atención compara vectores sin saber en qué lugar están. Por eso a cada embedding se le suma un vector que indica la posición.",
+    why: "La atención compara vectores sin tener en cuenta su orden. Por eso a cada embedding se le suma un vector que indica la posición.",
     question: "Sin posiciones, ¿qué pasa con «The dog bites the man» y «The man bites the dog»?",
     choices: ["Salen al revés.", "Reciben la misma traducción.", "No cambia nada."],
     answer:
-      "El modelo ve las palabras sin orden, así que no puede saber quién muerde a quién. Escribe «The man bites the dog.» para comparar.",
+      "Sin posiciones, el modelo no ve el orden de las palabras, así que no puede saber quién muerde a quién. Escribe «The man bites the dog.» para comparar.",
   },
   {
     title: "Unas palabras dependen de otras",
@@ -41,7 +41,7 @@ export const es: Words[] = [
     question: "Si «car» pasa a ser «house», ¿qué palabras de la traducción cambian?",
     choices: ["solo coche", "coche y nuevo", "un, coche y nuevo"],
     answer:
-      "«una casa nueva». Para escribir «una» antes que «casa», el modelo ya debe mirar «house». La atención lo hace posible.",
+      "«una casa nueva». Para escribir «una» antes que «casa», el modelo ya tiene que atender a «house». La atención lo hace posible.",
   },
   {
     title: "La atención busca",
@@ -55,9 +55,9 @@ export const es: Words[] = [
     title: "Un peso es una parte del total",
     why: "La softmax convierte las puntuaciones de una fila en pesos que suman 1. Un token solo puede ganar atención si otro la pierde.",
     question: "Nueve tokens con la misma puntuación: ¿cuánto vale cada peso?",
-    choices: ["0", "unos 0,11", "1"],
+    choices: ["0", "unos 0.11", "1"],
     answer:
-      "1/9 ≈ 0,11. Una puntuación es grande cuando una consulta y una clave apuntan en la misma dirección; ese token se lleva entonces una parte mayor.",
+      "1/9 ≈ 0.11. Una puntuación es grande cuando una consulta y una clave apuntan en la misma dirección; ese token se lleva entonces una parte mayor.",
   },
   {
     title: "Todo número se puede comprobar",
@@ -70,7 +70,7 @@ export const es: Words[] = [
   },
   {
     title: "La máscara oculta el futuro",
-    why: "Durante el entrenamiento el decodificador lee la traducción correcta, toda a la vez. Los triángulos muestran a qué puede atender cada token.",
+    why: "Durante el entrenamiento el decodificador lee de una vez toda la traducción correcta. Los triángulos muestran a qué puede atender cada token.",
     question: "¿Por qué un token no puede atender a los posteriores?",
     choices: [
       "Tardaría demasiado.",
@@ -82,7 +82,7 @@ export const es: Words[] = [
   },
   {
     title: "De dónde viene el significado",
-    why: "El decodificador sabe español; lo que dice el original solo le llega por la atención cruzada.",
+    why: "El decodificador ha aprendido español. El original solo le llega por la atención cruzada.",
     question: "¿Qué escribe el decodificador sin atención cruzada?",
     choices: ["nada", "la misma traducción", "español sin relación con el original"],
     answer: "Repite lo que suele aparecer en los textos en español, como «Sr.», porque nunca ve tu frase.",
@@ -97,7 +97,7 @@ export const es: Words[] = [
   },
   {
     title: "La temperatura",
-    why: "El token más probable no es el único razonable. El muestreo elige al azar, y la temperatura fija con cuánto atrevimiento.",
+    why: "El token más probable no es el único razonable. El muestreo elige al azar, y la temperatura fija cuánto se arriesga.",
     question: "¿Qué hace una temperatura alta con las probabilidades?",
     choices: ["Las iguala.", "Favorece al mejor token.", "Cambia su orden."],
     answer:

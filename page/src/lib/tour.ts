@@ -1,4 +1,4 @@
-/** The tour: twelve stops, each a saved view, a reason, and a question that is answered before the page shows it. */
+/** The tour: twelve stops, each with a view, an explanation and a question. The page shows the answer afterwards. */
 
 import type { View } from "./fragment";
 import type { Language } from "./messages";
@@ -15,17 +15,17 @@ export interface Words {
 
 export interface Stop extends Words {
   view: Partial<View>;
-  after: Partial<View>; // shown once the question is answered
-  at: string; // the element that it is about, by its id
+  after: Partial<View>; // the changes once the question is answered
+  at: string; // the id of the element to scroll to
   right: 0 | 1 | 2;
 }
 
-export const MODEL = "en-es"; // whose behaviour the questions are about; tests/test_page_tour.py holds them to it
+export const MODEL = "en-es"; // the questions’ model; tests/test_page_tour.py checks the answers with it
 
 const CAR = "I bought a new car yesterday.";
 const HOUSE = "I bought a new house yesterday.";
 const DOG = "The dog bites the man.";
-const COCHE = 5; // the step that chooses it
+const COCHE = 5; // the step that chooses “coche”
 
 const PLACES: Omit<Stop, keyof Words>[] = [
   { view: { text: CAR, step: 0 }, after: { step: COCHE }, at: "translation", right: 1 },

@@ -1,4 +1,4 @@
-/** What the server tells. Every number comes with its address, or is asked for by it. */
+/** The server’s answers. Numbers come with their addresses or are requested by address. */
 
 export interface Stage {
   address: string;
@@ -21,12 +21,12 @@ export interface Machine {
   parameters: number;
   engine: string;
   dtype: string;
-  whole_numbers: boolean;
+  int8: boolean;
   norm: "pre" | "post";
   layers: { enc: number; dec: number };
   sizes: Record<string, number>;
   beam: number;
-  special: { start: string; end: string }; // tokens; empty where a model has none
+  special: { start: string; end: string }; // tokens; empty if the model has none
   stages: Stage[];
 }
 
@@ -38,10 +38,10 @@ export interface Token {
   unknown?: boolean;
 }
 
-/** JSON has no NaN and no infinity; the server writes them as words. */
+/** JSON has no NaN or infinity, so the server writes them as strings. */
 export type Num = number | "NaN" | "inf" | "-inf";
 
-export interface Candidate {
+interface Candidate {
   token: string;
   id: number;
   p: Num;
@@ -60,7 +60,7 @@ export interface LayerChange {
   layer: string;
   address: string;
   largest: Num;
-  relative: Num; // to the largest number of its quantity before
+  relative: Num; // to the largest number of the quantity before the change
   before: Num;
   after: Num;
 }
@@ -78,11 +78,11 @@ export interface Changed {
   notes: string[];
 }
 
-/** Something that a text says and its translation does not, or the other way round. */
+/** Something in a text that its translation lacks, or the reverse. */
 export interface Doubt {
   reason: string;
   source: string;
-  target: string; // empty where it is missing from the translation
+  target: string; // empty if the translation lacks it
 }
 
 export interface Run {
@@ -100,11 +100,10 @@ export interface Run {
   target: Token[];
   steps: Step[];
   classes: { name: string; p: Num; address: string }[];
-  milliseconds: { translate: number; glass: number };
   changed: Changed | null;
 }
 
-export interface Factor {
+interface Factor {
   address: string;
   value: Num;
 }
@@ -124,11 +123,10 @@ export interface Receipt {
   code: string;
   value: Num;
   dtype: string;
-  computed: Num;
-  recomputed: Num;
-  difference: Num;
-  tolerance: Num | null; // null where only the numbers are here, and not what rounding may do to them
-  agrees: boolean;
+  recomputed?: Num; // in a standalone file there is no recomputation
+  difference?: Num;
+  tolerance?: Num;
+  agrees?: boolean;
   edited: boolean;
   terms: {
     kind: "product" | "plain" | "square" | "exp";
@@ -141,8 +139,8 @@ export interface Receipt {
   used_by: string[];
   copies: string[];
   stored: Record<string, unknown> | null;
-  inputs?: string[]; // the quantities that it is made from
-  why?: string; // the command that works it out, where only the numbers are here
+  inputs?: string[]; // the quantities that it is computed from
+  why?: string; // in a standalone file: the command that prints the terms
 }
 
 export interface SearchNode {
@@ -157,7 +155,7 @@ export interface SearchNode {
   why: string;
 }
 
-export interface Found {
+interface Found {
   text: string;
   log_p: Num;
   score: Num;
@@ -173,7 +171,7 @@ export interface Search {
   greedy: Found | null;
 }
 
-/** One choice of the next word; `tempered` and `drawn` are worked out from p, as the settings ask. */
+/** The choice of a token. `tempered` and `drawn` are its probabilities under the sampling settings. */
 export interface Choice {
   step: number;
   largest: Num;
@@ -194,32 +192,32 @@ export interface Choice {
   others: { count: number; p: Num; tempered: Num; drawn: Num };
 }
 
-/** Why a step took its token and not a rival: the difference of their logits as an exact sum. */
+/** Why a step chose `this` and not `that`: the difference of their logits as an exact sum. */
 export interface Why {
   row: number;
   this: string;
   that: string;
   difference: Num;
-  origins: Origin[]; // the parts added up by what they come from, the largest first
+  origins: Origin[]; // the parts summed by origin, the largest first
   words: { word: string; start: number; end: number; value: Num }[]; // of the source
   parts: WhyPart[];
   layers: { after: string; difference: Num; tokens: { token: string; prob: Num }[] }[];
 }
 
-/** Something taken out, the translation without it, and what each token's log-probability loses. */
-export interface Taken {
-  name: string; // a word of the source, or a head: dec.1.cross.h6
+/** The translation without a word or a head, and how far each token's log-probability falls. */
+export interface Removal {
+  name: string; // a word of the source, or a head such as dec.1.cross.h6
   translation: string;
   losses: Num[]; // by step
 }
 
-/** Without each word of the source in turn: deleted from the text, and hidden from all attention. */
+/** Each source word removed in turn: deleted from the text, or hidden from all attention. */
 export interface Without {
-  deleted: Taken[];
-  hidden: Taken[];
+  deleted: Removal[];
+  hidden: Removal[];
 }
 
-/** How far the difference of two logits moves with each row of another text's run. */
+/** How far the difference of two logits moves when a single row comes from another text's run. */
 export interface CausalMap {
   other: string;
   difference: Num;
@@ -230,7 +228,7 @@ export interface CausalMap {
   layers: { name: string; side: Side; moved: Num[] }[];
 }
 
-export type Side = "source" | "target" | null; // whose row was read
+export type Side = "source" | "target" | null; // null: neither
 
 export interface Origin {
   side: Side;
@@ -248,14 +246,15 @@ export interface WhyPart {
   origin: string;
 }
 
-export interface Drawing {
+/** Sampling settings for a step. */
+export interface Sampling {
   step: number;
   temperature: number;
   top_k: number;
   top_p: number;
 }
 
-export interface Merge {
+interface Merge {
   left: string;
   right: string;
   rank: number;
@@ -277,8 +276,8 @@ export interface Tokenising {
 
 export type Change = [option: string, words: string];
 
-/** Which run: all that an answer depends on. */
-export interface Asked {
+/** Everything that a run depends on. */
+export interface Query {
   text: string;
   model: string;
   sentence: number;
@@ -296,8 +295,8 @@ export interface CurvesBlock {
   from_zero: boolean;
 }
 
-export interface Age {
-  step: number | null; // null: the model that was kept
+interface Checkpoint {
+  step: number | null; // null: the final model
   says: string;
   ended: boolean;
   log_p: Num;
@@ -306,15 +305,15 @@ export interface Age {
   share: Num[];
 }
 
-export interface AgesData {
+export interface Checkpoints {
   text: string;
   tokens: string[];
   left_out: number;
-  ages: Age[];
+  ages: Checkpoint[];
 }
 
 export interface Learning {
-  ages: AgesData | null;
+  ages: Checkpoints | null;
   curves: CurvesBlock[];
 }
 

@@ -1,17 +1,17 @@
-/** Where the parts of a word's explanation are found in the model. */
+/** The parts of an explanation and their quantities in the model. */
 
-import { asNumber } from "./format";
-import type { Messages } from "./messages";
-import type { Origin, Why, WhyPart } from "./types";
+import { asNumber, decimals } from "./format";
+import { fill, type Messages } from "./messages";
+import type { Origin, Removal, Why, WhyPart } from "./types";
 
-/** The parts that an origin adds up, the largest first. */
+/** The parts of an origin, the largest first. */
 export const partsOf = (why: Why, { side, row, name }: Origin): WhyPart[] =>
   why.parts
     .filter((part) => part.side === side && part.row === row && part.origin === name)
     .sort((a, b) => Math.abs(asNumber(b.value)) - Math.abs(asNumber(a.value)));
 
-/** The quantity that a part is computed from, and for a head the weight of the row that it reads. */
-export function placeOf(name: string, step: number): { quantity: string; weight: string } {
+/** The quantity that a part is computed from, and for a head the address of its attention weight. */
+export function quantityOf(name: string, step: number): { quantity: string; weight: string } {
   const head = /^(.+)\.(h\d+)(?:\[(\d+)\])?$/.exec(name);
   if (head) {
     const quantity = `${head[1]}.weights.${head[2]}`;
@@ -33,7 +33,13 @@ export function placeOf(name: string, step: number): { quantity: string; weight:
   };
 }
 
-/** “Layer 1: Cross-attention, head 0” for dec.1.cross.h0[5]; the name itself for what is not in a layer. */
+/** How far a token’s log-probability falls without something. */
+export const lossOf = ({ losses }: Removal, step: number): number => asNumber(losses[step] ?? Number.NaN);
+
+export const lossInWords = (loss: number, name: string, t: Messages): string =>
+  fill(loss < 0 ? t.whyGains : t.whyLoses, { name, loss: decimals(Math.abs(loss)) });
+
+/** “Layer 1: Cross-attention, head 0” for dec.1.cross.h0[5]; outside the layers, the name itself. */
 export function titleOf(name: string, t: Messages): string {
   const found = /^(enc|dec)\.(\d+)\.(self|cross|ffn|ssru)(?:\.h(\d+))?(\.\w+)*(?:\[\d+\])?$/.exec(name);
   if (!found) return name;

@@ -283,7 +283,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
             array[place] = array[place] * value if option == "scale" else value
         return array
 
-    says = f"{'a parameter' if stage.kind == 'parameter' else 'a number on the way'}: {stage.says}"
+    says = f"{'a parameter' if stage.kind == 'parameter' else 'an intermediate result'}: {stage.says}"
     if stage.kind == "parameter":
         return Change(says, lambda machine: changes.with_parameter(machine, address.name, altered))
     return Change(

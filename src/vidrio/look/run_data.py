@@ -40,7 +40,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
         "parameters": count(config),
         "engine": engine,
         "dtype": str(glass.dtype),
-        "whole_numbers": glass.machine.whole,
+        "int8": glass.machine.whole,
         "norm": config.norm,
         "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
         "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}

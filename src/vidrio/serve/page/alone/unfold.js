@@ -1,5 +1,5 @@
 {
-  const folded = [...document.querySelectorAll("script[data-bytes]")];
+  const packed = [...document.querySelectorAll("script[data-bytes]")];
   const bytes = ({ textContent, dataset }) => {
     const text = textContent.replaceAll("z", "!!!!!");
     const found = new DataView(new ArrayBuffer((text.length / 5) * 4));
@@ -10,13 +10,13 @@
     }
     return new Uint8Array(found.buffer, 0, Number(dataset.bytes));
   };
-  const unfolded = async (part) => {
-    const stream = new Blob([bytes(folded[part])]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const inflated = async (part) => {
+    const stream = new Blob([bytes(packed[part])]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
-  const text = async (part) => new TextDecoder().decode(await unfolded(part));
+  const text = async (part) => new TextDecoder().decode(await inflated(part));
   Promise.all([text(0), text(1), text(2)]).then(([css, code, data]) => {
-    globalThis.vidrio = { data: JSON.parse(data), numbers: () => unfolded(3) };
+    globalThis.vidrio = { data: JSON.parse(data), numbers: () => inflated(3) };
     for (const [tag, content] of [
       ["style", css],
       ["script", code],

@@ -1,61 +1,55 @@
-/** What the server would answer, from the data in a page that is one file. What needs the model is refused in words. */
+/** Answers requests from the data of a standalone file. */
 
 import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
 import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising, Why } from "./types";
 
-export interface Filed {
-  kind: "run";
+interface Data {
   machine: Machine;
   run: Run;
   changes: Change[];
   search: Search | null;
   choices: Choice[];
-  whys: Why[]; // by step, with the runner-up as the rival
+  whys: Why[]; // by step; the rival is the runner-up
   tokens: Tokenising | null;
   again: string;
   edited: string[];
 }
 
-export interface Alone {
-  data: Filed;
+interface File {
+  data: Data;
   numbers: () => Promise<Uint8Array>; // a safetensors file
 }
 
-const alone = (globalThis as { vidrio?: Alone }).vidrio as Alone;
-const { data } = alone;
-const loaded = alone
+const file = (globalThis as { vidrio?: File }).vidrio as File;
+const { data } = file;
+const loaded = file
   .numbers()
   .then(({ buffer }) => (buffer.byteLength ? readTensors(buffer as ArrayBuffer) : new Map()));
 
-/** One number with its formula and its inputs; what it comes to, term by term, is for `vidrio why`. */
+/** A number with its formula and the quantities that it is computed from. The command in `why` prints its terms. */
 async function receipt(address: string): Promise<Receipt> {
-  const { name, place } = readAddress(address);
-  const [tensor, stage] = [(await loaded).get(name), data.machine.stages.find((one) => one.address === name)];
+  const { name, index } = readAddress(address);
+  const [tensor, stage] = [(await loaded).get(name), data.machine.stages.find((stage) => stage.address === name)];
   if (!stage) throw new Error(address);
-  const [row, column] = place.length > 1 ? place : [0, place[0]];
+  const [row, column] = index.length > 1 ? index : [0, index[0]];
   const value = tensor ? (tensor.data[(row ?? 0) * columnsOf(tensor) + (column ?? 0)] ?? Number.NaN) : Number.NaN;
   const token = (axis: string, n: number) => (axis === "S" ? data.run.source : axis === "T" ? data.run.target : [])[n];
   return {
     ...stage,
     address,
     quantity: name,
-    index: place,
-    tokens: [...stage.axes].map((axis, n) => token(axis, place[n] ?? 0)?.token ?? ""),
+    index,
+    tokens: [...stage.axes].map((axis, n) => token(axis, index[n] ?? 0)?.token ?? ""),
     formula_here: "",
     working: [],
     value,
     dtype: data.machine.dtype,
-    computed: value,
-    recomputed: value,
-    difference: 0,
-    tolerance: null,
-    agrees: true,
     edited: data.edited.includes(name),
     terms: null,
     slips: [],
     made_from: [],
     made_from_count: 0,
-    used_by: data.machine.stages.filter(({ inputs }) => inputs.includes(name)).map((one) => one.address),
+    used_by: data.machine.stages.filter(({ inputs }) => inputs.includes(name)).map((stage) => stage.address),
     copies: [],
     stored: null,
     why: data.again.replace("vidrio look", `vidrio why "${address}"`),
@@ -86,9 +80,9 @@ export async function answer(path: string, body: object): Promise<unknown> {
 }
 
 export async function tensors(addresses: string[]): Promise<Map<string, Tensor>> {
-  const every = await loaded;
-  return new Map(addresses.flatMap((address) => (every.has(address) ? [[address, every.get(address)]] : [])));
+  const all = await loaded;
+  return new Map(addresses.flatMap((address) => (all.has(address) ? [[address, all.get(address)]] : [])));
 }
 
-// For whoever opens the console, and for tests.
-Object.assign(alone, { answer, tensors });
+// For the console and for tests.
+Object.assign(file, { answer, tensors });

@@ -1,4 +1,4 @@
-/** Give the reader a file; nothing is sent anywhere. */
+/** Saves a file through the browser. */
 export function save(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
@@ -7,7 +7,7 @@ export function save(content: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Put a text on the clipboard; over plain HTTP a browser allows only the old way. Whether it worked. */
+/** Copies a text and returns whether that succeeded. Over plain HTTP, browsers offer only execCommand. */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard)
     return navigator.clipboard.writeText(text).then(
@@ -23,7 +23,7 @@ export async function copyText(text: string): Promise<boolean> {
   return done;
 }
 
-/** Rows of cells as CSV, every digit of every number. */
+/** Saves a table as CSV with all digits. */
 export function saveTable(name: string, rows: (string | number)[][]): void {
   const quoted = (cell: string | number) =>
     typeof cell === "string" && /[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : String(cell);
@@ -31,7 +31,7 @@ export function saveTable(name: string, rows: (string | number)[][]): void {
   save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 }
 
-/** A matrix with what its rows and columns stand for. */
+/** Saves a matrix as CSV, with row and column names. */
 export function saveMatrix(
   name: string,
   rows: string[],

@@ -1,0 +1,59 @@
+/** Opens blocks and quantities, and scrolls to them. */
+
+import { focus } from "./focus.svelte";
+import { blockOf, headOf, isDetail } from "./plan";
+import { page } from "./state.svelte";
+
+const PATIENCE = 4000; // milliseconds
+
+/** Waits for an element: the quantities of a layer are added one by one. */
+function whenPresent(id: string, then: (element: HTMLElement) => void): void {
+  const end = performance.now() + PATIENCE;
+  const check = () => {
+    const element = document.getElementById(id);
+    if (element) then(element);
+    else if (performance.now() < end) requestAnimationFrame(check);
+  };
+  requestAnimationFrame(check);
+}
+
+let latest = 0;
+
+/** Scrolls to an element as soon as it exists, and again while the content above it grows or until the reader acts. */
+export const goTo = (id: string, focused = true): void =>
+  whenPresent(id, (element) => {
+    if (focused) element.focus({ preventScroll: true });
+    const [mine, end] = [++latest, performance.now() + PATIENCE];
+    for (const action of ["wheel", "pointerdown", "keydown"])
+      addEventListener(action, () => (latest += Number(mine === latest)), { once: true, passive: true });
+    const scroll = (before: number) => {
+      if (mine !== latest || !element.isConnected || performance.now() > end) return;
+      const top = () => element.getBoundingClientRect().top + scrollY;
+      if (top() !== before) element.scrollIntoView({ block: focused ? "start" : "nearest" });
+      const now = top();
+      requestAnimationFrame(() => scroll(now));
+    };
+    scroll(Number.NaN);
+  });
+
+/** Opens a block. With an empty id, closes the open one and returns to it in the overview. */
+export function openBlock(id: string): void {
+  const open = page.view.open;
+  page.show({ open: id }, true);
+  if (id) goTo(`inside-${id}`);
+  else
+    whenPresent(`block-${open}`, (block) => {
+      block.scrollIntoView({ block: "center" });
+      block.querySelector("button")?.focus({ preventScroll: true });
+    });
+}
+
+/** Scrolls to a part of the open block. */
+export const openPart = (id: string, name: string) => goTo(`part-${id}-${name}`);
+
+/** Opens the block that contains a quantity, and scrolls to it. */
+export function openQuantity(address: string): void {
+  focus.details ||= isDetail(address);
+  page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);
+  goTo(`q-${address}`);
+}
