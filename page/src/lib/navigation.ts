@@ -4,11 +4,12 @@ import { focus } from "./focus.svelte";
 import { blockOf, headOf, isDetail } from "./plan";
 import { page } from "./state.svelte";
 
-const PATIENCE = 4000; // milliseconds
+const APPEARS = 20_000; // milliseconds within which an element must appear
+const SETTLES = 4000; // milliseconds without movement after which scrolling ends
 
 /** Waits for an element: the quantities of a layer are added one by one. */
 function whenPresent(id: string, then: (element: HTMLElement) => void): void {
-  const end = performance.now() + PATIENCE;
+  const end = performance.now() + APPEARS;
   const check = () => {
     const element = document.getElementById(id);
     if (element) then(element);
@@ -23,13 +24,17 @@ let latest = 0;
 export const goTo = (id: string, focused = true): void =>
   whenPresent(id, (element) => {
     if (focused) element.focus({ preventScroll: true });
-    const [mine, end] = [++latest, performance.now() + PATIENCE];
+    const mine = ++latest;
+    let end = performance.now() + SETTLES;
     for (const action of ["wheel", "pointerdown", "keydown"])
       addEventListener(action, () => (latest += Number(mine === latest)), { once: true, passive: true });
     const scroll = (before: number) => {
       if (mine !== latest || !element.isConnected || performance.now() > end) return;
       const top = () => element.getBoundingClientRect().top + scrollY;
-      if (top() !== before) element.scrollIntoView({ block: focused ? "start" : "nearest" });
+      if (top() !== before) {
+        element.scrollIntoView({ block: focused ? "start" : "nearest" });
+        end = performance.now() + SETTLES;
+      }
       const now = top();
       requestAnimationFrame(() => scroll(now));
     };
