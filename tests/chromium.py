@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 AXE = Path(__file__).parent / "data" / "axe.min.js"
+PATIENCE = 60_000  # milliseconds: a busy machine may take more than the usual five seconds to draw
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
