@@ -57,7 +57,7 @@ make() {
     (*) command make "${settings[@]}" -n "$@" > /dev/null ;;
   esac
 }
-forked() { "$PYTHON" -I -S "$FORKED" "$FORKS" "$@"; }
+forked() { "$PYTHON" -I -S "$CLIENT" "$FORKS" "$@"; }
 vidrio() { forked vidrio "$@"; }
 pip() { :; }
 python3() { "$PYTHON" "$@"; }
@@ -135,7 +135,7 @@ def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
     """Exit code and everything printed; whatever the script left running is ended."""
     python = Path(sys.executable)
     here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "HOME": str(folder / ".home")}
-    here |= {"FORKED": forked.__file__, "FORKS": forked.socket_path()}
+    here |= {"CLIENT": str(forked.CLIENT), "FORKS": forked.socket_path()}
     # What packaged models make at first use, they make once for all tests.
     here["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     here["VENV"] = os.path.relpath(python.parent.parent, REPOSITORY)
@@ -182,21 +182,37 @@ def run_console(block: Block, folder: Path, timeout: float) -> str:
     return printed
 
 
-def run(block: Block, folder: Path, timeout: float, base: str = "") -> str:
-    """Run one block, which may continue another script, and return its output."""
-    if block.language == "console":
-        return run_console(block, folder, timeout)
-    script = f"set -euo pipefail\n{block.code}"
-    if block.language == "python":
-        (folder / ".home").mkdir(exist_ok=True)
-        code = f"{base}\nprint({MARK!r})\n{block.code}" if "more" in block.words else block.code
-        (folder / ".home" / "block.py").write_text(code, encoding="utf-8")
-        # As if the script lay in the page's folder, which is where a reader would put it.
-        script = 'PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" forked python .home/block.py'
-    status, printed = run_bash(script, folder, timeout)
+def run_sh(block: Block, folder: Path, timeout: float) -> str:
+    status, printed = run_bash(f"set -euo pipefail\n{block.code}", folder, timeout)
     if status != 0:
         raise Wrong(f"{block}: failed with status {status}\n{block.code}{printed}")
-    return printed.rpartition(f"{MARK}\n")[2] if "more" in block.words else printed
+    return printed
+
+
+def run_scripts(scripts: list[Block], folder: Path, timeout: float, base: str) -> list[str]:
+    """What each of these scripts prints. One process runs them, after the code that they continue."""
+    mark = f"\nprint({MARK!r}, flush=True)\n"
+    (folder / ".home").mkdir(exist_ok=True)
+    (folder / ".home" / "block.py").write_text(mark.join([base, *(script.code for script in scripts)]), "utf-8")
+    # As if the script lay in the page's folder, which is where a reader would put it.
+    command = 'PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" forked python .home/block.py'
+    status, printed = run_bash(f"set -euo pipefail\n{command}", folder, timeout)
+    parts = printed.split(f"{MARK}\n")[1:]
+    if status != 0:
+        failed = scripts[max(0, len(parts) - 1)]
+        raise Wrong(f"{failed}: failed with status {status}\n{failed.code}{parts[-1] if parts else printed}")
+    return parts
+
+
+def continued(blocks: list[Block]) -> list[Block]:
+    """The first block, a script, and those that continue it before another block is run."""
+    scripts = blocks[:1]
+    for block in blocks[1:]:
+        if block.language == "python" and block.words == {"more"}:
+            scripts.append(block)
+        elif block.language in RUN:
+            break
+    return scripts
 
 
 def command_lines(block: Block) -> Iterator[list[str]]:
@@ -236,8 +252,9 @@ def check_unrun(block: Block) -> None:
 
 
 def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 120) -> None:
-    printed = base = ""
-    for block in blocks_of(page):
+    blocks = blocks_of(page)
+    printed, base, by_script = "", "", dict[Block, str]()
+    for number, block in enumerate(blocks):
         if block.language not in RUN | set(PARSED) | PROSE:
             raise Wrong(
                 f"{block}: `{block.language}` after the fence is none of {', '.join(sorted(RUN | set(PARSED) | PROSE))}"
@@ -251,10 +268,15 @@ def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 1
                 raise Wrong(f"{block}: {error}") from None
         elif "output" in block.words and (slow or "slow" not in block.words):
             compare(block, "what the block before it prints", block.code, printed)
-        elif block.language in RUN and block.words & ({"network", "gpu"} if slow else {"network", "gpu", "slow"}):
-            check_unrun(block)
         elif block.language in RUN:
             check_unrun(block)
-            printed = run(block, folder, timeout, base)
+            if block.words & ({"network", "gpu"} if slow else {"network", "gpu", "slow"}):
+                continue
             if block.language == "python":
-                base = f"{base}{block.code}\n" if "more" in block.words else f"{block.code}\n"
+                base = base if "more" in block.words else ""
+                if block not in by_script:
+                    scripts = continued(blocks[number:])
+                    by_script |= zip(scripts, run_scripts(scripts, folder, timeout, base), strict=True)
+                printed, base = by_script[block], f"{base}{block.code}\n"
+            else:
+                printed = (run_console if block.language == "console" else run_sh)(block, folder, timeout)

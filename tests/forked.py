@@ -1,9 +1,9 @@
 """`vidrio` as its own process that starts in no time: forked from one that has imported the libraries, and those parts
 of Vidrio that most commands need. Each command has its own streams, folder, environment and exit code.
 
-    run_vidrio("translate", "Hello world")      in tests; like subprocess.run
-    run_python("script.py", "an argument")      a script instead of the command
-    python forked.py SOCKET vidrio translate …  in a shell; the streams are those of this process
+    run_vidrio("translate", "Hello world")           in tests; like subprocess.run
+    run_python("script.py", "an argument")           a script instead of the command
+    python fork_client.py SOCKET vidrio translate …  in a shell; the streams are those of this process
 
 One process that forks is started for a worker on first use, and ends with it. Tests of the start itself (signals,
 memory, threads, imports) start Python.
@@ -11,7 +11,7 @@ memory, threads, imports) start Python.
 
 import atexit
 import gc
-import json
+import marshal
 import os
 import select
 import signal
@@ -23,10 +23,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from fork_client import ask
+
+CLIENT = Path(__file__).parent / "fork_client.py"
 LIBRARIES = ("click", "numpy", "safetensors.numpy", "tokenizers", "sacrebleu", "torch")
-ROOMS = ("cli", "commands.run_request", "translate.translator", "look.translated", "look.overview", "look.quantities")
+ROOMS = (
+    "cli",
+    "commands.run_request",
+    "translate.translator",
+    "look.translated",
+    "look.overview",
+    "look.quantities",
+    "look.changed",
+)
 
 
 def run_vidrio(
@@ -59,7 +70,10 @@ def _run(
         given.write(stdin.encode() if isinstance(stdin, str) else stdin)
         given.seek(0)
         request = [program, list(arguments), str(cwd or Path.cwd()), {**os.environ, **(environment or {})}]
-        code = ask(socket_path(), request, (given, out, err), timeout)
+        try:
+            code = ask(socket_path(), request, [file.fileno() for file in (given, out, err)], timeout)
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(arguments, timeout) from None
         printed: list[Any] = []
         for file in (out, err):
             file.seek(0)
@@ -78,20 +92,6 @@ def socket_path() -> str:
     return path
 
 
-def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: float | None) -> int:
-    """The exit code of `vidrio` or `python` (with arguments, folder, environment); below 0 the signal that ended it."""
-    data = json.dumps(request).encode()
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(timeout)
-        connection.connect(path)
-        socket.send_fds(connection, [len(data).to_bytes(4, "little")], [stream.fileno() for stream in streams])
-        connection.sendall(data)
-        try:
-            return int(connection.recv(16))  # closed before that, it ends the command
-        except TimeoutError:
-            raise subprocess.TimeoutExpired(request[1], timeout or 0.0) from None
-
-
 # --- the process that forks -------------------------------------------------------------------------------------------
 
 
@@ -99,6 +99,12 @@ def serve(path: str) -> None:
     for library in (*LIBRARIES, *(f"vidrio.{room}" for room in ROOMS)):
         with suppress(ModuleNotFoundError):  # on a light install
             __import__(library)
+    from vidrio.glass.declaration import stages_of
+    from vidrio.look.run import open_model
+    from vidrio.model.find import packaged
+
+    for name in packaged():
+        stages_of(open_model(name).machine)  # which each command that looks into this model would make anew
     gc.freeze()  # what all share is not written to by each one's collector
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     with socket.socket(socket.AF_UNIX) as listening:
@@ -130,7 +136,7 @@ def answer(connection: socket.socket) -> None:
     child = os.fork()
     if child == 0:
         connection.close()
-        run(*json.loads(request), streams)
+        run(*marshal.loads(request), streams)
     os.close(held)
     ready, _, _ = select.select([connection, ended], [], [])
     if connection in ready:
@@ -193,7 +199,4 @@ def ended_as_python_does() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[2:]:
-        here = tuple(os.fdopen(number, "rb", closefd=False) for number in range(3))
-        sys.exit(ask(sys.argv[1], [sys.argv[2], sys.argv[3:], os.getcwd(), dict(os.environ)], here, None))
     serve(sys.argv[1])

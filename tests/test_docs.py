@@ -102,6 +102,12 @@ RIGHT = {
     "a failure that is shown": "```console\n$ (exit 3)\n$ echo $?\n3\n```\n",
     "the folder stays within a block": "```console\n$ mkdir -p d/e && cd d\n$ ls\ne\n```\n",
     "a script that imports": "```sh\necho 'x = 3' > m.py\n```\n\n```python\nimport m, vidrio\nassert m.x == 3\n```\n",
+    "scripts that continue others": (
+        "```python\nx = [1]\nprint(x)\n```\n\n```text output\n[1]\n```\n\n"
+        "```python more\nx.append(2)\nprint(x)\n```\n\n```text output\n[1, 2]\n```\n\n"
+        "```sh\necho 3 > number\n```\n\n```python more\nprint(x, open('number').read())\n```\n\n"
+        "```text output\n[1, 2] 3\n\n```\n"
+    ),
     "data": '```toml\na = 1\n```\n\n```json\n{"a": 1}\n```\n',
     "an indented block": "- so:\n\n  ```console\n  $ echo a\n  a\n  ```\n",
     "installing": '```sh\npip install vidrio\npip install "vidrio[train]"\n```\n',
@@ -134,6 +140,12 @@ def test_the_runner_accepts_what_is_right(tmp_path: Path) -> None:
 def test_the_runner_refuses(text: str, tmp_path: Path) -> None:
     with pytest.raises(Wrong, match=r"page\.md:"):
         run_page(page_of(text, tmp_path), tmp_path)
+
+
+def test_the_script_that_fails_is_named(tmp_path: Path) -> None:
+    page = page_of("```python\nx = 1\n```\n\n```python more\nprint(y)\n```\n\n```python more\nx = 2\n```\n", tmp_path)
+    with pytest.raises(Wrong, match=r"page\.md:5: failed with status 1\nprint\(y\)\nTraceback"):
+        run_page(page, tmp_path)
 
 
 def test_slow_blocks_are_run_when_asked_for(tmp_path: Path) -> None:

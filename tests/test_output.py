@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import run_vidrio
+from forked import CLIENT, run_vidrio, socket_path
 
 TEXTS, TRANSLATIONS = ["hello world", "good world", "hello"], ["hola mundo", "buen mundo", "hola"]
 LESSON = ("translate", "--model", "lesson")
@@ -106,7 +106,7 @@ def test_an_input_is_never_the_output(tmp_path: Path, command: str) -> None:
         (tmp_path / name).write_text(text)
     (tmp_path / "link").symlink_to("in")
     (tmp_path / "hard").hardlink_to(tmp_path / "in")
-    shell = f"{sys.executable} -m vidrio {command}"
+    shell = f"{sys.executable} -I -S {CLIENT} {socket_path()} vidrio {command}"
     done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert "is also an input, which would be lost" in done.stderr
