@@ -127,7 +127,7 @@ def test_what_is_too_large_or_too_deep_is_refused(name: str, data: bytes, error:
     began = time.process_time()
     with pytest.raises(DataError, match=error):
         plan_file(name, data, "es")
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 10  # without the limits, minutes
 
 
 def test_what_is_deep_but_not_too_deep_comes_through() -> None:

@@ -135,17 +135,17 @@ def test_a_sentence_alone_takes_no_thread(engine: Engine, config: ModelConfig) -
     before = threading.active_count()
     seen = []
     engine.search(random_sources(config, 1), USUAL, lambda: bool(seen.append(threading.active_count())))
-    assert set(seen) == {before}
+    assert max(seen) <= before  # a thread of an earlier test may end meanwhile
 
 
 def test_threads_end_with_their_work(engine: Engine, config: ModelConfig) -> None:
     before = threading.active_count()
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda source: engine.search([source] * 5, USUAL), random_sources(config, 60)))
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_an_interrupt_leaves_the_engine_usable(large: Engine) -> None:

@@ -247,7 +247,7 @@ def test_a_thread_that_cannot_be_started_is_done_without(
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", fails)
             assert bits(engine.search(sources, USUAL)) == expected
-    together, came = threading.Barrier(3, timeout=20), set[int]()  # it breaks unless three threads come, as before
+    together, came = threading.Barrier(3, timeout=60), set[int]()  # it breaks unless three threads come, as before
 
     def meet() -> bool:
         if threading.get_ident() not in came:
@@ -272,7 +272,7 @@ def test_turns_are_taken_in_the_order_of_asking() -> None:
             while len(turns._line) <= n:
                 time.sleep(0.001)
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert order == list(range(20))
     with turns:
         assert len(turns._line) == 1  # it was free again

@@ -23,7 +23,7 @@ from small_models import WORDS, write_model
 from small_run import PAIRS, SIZES, TAUGHT
 from vidrio.model.folder import read_config, read_parameters
 
-FEW, MANY = 3, int(os.environ.get("VIDRIO_KILLS", "200"))
+FEW, MANY = 2, int(os.environ.get("VIDRIO_KILLS", "200"))
 LINES = "".join(f"{a} {b} {c}.\n" for a in WORDS for b in WORDS for c in WORDS[:4])
 kills = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 
@@ -32,7 +32,7 @@ Ended = "subprocess.CompletedProcess[str]"
 
 def run(arguments: list[str], cwd: Path) -> Any:
     """The command, not killed. A killed one may still hold its lock for a moment."""
-    for _ in range(100):
+    for _ in range(1200):
         done = run_vidrio(*arguments, cwd=cwd)
         if "another command is" not in done.stderr:
             break
@@ -177,7 +177,7 @@ def test_serve_files(tmp_path: Path, kills: int) -> None:
         assert all((folder / name).read_text() == "hola mundo\n" * 50 for name in whole)
         complete, parts = complete + len(whole), parts + len(names) - len(whole)
         with server("--files", str(folder), "--file-minutes", "0"):
-            for _ in range(200):
+            for _ in range(1200):
                 if not os.listdir(folder):
                     break
                 time.sleep(0.05)

@@ -87,7 +87,7 @@ def test_a_line_is_answered_before_the_next_one_is_there(model, lines, expected)
             process.stdin.flush()
             assert process.stdout.readline().decode() == f"{translation}\n"
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_a_device_and_a_pipe_stay_what_they_are(model, lines, expected, tmp_path
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
     reader.start()
     assert run(model, "-o", tmp_path / "pipe", stdin=text_of(lines[:3])).returncode == 0
-    reader.join(20)
+    reader.join(60)
     assert read == [text_of(expected[:3])]
     assert os.listdir(tmp_path) == ["pipe"]
     assert run(model, "-o", tmp_path / "pipe", "--resume", stdin=b"").returncode == 1
@@ -239,7 +239,7 @@ def test_a_reader_who_leaves_ends_it_quietly(model, lines, tmp_path):
     ) as process:
         assert process.stdout.readline()
         process.stdout.close()
-        assert (process.wait(timeout=30), process.stderr.read()) == (0, b"")
+        assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
 
 
 def test_a_disk_that_fills_leaves_lines_to_continue(model, lines, expected, tmp_path):
