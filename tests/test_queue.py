@@ -22,7 +22,7 @@ from vidrio.documents import formats
 from vidrio.documents.formats import pieces
 from vidrio.serve.queue import MOST_REQUESTS, PIECE, Queue, Steps, in_one_step
 from vidrio.serve.requests import Refusal
-from vidrio.serve.service import groups, sliced
+from vidrio.serve.service import WINDOW, Slice, groups, sliced
 from vidrio.translate.translator import Translator
 
 
@@ -190,18 +190,44 @@ def test_the_smallest_of_those_that_wait_begins() -> None:
 def test_texts_are_cut_between_sentences_and_come_out_the_same() -> None:
     translator = Translator.load("lesson")
     long = "The house is red. We live in it, and it is old! Where is Mr. Smith? He said: `a. b. c`. " * 20
-    for text in (long, long.replace("! ", "!\n"), "hello world\n\ngood world\n \nhello\n" * 60, "", " \n", "x" * 3000):
+    protected = f"{long[: WINDOW // 2 - 50]} <!-- {long[:900]} --> {long}"
+    for text in (
+        long,
+        protected,
+        long.replace("! ", "!\n"),
+        "hello world\n\ngood world\n \nhello\n" * 60,
+        "",
+        " \n",
+        "x" * 3000,
+    ):
         cut = list(sliced([text, text], "en", lambda: False))
         for number in (0, 1):
             mine = [one for one in cut if one.number == number]
             assert "".join(one.text for one in mine) == text
             assert all(text.startswith(one.text, one.start) for one in mine)
             assert not [one for one in mine if "`a." in one.text and "c`" not in one.text]
+            assert not [one for one in mine if "<!--" in one.text and "-->" not in one.text]
             together = "".join(one.text for one in translator.translate([one.text for one in mine]))
             assert together == translator.translate(text).text
     assert max(len(one.text) for one in sliced([long], "en", lambda: False)) < 3 * PIECE
     sizes = [sum(len(one.text) for one in group) for group in groups(list(sliced([long] * 9, "en", lambda: False)))]
     assert max(sizes) < 3 * PIECE
+
+
+def test_a_long_paragraph_is_cut_as_it_is_translated_and_no_further_once_the_client_leaves() -> None:
+    text, taken = "The house is red. We live in it, and it is old! " * 4000, list[Slice]()
+
+    def taking() -> Iterator[Slice]:
+        for one in sliced([text], "en", lambda: len(taken) > 20):
+            taken.append(one)
+            yield one
+
+    cut = groups(taking())
+    assert len(next(cut)) < 3
+    assert len(taken) < 3
+    with pytest.raises(CancelledError):
+        list(cut)
+    assert len(taken) < 40
 
 
 def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
