@@ -169,7 +169,7 @@ def _damage(following: _Token, lexicon: Lexicon, *, of_century: bool) -> str:
 
 def _is_decade(tokens: Sequence[_Token], at: int, after: int, lexicon: Lexicon) -> bool:
     """Whether a round number is a decade: the 1980s, los años veinte; but not in "20 años 30 personas"."""
-    if after < len(tokens) and tokens[after].text == "s" and tokens[after].start - tokens[after - 1].end < 2:
+    if any(token.text == "s" for token in tokens[after : after + 1]):
         return True
     before = [token.word for token in tokens[max(0, at - 2) : at]]
     counted = at > 1 and (tokens[at - 2].kind == "number" or before[0] in lexicon.numeric)
@@ -198,7 +198,7 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 
 def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
     """The key of a Roman numeral, and whether it is certainly one: XII is; X is after a ruler or a century."""
-    if token.kind != "word" or not re.fullmatch(ROMAN, token.text):
+    if not re.fullmatch(ROMAN, token.text):
         return "", False
     is_century, is_ruler = (bool(before and before.word in words) for words in (lexicon.centuries, lexicon.rulers))
     is_letter = len(token.text) == 1
@@ -241,8 +241,6 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
         value, power = lexicon.values.get(word), lexicon.powers.get(word, 0)
         if at > begin and tokens[at].start == tokens[at - 1].end:
             power = lexicon.short.get(word, power)
-        if not room and not power:
-            break
         if value is not None and value < room:
             group, room = group + value * unit, _room_after(value)
         elif value is not None and lexicon.hundreds and at == end > begin and 10 <= group <= 20 and value >= 10:
@@ -266,7 +264,7 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
         sure = sure or (word not in lexicon.unsure and not bare)
         at = end = at + 1
     whole, rest = divmod(total + group, unit)
-    key = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").rstrip(".") if rest else str(whole)
+    key = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").rstrip(".")
     return (key, end, sure and not vague) if end > begin else None
 
 

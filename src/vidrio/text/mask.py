@@ -85,7 +85,7 @@ class Masker:
     def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] = {}) -> Masked:
         """The model's input for a sentence. `also`: more positions to hide, each with what to write for it."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
-        places = self._hidden(source, hide_names=hide_names) if symbols else []
+        places = self._hidden(source, hide_names=hide_names)
         places = [*(place for place in also if is_free(place.start, place.end, places)), *places]
         hidden = {at: also.get(at, source[at.start : at.end]) for at in sorted(places[: len(symbols)])}
         symbols, shown, at = symbols[: len(hidden)], "", 0
@@ -142,15 +142,13 @@ class Masker:
         shown = plain(word)
         letters = {letter for letter in shown.lower() if letter.isalpha() and not letter.isascii()}
         is_rare = word[:1].isupper() and not letters <= self._common
-        foreign = not shown.isascii() and (is_rare or self._tokens(word) >= UNSPELLABLE)
-        return foreign or bool(re.search(_DRAWN_OUT, word))
+        return is_rare or self._tokens(word) >= UNSPELLABLE or bool(re.search(_DRAWN_OUT, word))
 
     @cached_property
     def _common(self) -> frozenset[str]:
         """The characters that are part of some longer token; all others were too rare to be learned."""
-        least = 1 if self._tokenizer.of_whole_words else 2
         tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
-        return frozenset(_USUAL).union("".join(token for token in tokens if len(token) >= least))
+        return frozenset(_USUAL).union("".join(token for token in tokens if len(token) > 1))
 
     def _hardly_seen(self, sign: str) -> bool:
         known = self._tokenizer.id(sign) is not None or self._tokenizer.id(f"▁{sign}") is not None
@@ -212,12 +210,11 @@ def in_capitals(text: str) -> bool:
 
 
 def outside(text: str, change: Callable[[str], str], kept: str | None = None) -> str:
-    """The text, changed outside addresses, code and the like; they stay, or `kept` replaces them."""
+    """The text, changed outside its protected spans; they stay, or `kept` replaces them."""
     parts, at = list[str](), 0
-    for start, end, kind in spans(text):
-        if kind in HIDDEN:
-            parts += (change(text[at:start]), text[start:end] if kept is None else kept)
-            at = end
+    for start, end, _ in spans(text):
+        parts += (change(text[at:start]), text[start:end] if kept is None else kept)
+        at = end
     return "".join((*parts, change(text[at:])))
 
 

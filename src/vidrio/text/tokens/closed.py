@@ -27,7 +27,8 @@ def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
         ours = normalise.for_bpe(names, cased="".join(dict.fromkeys(filter(None, map(_small_letter, steps)))))
     else:
         ours = normalise.for_words(names, lowercase={"type": "Lowercase"} in steps)
-    return all(map(_same, ours, (engine.normalizer, engine.pre_tokenizer, engine.decoder)))
+    found = (engine.normalizer, engine.pre_tokenizer, engine.decoder)
+    return None not in found and [*map(_state, found)] == [*map(_state, ours)]
 
 
 def _small_letter(step: dict[str, Any]) -> str:
@@ -35,10 +36,6 @@ def _small_letter(step: dict[str, Any]) -> str:
     letter = step.get("content", "")
     capital = case.capital_of(letter) if len(letter) == 1 else ""
     return letter if capital and step.get("pattern") == {"String": capital} else ""
-
-
-def _same(one: Any, other: Any) -> bool:
-    return other is not None and _state(one) == _state(other)
 
 
 def _state(part: Any) -> Any:
