@@ -78,7 +78,7 @@ class Judge(NamedTuple):
                 never = (*misspelled, *strange, *missing_names(wrong, masked.given, written, unsure=unsure))
                 lost = [name for name in wrong if name in never or self.masker.is_rare(name.key)]
                 account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
-            text = masked.restore(written) if masked.symbols or masked.capitals else written
+            text = masked.restore(written)
             again = not query.options.no_repeat_ngram and repeats(source_ids, hypothesis.ids)
             yield Candidate(hypothesis, written, text, account, again)
 

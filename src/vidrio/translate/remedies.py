@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from vidrio.hypothesis import Hypothesis, Options
+from vidrio.hypothesis import Hypothesis
 from vidrio.text.account import MINOR, Fact, facts
 from vidrio.text.mask import Masked
 from vidrio.text.protect import Span, is_free, spans
@@ -149,8 +149,3 @@ def hideable(attempt: Attempt, judge: Judge) -> dict[Span, str]:
         if place:
             places[place] = rendered(fact, text, *judge.lexicons)
     return places
-
-
-def most_found(options: Options) -> int:
-    """The most hypotheses that a search can return at no extra cost."""
-    return options.n_best if options.sampling or options.length_penalty == 0 else options.beam

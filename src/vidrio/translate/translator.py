@@ -34,7 +34,7 @@ from vidrio.text.sentences import Splitter, split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.judging import Attempt, Judge, Query, chosen
-from vidrio.translate.remedies import REMEDIES, combine, most_found
+from vidrio.translate.remedies import REMEDIES, combine
 from vidrio.translate.stream import in_chunks, in_order
 from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
 
@@ -187,7 +187,9 @@ class Translator:
             groups.setdefault(one, []).append(n)
         found: dict[int, list[Hypothesis]] = {}
         for one, numbers in groups.items():
-            wide, some = replace(one, n_best=most_found(one)), [sources[n] for n in numbers]
+            returns_n_best = one.sampling or one.length_penalty == 0  # otherwise the whole beam costs nothing extra
+            wide = replace(one, n_best=one.n_best if returns_n_best else one.beam)
+            some = [sources[n] for n in numbers]
             listed = [self.shortlist.of(source) for source in some] if self.shortlist else None
             found |= zip(numbers, self.engine.search(some, wide, stopped, listed), strict=True)
         return [found[n] for n in range(len(sources))]
