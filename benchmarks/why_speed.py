@@ -3,6 +3,7 @@
     python benchmarks/why_speed.py --model en-es --texts FILE [--count 10]
 
 - all sums: compare every word of the translation with its runner-up;
+- one to tokens: one word's difference, carried down to the tokens;
 - words hidden, words deleted, heads off, rows patched: one batch each, including the new translations; for rows
   patched, one word of the second text is replaced with another of the same number of tokens;
 - what-if: turn one head off, including all numbers and the comparison with the original run.
@@ -51,6 +52,7 @@ def main() -> None:
     runs = [look_at(model, translator.translate(line)) for line in lines[: given.count]]
     timed: dict[str, Callable[[Look], object]] = {
         "all sums": all_sums,
+        "one to tokens": lambda seen: why_step(seen, len(seen.chosen_ids) // 2).tokens,
         "words hidden": each_word_hidden,
         "words deleted": lambda seen: each_word_deleted(seen, translator),
         "heads off": each_head_off,

@@ -117,6 +117,18 @@ def test_a_batch_of_any_size_gives_the_same_bits(small: Both) -> None:
         small.engine.forced_changed(pair, asked[1:], variants)
 
 
+def test_variants_that_are_searched_together_find_what_each_finds_alone(small: Both) -> None:
+    """More of them than the decoder takes at once: some are encoded with the others and wait."""
+    source = tuple(random_sources(small.config, 1, longest=7)[0]) if small.config.has_encoder else ()
+    options = replace(default_options(small.config), beam=4, max_length=7)
+    variants = variants_of(small, list(source), 6, 6)
+    together = small.engine.search_changed(source, options, variants * 2)
+    alone = [small.engine.search_changed(source, options, [variant])[0] for variant in variants]
+    assert [[h._replace(attention=None) for h in found] for found in together] == [
+        [h._replace(attention=None) for h in found] for found in alone * 2
+    ]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
