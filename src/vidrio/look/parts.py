@@ -13,20 +13,22 @@ one power of two, chosen so that float64 adds them exactly, in any order.
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
-from vidrio.model.parameters import output_is_tied, parameter_specs, target_table
-from vidrio.model.quantised import SUMMED
+from vidrio.model.parameters import output_is_tied, target_table
+from vidrio.model.quantised import summed_axes
 
 RELATIVE = 100  # `rounding` may be this many ε of the sum of all parts' sizes
 SOURCE, TARGET = "source", "target"
 ROUNDING = "rounding"
 CHANGED = "rounding and what-ifs"  # numbers that a what-if replaced do not follow from those before them
+
+_summed_axes = lru_cache(maxsize=8)(summed_axes)
 
 
 class Part(NamedTuple):
@@ -276,7 +278,7 @@ def parameter(trace: Trace, name: str, at: Any = ...) -> Array:
     if name not in machine.whole_parameters:
         return np.asarray(machine.parameters[name][at], float)
     whole, scale = machine.whole_parameters[name]
-    scale = np.expand_dims(np.asarray(scale, float), SUMMED[parameter_specs(machine.config)[name].axes])
+    scale = np.expand_dims(np.asarray(scale, float), _summed_axes(machine.config)[name])
     return np.asarray(whole[at], float) * np.broadcast_to(scale, whole.shape)[at]
 
 

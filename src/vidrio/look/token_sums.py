@@ -71,9 +71,10 @@ def _attention(trace: Trace, d_NRD: Array, name: str, biases: list[Array]) -> Ar
     has_bias, read = f"{name}.bO" in trace.machine.parameters, np.zeros(())
     if has_bias:
         biases.append(d_NRD.sum(axis=1) @ parameter(trace, f"{name}.bO"))
-    for h, WO_KD in enumerate(np.split(parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
+    WV_HDK, WO_ED = parameter(trace, f"{name}.WV"), parameter(trace, f"{name}.WO")
+    for h, WO_KD in enumerate(np.split(WO_ED, len(WV_HDK))):
         d_NSK = trace.values[f"{name}.weights.h{h}"].T.astype(float) @ (d_NRD @ WO_KD.T)
-        read = read + d_NSK @ parameter(trace, f"{name}.WV", h).T
+        read = read + d_NSK @ WV_HDK[h].T
         if has_bias:
             biases.append(d_NSK.sum(axis=1) @ parameter(trace, f"{name}.bV", h))
     return read
