@@ -41,7 +41,7 @@ MAKING, STEPS = "making the file", "more steps"  # names of parts that are not s
 THEN = {
     "reading pairs": "duplicates, held-out pairs",
     "comparing pairs": "files written",
-    "learning the tokenizer": "tokenizer written",
+    "training the tokenizer": "tokenizer written",
     "encoding pairs": "planning, first step",
 }
 

@@ -66,9 +66,9 @@ def test_every_verb_has_its_module_and_its_help(verb: str, run_vidrio: Run) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["transalte", "Hello"], "There is no verb 'transalte'. Did you mean 'translate'?"),
-        (["¿qué?"], "There is no verb '¿qué?'."),
-        ([""], "There is no verb ''."),
+        (["transalte", "Hello"], "There is no command 'transalte'. Did you mean 'translate'?"),
+        (["¿qué?"], "There is no command '¿qué?'."),
+        ([""], "There is no command ''."),
         (["--hlep"], "--hlep"),
         ([], "Commands:"),
     ],
@@ -108,7 +108,7 @@ def test_a_closed_stream_is_no_traceback(closed: str) -> None:
 def test_a_missing_extra_is_named() -> None:
     done = run_act('sys.modules["torch"] = None; import torch')
     assert (done.returncode, done.stdout) == (1, "")
-    assert "found: torch is not installed\n  do: in the repository's folder: pip" in done.stderr
+    assert "found: torch is not installed\n  do: in the repository, run: pip" in done.stderr
 
 
 def test_a_programming_mistake_stays_a_python_error() -> None:

@@ -277,7 +277,7 @@ def test_no_result_depends_on_how_many_rows_share_a_step(
 
 
 def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: ModelConfig) -> None:
-    with pytest.raises(InputError, match="longer than the model's positions"):
+    with pytest.raises(InputError, match="too long for the model"):
         engine.search([[5] * 49], USUAL)
     with pytest.raises(InputError, match="none of this model's"):
         engine.search([[5, 1000, 3]], USUAL)

@@ -127,10 +127,10 @@ def test_a_run_goes_on_and_may_have_another_end(pairs: Path, tmp_path: Path) -> 
     short = replace(QUICK, stop=Stop(steps=20))
     learn(tmp_path / "model", pairs, short)
     _, said = learn(tmp_path / "model", pairs, replace(short, stop=None, recipe={}, sizes={}, preset=""))
-    assert any("continuing from step 20" in line for line in said)  # and everything else stays the same
+    assert any("resuming from step 20" in line for line in said)  # and everything else stays the same
     learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=30)))
     assert learned.state.step == 30
-    assert "it ends after 30 steps" in said
+    assert "training ends after 30 steps" in said
 
 
 def test_the_pairs_may_have_moved(pairs: Path, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_pairs_may_have_moved(pairs: Path, tmp_path: Path) -> None:
     assert said[:2] == [f"{pairs}: source, target", f"  {source} → {target}"]
     copy.write_bytes(pairs.read_bytes())
     _, said = learn(tmp_path / "model", copy, replace(short, stop=Stop(steps=4)))
-    assert any("continuing from step 2" in line for line in said)
+    assert any("resuming from step 2" in line for line in said)
 
 
 def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs: Path, tmp_path: Path) -> None:
@@ -155,10 +155,10 @@ def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs:
         ({"task": "classify"}, "task translate → classify"),
     ]
     for changes, told in refused:
-        with pytest.raises(RunError, match="only the end of a started run") as error:
+        with pytest.raises(RunError, match="only the end of an existing run") as error:
             learn(run, pairs, short, **changes)
         assert told in str(error.value)
-    with pytest.raises(RunError, match="does not measure"):
+    with pytest.raises(RunError, match="not a metric for this task"):
         learn(run, pairs, replace(short, recipe={"metric": "accuracy"}))
     changed = tmp_path / "other.tsv"
     changed.write_text(pairs.read_text() + "Twelve\tDoce\n")
@@ -216,7 +216,7 @@ def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp
     task = make_task(request, Progress())
     plan = planned({"d_model": 256, "n_encoder_layers": 6, "n_heads": 8, "d_ff": 1024})
     assert plan.recipe.rate == RATE_FOR["small"]
-    assert next(describe_plan(plan, cpu, task)).startswith("model: sizes of your own, ")
+    assert next(describe_plan(plan, cpu, task)).startswith("model: custom sizes, ")
     assert plan.config.d_head * plan.config.n_heads == 256
     for name in PRESETS:  # the same sizes, given one by one, are the preset
         plan = planned(dict(PRESETS[name]))
@@ -235,7 +235,7 @@ def test_a_refused_training_leaves_nothing_behind(pairs: Path, tmp_path: Path) -
         with pytest.raises(DataError, match="too few"):
             learn(tmp_path / name, few)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["few.tsv", "there"]
-    with pytest.raises(RunError, match="longer than the model's positions"):
+    with pytest.raises(RunError, match="too long for the model"):
         learn(tmp_path / "there", pairs, replace(QUICK, sizes={**SMALL, "max_positions": 1}))
 
 

@@ -52,7 +52,7 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     before, after = read_parameters(learned), read_parameters(second)
     assert any((before[name] != after[name]).any() for name in before)
     assert losses(second)[0] < 0.7 * losses(learned)[0]  # the first pairs are known
-    assert "continuing from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
+    assert "resuming from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
 
 
 def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
@@ -99,15 +99,15 @@ def test_a_recurrent_decoder_is_trained_from_nothing(tmp_path):
         tmp_path, "pairs.tsv", "--to", "model", "--vocabulary", "400", "--languages", "en,es", "--steps", "152"
     )
     assert code == 0, said
-    assert "continuing from step 150" in said
+    assert "resuming from step 150" in said
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--d-model", "64"), "keeps its sizes"),
-        (("--preset", "tiny"), "keeps its sizes"),
-        (("--task", "generate"), "keeps its sizes"),
+        (("--d-model", "64"), "sizes of a fine-tuned model"),
+        (("--preset", "tiny"), "sizes of a fine-tuned model"),
+        (("--task", "generate"), "sizes of a fine-tuned model"),
         (("--vocabulary", "100"), "reuses the tokenizer of that model"),
     ],
 )

@@ -149,7 +149,7 @@ state = train(examples, begin(small_config()), recipe, first, processes=processe
 np.savez(out / f"{processes.rank}.npz", rates=rates, step=state.step, seconds=state.seconds, end=state.best)
 if processes.rank == 1:
     os._exit(0)
-with pytest.raises(RunError, match="another process of this training has ended"):
+with pytest.raises(RunError, match="another training process has terminated"):
     processes.of_leader([0.0])
 """
 
@@ -196,7 +196,7 @@ def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
         assert code == 0, said
     [(code, said), (other, _)] = on_two_machines([one, one], "--steps", "8", *together)
     assert (code, other) == (0, 0), said
-    assert "continuing from step 6" in said
+    assert "resuming from step 6" in said
     done = run_vidrio(*TRAIN, "--steps", "8", "--accumulate", "2", *steady, cwd=two)
     assert done.returncode == 0, done.stderr
     config = read_config(one / "model")[0]
@@ -208,7 +208,7 @@ def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
 def test_machines_that_do_not_share_the_folder_are_refused(tmp_path: Path) -> None:
     _, (code, said) = on_two_machines(two_folders(tmp_path), "--steps", "2")
     assert code == 1
-    assert "does not find the data that the leading process has prepared" in said
+    assert "cannot find the data prepared by the leading process" in said
     assert "the same shared folder" in said
 
 

@@ -127,8 +127,8 @@ def test_the_halves_of_a_batch_learn_what_the_whole_batch_does(examples: Example
 
 def test_where_memory_runs_out_it_is_told_what_to_do(examples: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
     for error, told in (
-        (torch.OutOfMemoryError("CUDA out of memory"), "a batch does not fit into memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "a batch does not fit into memory"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "a batch does not fit in memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "a batch does not fit in memory"),
         (RuntimeError("another fault"), "another fault"),
     ):
         monkeypatch.setattr(loop, "learn_from", partial(_raise, error))
@@ -227,7 +227,7 @@ def test_a_damaged_state_is_refused(examples: Examples, tmp_path: Path) -> None:
     train(examples, begin(config), replace(STEPS, stop=Stop(steps=5)), no_scores, run=tmp_path)
     latest = tmp_path / states.STATE
     latest.write_bytes(latest.read_bytes()[:1000])
-    with pytest.raises(RunError, match=r"cannot continue(.|\n)*damaged(.|\n)*to start again"):
+    with pytest.raises(RunError, match=r"cannot be resumed(.|\n)*damaged(.|\n)*to start again"):
         go_on(tmp_path, config)
 
 

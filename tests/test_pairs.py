@@ -77,7 +77,7 @@ def test_csv_with_a_header_or_without(tmp_path: Path, text: str, wanted: list[tu
     ("row", "told"),
     [
         ("{s}\t{t}", "source, target"),
-        ("{s}\t{t}\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)", "of 3 columns 1 as source, 2"),
+        ("{s}\t{t}\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)", "of 3 columns, 1 as source, 2"),
         ("1276\t{s}\t2481\t{t}", "2 as source, 4"),
         ("eng\tspa\t{s}\t{t}", "3 as source, 4"),
         ("europarl\t{s}\t{t}", "2 as source, 3"),
@@ -103,11 +103,11 @@ def test_what_was_recognised_is_shown_with_the_first_pairs(tmp_path: Path) -> No
     path = write(tmp_path / "p.tsv", tsv([("a", *pair) for pair in [*PAIRS, ("x\x1b" * 99, "y")]]))
     [corpus] = corpora([str(path)])
     layout, *pairs = described(corpus, 4)
-    assert layout == f"{path}: of 3 columns 2 as source, 3 as target"
+    assert layout == f"{path}: of 3 columns, 2 as source, 3 as target"
     assert pairs[:3] == [f"  {source} → {target}" for source, target in PAIRS]
     assert pairs[3] == f"  {'x·' * 30}… → y"
     [lines] = texts([str(write(tmp_path / "t", "one\ntwo\n"))])
-    assert described(lines, 1) == [f"{tmp_path / 't'}: one text a line", "  one"]
+    assert described(lines, 1) == [f"{tmp_path / 't'}: one text per line", "  one"]
 
 
 def test_columns_can_be_chosen(tmp_path: Path) -> None:
@@ -155,13 +155,13 @@ def test_a_file_with_one_column_has_no_pairs(tmp_path: Path) -> None:
         pairs_of(write(tmp_path / "p.tsv", "Hello\nworld\n"))
     with pytest.raises(DataError, match="found: a·b"):
         pairs_of(write(tmp_path / "p.tsv", "a\x1bb\n"))
-    with pytest.raises(DataError, match="no file with the translations"):
+    with pytest.raises(DataError, match="not followed by a file with the translations"):
         pairs_of(write(tmp_path / "p.txt", "Hello\nworld\n"))
 
 
 @pytest.mark.parametrize("name", ["p.tsv", "p.csv"])
 def test_an_empty_file_has_no_pairs(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match="holds no sentence pairs"):
+    with pytest.raises(DataError, match="contains no sentence pairs"):
         pairs_of(write(tmp_path / name, b"\n"))
 
 

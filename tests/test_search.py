@@ -276,7 +276,7 @@ def test_impossible_options_are_refused_all_at_once():
         with pytest.raises(ConfigError) as told:
             Options(beam=1, sampling=Sampling(**wrong))
         assert all(f"{name} {value!r} is not" in str(told.value) for name, value in wrong.items())
-    with pytest.raises(ConfigError, match=r"beam 2\.5 is not a whole number"):
+    with pytest.raises(ConfigError, match=r"beam 2\.5 is not an integer"):
         Options(beam=2.5)
     assert Options(beam=np.int64(3), length_penalty=np.float32(0.5)).beam == 3
     with pytest.raises(ConfigError, match="n_best 5 is above beam 4"):
@@ -296,7 +296,7 @@ def test_a_hypothesis_is_cut_where_no_token_is_allowed(beam):
     found = search(random_model(0), START, END, once, tree)[0]
     assert sorted(found.ids) == [2, 3, 4]
     assert not found.ended
-    assert tree.nodes[tree.best].why.startswith("cut, since no token was allowed; the best score")
+    assert tree.nodes[tree.best].why.startswith("cut because no token was allowed; the best score")
 
 
 def test_a_model_that_computes_nan_is_told():
@@ -312,6 +312,6 @@ def test_a_hypothesis_is_cut_where_the_caller_says(beam):
     tree, options = Tree(), Options(beam=beam, max_length=9, suppressed=(START, END))
     found = search(random_model(0), START, END, options, tree, three)
     assert [(len(one.ids), one.ended) for one in found] == [(3, False)]
-    assert tree.nodes[tree.best].why.startswith("cut, since it repeats itself; the best score")
+    assert tree.nodes[tree.best].why.startswith("cut because it repeats itself; the best score")
     drawn = search(random_model(0), START, END, replace(options, beam=1, sampling=Sampling()), None, three)
     assert [len(one.ids) for one in drawn] == [3]

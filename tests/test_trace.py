@@ -67,7 +67,7 @@ def test_a_wrong_address_is_answered_with_the_nearest_right_ones(text: str, offe
 
 
 def test_a_token_that_stands_twice_does_not_say_which_row() -> None:
-    with pytest.raises(AddressError, match="more than one place") as told:
+    with pytest.raises(AddressError, match="more than one position") as told:
         TRACE.number(parse_address("memory[s7,0]"))
     assert "[1, 4]" in str(told.value)
 

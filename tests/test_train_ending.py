@@ -128,7 +128,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
 
 def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:
     folder, said = train(tmp_path, LINES, "--task", "generate", "--steps", "30")
-    assert "to learn from: 196; held out: 10 to validate, 10 to test" in said
+    assert "training pairs: 196; held out: 10 for validation, 10 for testing" in said
     assert len(tried(said, tmp_path).split()) >= 2
     beginnings = ["one two", "six"]
     written = [look(open_model(folder), text).translation for text in beginnings]
@@ -161,7 +161,7 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
     parts = prepared(tmp_path, "classify", lines, **files)
     assert parts.pairs == {"train": 221, "dev": 1, "test": 1}  # "six seven" is in dev.tsv
     assert (parts.held_out, parts.test) == ([("six seven", "seven")], [("seven six", "six")])
-    with pytest.raises(DataError, match="classes that the training texts lack"):
+    with pytest.raises(DataError, match="classes that are missing from the training texts"):
         prepared(tmp_path, "classify", CLASSES, **files)
     (tmp_path / "test.tsv").write_text("six\t\n", encoding="utf-8")
     with pytest.raises(DataError, match="nothing to test with"):

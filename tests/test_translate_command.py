@@ -312,7 +312,7 @@ def test_an_input_that_is_not_there_is_told(model):
 def test_a_model_that_is_not_there_is_told_with_those_that_are(tmp_path):
     done = run(tmp_path / "nowhere", "bala")
     assert done.returncode == 1
-    assert b"is not a model\n  found: no such folder\n  do: give a model folder, or one of:" in done.stderr
+    assert b"is not a model\n  found: no such folder\n  do: use a model folder, or one of:" in done.stderr
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------

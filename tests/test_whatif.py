@@ -174,8 +174,8 @@ def test_numbers_on_the_way_are_changed_by_place_or_token() -> None:
         (("set", "enc.0.self.WQ[1,2,3]=1"), "enc.0.self.WQ.h0"),
         (("set", "enc.0.self.WQ.h1[99,3]=1"), "0 to 11"),
         (("set", "embed[s99,0]=1"), "t9"),
-        (("set", "src.ids[0]=1"), "follows from the text"),
-        (("set", "out.score[0]=1"), "follows from the text"),
+        (("set", "src.ids[0]=1"), "determined by the text"),
+        (("set", "out.score[0]=1"), "determined by the text"),
     ],
     ids=str,
 )
@@ -265,7 +265,7 @@ def test_the_first_nan_is_the_first_along_the_way() -> None:
     ("asked", "told"),
     [
         ([("softmax", "naive"), ("divisor", "0.0001")], ["first NaN: enc.0.self.weights.h0[0,0]", "became NaN"]),
-        ([("mask", "off")], ["those of the last step", "dec.0"]),
+        ([("mask", "off")], ["from the last step", "dec.0"]),
         ([("scale", "memory=1")], ["Nothing changed: every number is the same."]),
         ([("set", "dec.0.self.Q.h0[2,1]=9"), ("without", "positions")], ["--set dec.0.self.Q.h0[2,1]=9", "before"]),
     ],
@@ -330,5 +330,5 @@ def test_only_numpy_runs_a_what_if_that_is_no_intervention() -> None:
 def test_every_position_hidden_is_refused() -> None:
     with pytest.raises(ConfigError, match="every source position is hidden"):
         look_changed(open_model("lesson"), "hello world", [("hide", "0,1"), ("hide", "1,0")])
-    with pytest.raises(ConfigError, match="not on its axis"):
+    with pytest.raises(ConfigError, match="not on axis"):
         look_changed(open_model("lesson"), "hello world", [("hide", "9")])

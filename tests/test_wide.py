@@ -223,7 +223,7 @@ def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, lo
     (tmp_path / "in" / name).write_bytes(gzip.compress(b"bala\n"))
     where = ["-i", str(tmp_path / "in"), "-o", str(tmp_path / "out")]
     done = call_vidrio("translate", "-m", str(model), *where, "--ray")
-    assert (done.returncode, f"{name} is not a file of plain lines" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, f"{name} is not a plain text file" in done.stderr) == (1, True), done.stderr
     assert not (tmp_path / "out").exists()
 
 

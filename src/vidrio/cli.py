@@ -31,7 +31,7 @@ VERBS = {
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "site": ("vidrio.commands.site", "Write the page as static files for any web server."),
     "serve": ("vidrio.commands.serve", "Serve the page and a translation API."),
-    "models": ("vidrio.commands.models", "List models: packaged, imported, and offered by Mozilla."),
+    "models": ("vidrio.commands.models", "List models: packaged, imported, or available from Mozilla."),
     "import": ("vidrio.commands.import_", "Convert another program's model to a model folder."),
     "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }
@@ -77,7 +77,7 @@ class Verbs(click.Group):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], VERBS, n=1, cutoff=0.4)
-            context.fail(f"There is no verb {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+            context.fail(f"There is no command {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -131,8 +131,8 @@ def main(arguments: list[str] | None = None) -> int:
         if extra is None:
             raise
         click.echo(
-            f"vidrio: this needs more than the light install\n  found: {error.name} is not installed\n"
-            f"  do: in the repository's folder: pip install -c constraints.txt -e '.[{extra}]'",
+            f"vidrio: an optional dependency is missing\n  found: {error.name} is not installed\n"
+            f"  do: in the repository, run: pip install -c constraints.txt -e '.[{extra}]'",
             err=True,
         )
         return 1

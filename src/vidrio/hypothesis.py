@@ -65,25 +65,25 @@ class Options:
     def __post_init__(self) -> None:
         if problems := [*self._problems()]:
             raise ConfigError(
-                "these search options cannot be used", found="; ".join(problems), do="change the ones named"
+                "these search options cannot be used", found="; ".join(problems), do="change these options"
             )
 
     def _problems(self) -> Iterator[str]:
         given = {**vars(self), **vars(self.sampling or Sampling())}
         for name, (least, most) in WHOLE.items():
             if not (hasattr(given[name], "__index__") and least <= given[name] <= most):
-                yield f"{name} {given[name]!r} is not a whole number from {least} to {most:,}"
+                yield f"{name} {given[name]!r} is not an integer from {least} to {most:,}"
         for name, (lowest, highest) in REAL.items():
             if not (isinstance(given[name], Real) and lowest <= given[name] <= highest):
                 yield f"{name} {given[name]!r} is not from {lowest:g} to {highest:g}"
         if self.max_length < self.min_length:
             yield f"max_length {self.max_length} is below min_length {self.min_length}"
         if self.sampling and self.beam > 1:
-            yield f"beam {self.beam} with sampling: a draw has no beam, so it must be 1"
+            yield f"beam {self.beam} with sampling: it must be 1"
         if not self.sampling and self.n_best > self.beam >= 1:
             yield f"n_best {self.n_best} is above beam {self.beam}"
         if len(self.prefix) >= self.max_length:
-            yield f"the forced prefix of {len(self.prefix)} tokens fills max_length"
+            yield f"the forced prefix of {len(self.prefix)} tokens leaves no room within max_length"
 
 
 def default_options(config: ModelConfig) -> Options:

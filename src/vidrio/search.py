@@ -263,11 +263,11 @@ def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
     last_kept = min((node.total for node in candidates if node.fate == "kept"), default=None)
     for node in (node for node in candidates if node.fate == "dropped"):
         if node.token == end and node.rank <= options.beam:
-            node.why = f"right after the forced prefix only the likeliest may end: rank {node.rank}"
+            node.why = f"right after the forced prefix, only the most probable hypothesis may end: rank {node.rank}"
             continue
         node.why = f"outside the beam of {options.beam}: rank {node.rank}, log p {node.total:.3f}"
         if node.token == end:
-            node.why += "; a hypothesis ends only from inside the beam"
+            node.why += "; a hypothesis can end only inside the beam"
         elif last_kept is not None:
             node.why += f", the last one kept has {last_kept:.3f}"
 
@@ -287,7 +287,7 @@ def explain_ends(
         if len(hypothesis.ids) == options.max_length:
             reason = f"cut at max length {options.max_length}; "
         else:
-            reason = f"cut, since {'it repeats itself' if cut(hypothesis.ids) else 'no token was allowed'}; "
+            reason = f"cut because {'it repeats itself' if cut(hypothesis.ids) else 'no token was allowed'}; "
         best = ranked[0][0].score
         tree.nodes[place].why = ("" if hypothesis.ended else reason) + (
             f"the best score: {best:.3f}"

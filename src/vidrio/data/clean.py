@@ -134,17 +134,17 @@ LONGEST_SAMPLE = 200  # characters
 
 # All reasons and their meanings, in the order in which they are checked.
 REASONS = {
-    "column missing": "the row does not have both columns",
-    "empty": "one side is blank",
-    "too long": "one side has too many characters",
-    "broken encoding": "bytes that are not UTF-8, or text decoded wrongly at some time: Ã© for é",
-    "control characters": "characters that no sentence contains",
-    "identical sides": "three or more words, the same on both sides",
-    "wrong script": "most letters are of a script that few of the pairs use",
-    "length ratio": "one side is far longer than the other, by the measure of all the pairs",
-    "numbers differ": "a number is on one side only",
-    "duplicate": "the same pair came before, up to case and punctuation",
-    "repeats a held-out sentence": "the source or the target is that of a held-out pair, up to case and punctuation",
+    "column missing": "the row lacks one of the columns",
+    "empty": "source or target is blank",
+    "too long": "source or target has too many characters",
+    "broken encoding": "invalid UTF-8, or text decoded with the wrong encoding: Ã© for é",
+    "control characters": "characters that do not occur in sentences",
+    "identical sides": "source and target are identical and have three or more words",
+    "wrong script": "most letters belong to a script that is rare in the corpus",
+    "length ratio": "one text is far longer than the other, relative to the usual ratio",
+    "numbers differ": "a number occurs in only one of the texts",
+    "duplicate": "repeats an earlier pair, except for case and punctuation",
+    "repeats a held-out sentence": "source or target occurs in a held-out pair, except for case and punctuation",
 }
 
 

@@ -34,7 +34,7 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
 def only_one(home: Path) -> Iterator[None]:
     """Lock a folder, creating it if necessary. It is removed afterwards if it is still empty."""
     made = [path for path in (home, *home.parents) if not path.exists()]
-    do = "wait until it has ended, or give another folder"
+    do = "wait until it has finished, or use another folder"
     try:
         with ExitStack() as stack:
             try:
@@ -42,7 +42,7 @@ def only_one(home: Path) -> Iterator[None]:
                 stack.enter_context(locked(home / LOCK, f"working in {home}", do))
             except OSError as error:
                 found = str(error.strerror)
-                raise RunError(f"{home} cannot be written", found=found, do="give another folder") from None
+                raise RunError(f"{home} cannot be written", found=found, do="use another folder") from None
             yield
     finally:
         for path in made:

@@ -60,9 +60,9 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
     pairs = int(new.sum())
     if pairs < options.least:
         raise DataError(
-            f"too few sentence pairs, {options.least:,} are needed",
+            f"too few sentence pairs: at least {options.least:,} are needed",
             found=tally.summary(pairs),
-            do="give more pairs, or relax the rule",
+            do="provide more pairs, or relax the cleaning rules",
         )
     wanted: tuple[int, ...] = options.held_out
     if (total := sum(wanted)) * 10 > pairs:
@@ -259,6 +259,6 @@ def making(folder: Path, key: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
     except OSError as error:
-        raise DataError(f"{folder} cannot be written", found=str(error.strerror), do="make room") from None
+        raise DataError(f"{folder} cannot be written", found=str(error.strerror), do="free some disk space") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)

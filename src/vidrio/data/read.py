@@ -83,12 +83,12 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
             other, factor = _weighted(waiting.pop(0)) if waiting else (path, 1.0)
             if other == path or _form(other) != "text":
                 raise DataError(
-                    f"{path} has one text a line (no tab), and no file with the translations follows it",
-                    do="give a table with two columns (.tsv .csv, also as .gz or .xz), or two files with aligned lines",
+                    f"{path} has one text per line and no tabs, and is not followed by a file with the translations",
+                    do="use a table with two columns (.tsv or .csv, optionally .gz or .xz), or two aligned files",
                 )
             paths, weight = (path, other), weight * factor
         if weight <= 0:
-            raise DataError(f"{path} has the weight {weight:g}", do="give one above 0, or leave the file out")
+            raise DataError(f"{path} has the weight {weight:g}", do="use a weight above 0, or omit the file")
         layout = Layout(0, 1, False, "line by line") if form == "text" else _layout(path, form, columns, languages)
         recognised.append(Corpus(form, paths, layout, weight))
     return recognised
@@ -96,7 +96,7 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
 
 def texts(names: Sequence[str]) -> list[Corpus]:
     """Return corpora for plain text files with one text per line."""
-    return [Corpus("text", (Path(name),), Layout(0, 0, False, "one text a line")) for name in names]
+    return [Corpus("text", (Path(name),), Layout(0, 0, False, "one text per line")) for name in names]
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
@@ -152,15 +152,15 @@ def read_lines(path: Path, work: Work | None = None) -> Iterator[str]:
                 if number == 0:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                         found = "the byte-order mark of UTF-16 or UTF-32"
-                        raise DataError(f"{path} is not UTF-8", found=found, do="convert it, with iconv or an editor")
+                        raise DataError(f"{path} is not UTF-8", found=found, do="convert it to UTF-8, e.g. with iconv")
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 yield line.decode(errors="replace").removesuffix("\n").removesuffix("\r")
                 if work and number % _ROUND == 0:
                     work.done, counted = work.done + raw.tell() - counted, raw.tell()
     except FileNotFoundError:
-        raise DataError(f"there is no file {path}", do="give a table with two columns, or two aligned files") from None
+        raise DataError(f"there is no file {path}", do="use a table with two columns, or two aligned files") from None
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
-        do = "give a file that can be read, packed by gzip or xz or not at all"
+        do = "use a readable file, uncompressed or compressed with gzip or xz"
         raise DataError(f"{path} cannot be read", found=str(error), do=do) from None
 
 
@@ -180,7 +180,7 @@ def _rows(form: str, paths: Sequence[Path], work: Work | None = None) -> Rows:
                 raise DataError(
                     "the two files do not have the same number of lines",
                     found=", ".join(counts),
-                    do="align them again, line by line: an empty line keeps its place",
+                    do="align them line by line, and keep empty lines",
                 )
             yield number, [line, other]
 
@@ -203,20 +203,20 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
     """Find the columns that hold a table's pairs: as requested, as named in the header, or the first two with text."""
     rows = [row for _, row in islice(_rows(form, [path]), _SAMPLE)]
     if not rows:
-        raise DataError(f"{path} holds no sentence pairs", found="no row", do="give a file with pairs")
+        raise DataError(f"{path} contains no sentence pairs", found="no rows", do="use a file with sentence pairs")
     first, width = rows[0], min(map(len, rows))
     usual = [*([languages] if all(languages) and languages[0] != languages[1] else []), *_KNOWN]
     cells = [cell.strip().lower() for cell in first]
     header = next((names for names in usual if {*names} <= {*cells}), None)
     if columns and all(name.isdecimal() and int(name) > 0 for name in columns):
-        words = f"columns {columns[0]} and {columns[1]}, as asked for"
+        words = f"columns {columns[0]} and {columns[1]}, as requested"
         return Layout(int(columns[0]) - 1, int(columns[1]) - 1, header is not None, words)
     if columns and {*columns} <= {*first}:
         words = f"columns {columns[0]!r} and {columns[1]!r}"
         return Layout(first.index(columns[0]), first.index(columns[1]), True, words)
     if columns or width < 2:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
-        do = "name the columns: --columns source,target or --columns 1,2"
+        do = "specify the columns: --columns source,target or --columns 1,2"
         raise DataError(f"{path} does not have {asked}", found=shown(" | ".join(first), 300), do=do)
     if header:
         source, target = map(cells.index, header)
@@ -228,4 +228,4 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
     least = max(map(len, values)) / _LABELS
     found = [n for n, some in enumerate(values) if len(some) > max(1, least) and not all(map(str.isdecimal, some))]
     source, target = found[:2] if len(found) > 1 else (0, 1)
-    return Layout(source, target, False, f"of {width} columns {source + 1} as source, {target + 1} as target")
+    return Layout(source, target, False, f"of {width} columns, {source + 1} as source, {target + 1} as target")

@@ -324,9 +324,9 @@ def refusal(model: Model, source: Sequence[int], to_write: int, interventions: b
     config = model.config
     if max(len(source), to_write) > config.max_positions:
         return InputError(
-            "the text is longer than the model's positions",
-            found=f"{len(source)} tokens to read and up to {to_write} to write; the model holds {config.max_positions}",
-            do="shorten or split the text; nothing was cut off silently",
+            "the text is too long for the model",
+            found=f"{len(source)} tokens to read and up to {to_write} to write; the maximum is {config.max_positions}",
+            do="shorten or split the text; it was not truncated",
         )
     if interventions:
         return InputError(

@@ -25,7 +25,7 @@ NAIVE_SOFTMAX = Operation(
     Formula("exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}"),
     Cell("ik->ij", lambda m, row: apply("exp", row.pick(m.place[-1])) / apply("Σ", apply("exp", row))),
 )
-UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled: nothing is hidden", "s_{ij}", WHAT_IF))
+UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled, with nothing hidden", "s_{ij}", WHAT_IF))
 CLOSED_GATE = Operation(
     "closed_gate", lambda x: np.zeros_like(x), Formula("0", "0", WHAT_IF), Cell("ij->ij", lambda m, x: ZERO)
 )

@@ -44,7 +44,7 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
         kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
     notes = []
     if after.machine.operations["mask"] is not before.machine.operations["mask"] and "tgt.ids" in after:
-        notes = ["the numbers are those of the last step, where earlier rows see later words"]
+        notes = ["the numbers are from the last step, in which earlier rows see later tokens"]
     idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
     notes += [f"{change.asked}: there was nothing to change" for change in idle]
     layers = _layers(before, after, shared or None)

@@ -133,11 +133,13 @@ class Trace:
             inside = self.addresses(name)
             if inside:
                 shown = ", ".join(inside[:5]) + ", …" * (len(inside) > 5)
-                raise AddressError(f"{name} is not one quantity but {len(inside)}", found=shown, do="name one of them")
+                raise AddressError(
+                    f"{name} is not one quantity but {len(inside)}", found=shown, do="choose one of them"
+                )
             raise AddressError(
                 f"there is no {name!r} in this run",
-                found=f"the nearest: {nearest(name, [n for n in self.stages if n in self])}",
-                do="`vidrio look TEXT` lists what there is",
+                found=f"closest matches: {nearest(name, [n for n in self.stages if n in self])}",
+                do="`vidrio look TEXT` lists all addresses",
             )
         return stage
 
@@ -181,10 +183,12 @@ class Trace:
             return places[0]
         if places:
             raise AddressError(
-                f"{address}: {token!r} stands at more than one place", found=f"{places}", do="give the place"
+                f"{address}: {token!r} occurs at more than one position",
+                found=f"{places}",
+                do="use the position instead",
             )
-        known = f"; the nearest tokens: {nearest(token, tokens)}" if tokens else ""
-        raise AddressError(f"{address}: {part} is not on its axis {axis}", found=f"0 to {length - 1}{known}")
+        known = f"; closest tokens: {nearest(token, tokens)}" if tokens else ""
+        raise AddressError(f"{address}: {part} is not on axis {axis}", found=f"0 to {length - 1}{known}")
 
     def number(self, address: Address) -> float:
         """Return the number at an address."""

@@ -35,9 +35,9 @@ def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
     table, axes, made = (source_table(c), "S", "enc.in") if side == "src" else (target_table(c), "T", "dec.in")
     if first + len(ids) > c.max_positions:
         raise InputError(
-            "the text is longer than the model's positions",
-            found=f"{first + len(ids)} tokens; the model holds {c.max_positions}",
-            do="shorten or split the text; nothing was cut off silently",
+            "the text is too long for the model",
+            found=f"{first + len(ids)} tokens; the maximum is {c.max_positions}",
+            do="shorten or split the text; it was not truncated",
         )
     ids = g.given(f"{side}.ids", "input", ids, axes=axes)
     or_zero = "_or_zero" if side == "tgt" and c.special.start < 0 else ""

@@ -72,7 +72,9 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
             problems.append(f"--{option} {words}: {error.what}" + (f" ({error.found})" if error.found else ""))
     if problems:
         raise ConfigError(
-            "this what-if cannot be made", found="\n         ".join(problems), do="change or leave out what is named"
+            "these changes cannot be made",
+            found="\n         ".join(problems),
+            do="correct or remove the changes listed",
         )
     return WhatIf(tuple(made))
 
@@ -85,33 +87,33 @@ def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine
 
 
 _POSITIONS = {
-    "sinusoidal": "sines and cosines in turn, §3.5",
-    "sinusoidal-halves": "first all sines, then all cosines",
-    "sinusoidal-marian": "first all sines, then all cosines, of Marian's longer waves",
+    "sinusoidal": "alternating sines and cosines, §3.5",
+    "sinusoidal-halves": "all sines, then all cosines",
+    "sinusoidal-marian": "all sines, then all cosines, with Marian's longer wavelengths",
     "none": "zeros are added to the embeddings",
-    "seed": "the worked example's slip: the column's number stands where the pair's should",
+    "seed": "the mistake in the worked example: the column index instead of the pair index",
 }
 CHOICES = {
     "softmax": {
-        "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
+        "naive": Change("softmax exactly as in the formula: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
     },
     "layer-norm": {
         "beside": Change(
-            "ε in layer norm stands beside the root, as the worked example computes it",
+            "ε in layer norm is added outside the square root, as in the worked example",
             _row("normalise", changes.NORMALISED_BESIDE),
         ),
     },
     "mask": {
         "off": Change(
-            "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
+            "no mask: during decoding, all rows are recomputed at each step and see all tokens so far",
             _row("mask", changes.UNMASKED),
         ),
-        "zeros": Change("scores of later words are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
+        "zeros": Change("scores of later tokens are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
     },
     "positions": {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()},
     "change-dtype": {
         "int8": Change(
-            "parameters multiply in int8, as in the engine",
+            "parameters are multiplied in int8, as in the engine",
             partial(changes.with_arithmetic, arithmetic=INT8, dtype=np.float32),
         ),
         **{
@@ -124,13 +126,14 @@ CHOICES = {
     },
 }
 WITHOUT = {
-    "layer-norm": Change("no layer norm: rows go on as they are", partial(changes.without, what="layer-norm")),
+    "layer-norm": Change("no layer norm: rows are passed on unchanged", partial(changes.without, what="layer-norm")),
     "residual": Change(
-        "no residual connections: what comes into a sub-layer is lost", partial(changes.without, what="residual")
+        "no residual connections: a sub-layer's input is not added to its output",
+        partial(changes.without, what="residual"),
     ),
     "positions": replace(CHOICES["positions"]["none"], says="no positions: zeros are added to the embeddings"),
     "forget-gate": Change(
-        "the forget gate is 0: nothing of earlier rows is kept in the cell", _row("sigmoid", changes.CLOSED_GATE)
+        "the forget gate is 0: the cell keeps nothing from earlier rows", _row("sigmoid", changes.CLOSED_GATE)
     ),
     "scaling": Change("scores are not divided by √d_k", _row("divide", changes.divide_by(1.0))),
     "embedding-scale": Change(
@@ -194,7 +197,7 @@ def _numbers(words: str) -> Array:
     try:
         return np.array(json.loads(words) if words.startswith("[") else float(words), dtype=float)
     except (ValueError, TypeError):
-        raise ConfigError(f"{words!r} is not a number", found="nor rows of numbers, [[1, 0], [0, 1]]") from None
+        raise ConfigError(f"{words!r} is not a number", found="nor rows of numbers such as [[1, 0], [0, 1]]") from None
 
 
 def _without_sub_layer(what: str, before: Trace) -> Change:
@@ -206,7 +209,7 @@ def _without_sub_layer(what: str, before: Trace) -> Change:
         silent = [name for name in sub_layers if name == what or name.startswith(f"{what}.")]
     if not silent:
         valid = [*WITHOUT, *_SILENT, *sub_layers, *dict.fromkeys(name.rpartition(".")[0] for name in sub_layers)]
-        raise ConfigError(f"there is no {what!r} to leave out", found=f"the nearest: {nearest(what, valid)}")
+        raise ConfigError(f"there is no {what!r} to leave out", found=f"closest matches: {nearest(what, valid)}")
     says = _SILENT.get(what, f"{', '.join(silent)}: adds nothing")
     return Change(says, _zero({f"{name}.out" for name in silent}))
 
@@ -224,8 +227,8 @@ def _heads_off(words: str, before: Trace) -> Change:
     wanted = [word.strip() for word in words.split(",") if word.strip()] or [words]
     for word in wanted:
         if word not in heads:
-            raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
-    says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
+            raise AddressError(f"there is no head {word!r}", found=f"closest matches: {nearest(word, list(heads))}")
+    says = "this head outputs zeros" if len(wanted) == 1 else "these heads output zeros"
     off = tuple(HeadOff(name, int(head[2:])) for name, head in map(without_head, wanted))
     return Change(says, _zero({heads[word] for word in wanted}), interventions=off)
 
@@ -233,10 +236,10 @@ def _heads_off(words: str, before: Trace) -> Change:
 def _hidden(words: str, before: Trace) -> Change:
     """Hide source positions, given by index or token, from all attention by setting their scores to −∞."""
     if "src.ids" not in before:
-        raise ConfigError("this model has no encoder, so no source")
+        raise ConfigError("this model has no encoder and therefore no source")
     rows = [before.position(Address("src.ids", (word.strip(),)))[0] for word in words.split(",")]
     if len(set(rows)) == len(before.source_tokens):
-        raise ConfigError("every source position is hidden", found="attention needs one to read")
+        raise ConfigError("every source position is hidden", found="attention needs at least one")
     names = {name for name in before.stages if ".scaled.h" in name and (name[:3] == "enc" or ".cross." in name)}
 
     def edit(address: str, value: Array) -> Array:
@@ -246,7 +249,7 @@ def _hidden(words: str, before: Trace) -> Change:
         value[:, rows] = -np.inf
         return value
 
-    says = f"no attention reads {', '.join(before.source_tokens[row] for row in rows)}"
+    says = f"hidden from all attention: {', '.join(before.source_tokens[row] for row in rows)}"
     hidden = partial(changes.with_edits, edit=edit, rows=False)
     return Change(says, hidden, interventions=tuple(map(Hidden, rows)))
 
@@ -256,11 +259,11 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     value. VALUE is a number, or rows of numbers such as [[1, 0], [0, 1]]."""
     text, equals, value_text = words.rpartition("=")
     if not equals:
-        raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
+        raise ConfigError("=VALUE is missing", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
     address, value = parse_address(text), _numbers(value_text)
     stage = before.stage(address.name)
     if stage.kind in ("input", "choice") or address.name == "out.score":
-        raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")
+        raise AddressError(f"{address.name} cannot be changed", found="it is determined by the text and the search")
     place = _place(address, stage, before)
 
     def fits(array: Array) -> bool:

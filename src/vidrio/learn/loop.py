@@ -123,17 +123,17 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
     except RuntimeError as error:
         if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
             raise
-        do = "start a new folder with half the --batch-tokens and twice the --accumulate, or a smaller --preset"
-        raise RunError("a batch does not fit into memory", found=f"step {number}", do=do) from None
+        do = "start again in a new folder with half the --batch-tokens and twice the --accumulate, or a smaller model"
+        raise RunError("a batch does not fit in memory", found=f"step {number}", do=do) from None
     sums[3] = clock() if processes.leads else 0
     processes.sum(gradient)
     loss, predictions, tokens, seconds = processes.sum(sums.to(gradient.device)).tolist()
     length = clip(gradient.div_(predictions), recipe.clip)
     if not math.isfinite(length) or not math.isfinite(loss):
         raise RunError(
-            "the training has diverged: the loss or its gradient is not a number any more",
+            "training has diverged: the loss or its gradient is no longer a number",
             found=f"step {number}, loss {loss / predictions:.4g}, gradient {length:.4g}",
-            do="start a new folder with a lower --rate or a longer --warmup",
+            do="start again in a new folder with a lower --rate or a longer --warmup",
         )
     if recipe.optimiser == "adam":
         state.adam.update(parameters.flat, gradient, rate)

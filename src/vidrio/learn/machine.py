@@ -98,8 +98,8 @@ class Processes:
                 distributed.all_reduce(tensor)
             except RuntimeError as error:
                 found = str(error).splitlines()[0]
-                do = "start all of them again with the same command; they continue from the last saved state"
-                raise RunError("another process of this training has ended", found=found, do=do) from None
+                do = "restart all processes with the same command; they resume from the last checkpoint"
+                raise RunError("another training process has terminated", found=found, do=do) from None
         return tensor
 
     def of_leader(self, numbers: list[float]) -> list[float]:
@@ -121,8 +121,8 @@ def join(device: str = "") -> Processes:
     if os.environ.get("WORLD_SIZE", "1") == "1":
         return ALONE
     if ":" in device:
-        found = f"--device {device}, for all of them"
-        raise RunError("each process has a GPU of its own", found=found, do="leave it out")
+        found = f"--device {device} for all processes"
+        raise RunError("each process needs a GPU of its own", found=found, do="omit --device")
     cuda = torch.cuda.is_available() and device != "cpu"
     try:
         if cuda:
@@ -130,7 +130,7 @@ def join(device: str = "") -> Processes:
         distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
     except (KeyError, ValueError, RuntimeError) as error:
         reason = f"{error} is not set" if isinstance(error, KeyError) else str(error).splitlines()[0]
-        do = "start them with torchrun, no more on a machine than it has GPUs (or with --device cpu)"
+        do = "start them with torchrun, with at most one process per GPU (or use --device cpu)"
         raise RunError("the processes of this run cannot connect", found=reason, do=do) from None
     return Processes(distributed.get_rank(), distributed.get_world_size())
 

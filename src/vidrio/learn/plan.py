@@ -40,7 +40,7 @@ FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 MINUTES = 30  # default length of training
 WARMUP = 500  # steps; fewer in short runs
 SHARE_OF_RATE = 1 / 3  # of the usual peak rate with --from, so that the model does not forget
-OWN_SIZES = "sizes of your own"  # shown instead of the name of a preset
+OWN_SIZES = "custom sizes"  # shown instead of the name of a preset
 # Settings that Marian's engines require of a model with a recurrent decoder, in addition to their tokenizer.
 LIKE_MARIAN: dict[str, Any] = {
     **{"norm": "post", "norm_epsilon": 1e-6, "positions": "sinusoidal-marian"},
@@ -90,7 +90,7 @@ def read_plan(run: Path) -> Plan | None:
         recipe = Recipe(**{**data["recipe"], "stop": Stop(**data["recipe"]["stop"])})
         return Plan(task=data["task"], config=ModelConfig.from_json(data["config"]), recipe=recipe)
     except (KeyError, TypeError, AttributeError) as error:
-        do = "start a new folder with --to, or continue with the version of vidrio that started it"
+        do = "choose a new folder with --to, or resume with the version of vidrio that started the run"
         raise RunError(f"{path} is not the plan of a run", found=str(error), do=do) from None
 
 
@@ -105,10 +105,10 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
     valid = METRICS_OF[request.task]
     if (metric := request.recipe.get("metric", valid[0])) not in valid:
         do = f"use --metric {' or '.join(valid)}"
-        raise RunError(f"{metric} does not measure this", found=f"--task {request.task}", do=do)
+        raise RunError(f"{metric} is not a metric for this task", found=f"--task {request.task}", do=do)
     if request.start and (request.task != "translate" or request.preset or request.sizes):
         found = ", ".join([f"--task {request.task}", *filter(None, [request.preset]), *request.sizes])
-        raise RunError("a model that is fine-tuned keeps its sizes", found=found, do="leave these out")
+        raise RunError("the sizes of a fine-tuned model cannot be changed", found=found, do="omit these options")
     if before is None:
         preset = request.preset or "tiny"
         sized(preset, **with_heads(request.sizes, PRESETS[preset]))
@@ -234,8 +234,8 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
     lengths = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1  # including the end token
     if (out := int((lengths > most).sum())) == len(lengths):
-        found = f"the shortest has {int(lengths.min()):,} tokens, the model {most:,} positions"
-        raise RunError("every sentence is longer than the model's positions", found=found, do="give --max-positions")
+        found = f"the shortest has {int(lengths.min()):,} tokens; the model has {most:,} positions"
+        raise RunError("every sentence is too long for the model", found=found, do="increase --max-positions")
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     parts = f" in {r.accumulate} parts" if r.accumulate > 1 else ""
     yield f"model: {preset_of(c)}, {sizes_in_words(c)}"
@@ -245,11 +245,11 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]
         f"({r.schedule})"
     )
     if r.stop.seconds:
-        yield f"it ends after {duration(r.stop.seconds)} (--time changes that)"
+        yield f"training ends after {duration(r.stop.seconds)} (see --time)"
     else:
-        yield "it ends after " + (f"{r.stop.steps:,} steps" if r.stop.steps else f"{r.stop.epochs:g} epochs")
+        yield "training ends after " + (f"{r.stop.steps:,} steps" if r.stop.steps else f"{r.stop.epochs:g} epochs")
     if out:
-        yield f"left out {out:,} pairs of more than {most:,} tokens (--max-positions changes that)"
+        yield f"skipped {out:,} pairs with more than {most:,} tokens (see --max-positions)"
 
 
 def sizes_in_words(c: ModelConfig) -> str:

@@ -82,7 +82,7 @@ def save_state(run: Path, state: State) -> None:
         raise RunError(
             f"the run's state cannot be written to {run / STATE}",
             found=str(error),
-            do="make room, or choose another --to, and run the same command; it continues from the last saved state",
+            do="free some disk space or choose another --to, then run the same command to resume",
         ) from None
 
 
@@ -103,8 +103,8 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
         parameters = Parameters(config, tensors["parameters"])
         return State(parameters, tensors["average"], tensors["best"], adam, **values)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        found = f"{path} is damaged, or of another version ({error})"
-        raise RunError("the run cannot continue", found=found, do=f"remove {run} to start again") from None
+        found = f"{path} is damaged, or from another version ({error})"
+        raise RunError("the run cannot be resumed", found=found, do=f"remove {run} to start again") from None
 
 
 class RunFolder:

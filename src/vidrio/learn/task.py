@@ -54,7 +54,7 @@ class Start:
         folder = models.find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
-            raise RunError(f"{name} does not translate", found=f"its shape is {config.shape!r}", do="give a translator")
+            raise RunError(f"{name} does not translate", found=f"its shape is {config.shape!r}", do="use a translator")
         return Start(folder, config, about, read_tokenizers(folder, config))
 
     @property
@@ -97,7 +97,7 @@ class Request:
 def cannot_change(what: Sequence[str]) -> RunError:
     """Return the error for a request that contradicts the run it would resume."""
     do = "use the same options as before, or a new folder with --to"
-    return RunError("only the end of a started run can change", found="; ".join(what), do=do)
+    return RunError("only the end of an existing run can be changed", found="; ".join(what), do=do)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
     for reason, count in tally.reasons():
         progress.say(f"  left out {count:,}: {reason}")
     progress.say(
-        f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to test"
+        f"training pairs: {pairs['train']:,}; held out: {pairs['dev']:,} for validation, {pairs['test']:,} for testing"
     )
     return task
 
@@ -197,9 +197,9 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
     for part, use in uses.items():
         if not pairs[part]:
             found = prepared.tally.summary(pairs["train"])
-            do = "give more pairs, or other sets with --dev and --test"
+            do = "provide more pairs, or other sets with --dev and --test"
             raise DataError(f"there is nothing to {use}", found=found, do=do)
-    progress.work = Work("learning the tokenizer")
+    progress.work = Work("training the tokenizer")
     if request.start:
         source, target = request.start.tokenizers
     else:
@@ -234,12 +234,12 @@ def _labels(prepared: Prepared, request: Request) -> list[str]:
         raise DataError(
             "a classifier needs at least two classes",
             found=f"{prepared.tally.kept:,} texts of {len(labels)} classes",
-            do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
+            do=f"provide at least {FEWEST} texts of two classes, as text<TAB>class",
         )
     if unknown := sorted((dev | test) - {*labels}):
         raise DataError(
-            "the held-out sets have classes that the training texts lack",
+            "the held-out sets contain classes that are missing from the training texts",
             found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
-            do="give texts of these classes to learn from, or leave them out of --dev and --test",
+            do="add texts of these classes to the training data, or remove them from --dev and --test",
         )
     return labels

@@ -81,7 +81,7 @@ def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judg
             run = learn(request, progress, processes)
             return (run, finish(run, progress)) if processes.leads else None
     except KeyboardInterrupt:
-        progress.say("stopped; the same command continues")
+        progress.say("stopped; run the same command to resume")
         raise
     finally:
         leave()
@@ -94,7 +94,7 @@ def learn(request: Request, progress: Progress, processes: Processes = ALONE) ->
     processes.of_leader([0.0])  # the other processes wait here
     task, plan, state = (run.task, run.plan, run.state) if run else read_run(request.run, device)
     if state.step:
-        progress.say(f"continuing from step {state.step:,}, after {duration(state.seconds)}")
+        progress.say(f"resuming from step {state.step:,}, after {duration(state.seconds)}")
     else:
         first = f"the parameters of {request.start.name}" if request.start else "random parameters"
         progress.say(f"starting with {first}, seed {plan.recipe.seed}")
@@ -135,9 +135,9 @@ def read_run(run: Path, device: torch.device) -> tuple[Task, Plan, State]:
     plan = read_plan(run)
     if plan is None:
         raise DataError(
-            "this process does not find the data that the leading process has prepared",
+            "this process cannot find the data prepared by the leading process",
             found=f"no run in {run}",
-            do="give all machines the same shared folder with --to",
+            do="pass the same shared folder to all machines with --to",
         )
     return load_task(run, plan.task, plan.config.special), plan, read_state(run, plan.config, device)
 
@@ -145,10 +145,10 @@ def read_run(run: Path, device: torch.device) -> tuple[Task, Plan, State]:
 def refuse_other_folders(folder: Path) -> None:
     """Reject a folder that is not empty and does not contain a training run."""
     if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file", do="give a folder, new or of an earlier run")
+        raise RunError(f"{folder} is a file", do="use a new folder, or one of an earlier run")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "run").is_dir():
         what = "a model without its training run" if (folder / "config.json").exists() else "other files"
-        raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
+        raise RunError(f"{folder} is not empty", found=what, do="use a new folder, or one of an earlier run")
 
 
 # --- the model's folder -----------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def card(run: Run, about: About, warning: str) -> str:
         f"# {about.name}\n",
         f"A Transformer that {does}{f' ({languages})' if languages else ''}, trained with vidrio.\n",
         f"- {sizes_in_words(run.plan.config)}",
-        "- Licence and attribution of the data: write them here before you pass the model on",
+        "- Licence and attribution of the data: add them here before you share the model",
         *(f"- {name}: {in_words(value)}" for name, value in about.provenance.items() if value),
         "\n## Scores\n\n| metric | score | counted as |\n|---|---|---|",
         *(f"| {score['metric']} | {score['value']:.2f} | `{score['signature']}` |" for score in about.scores),

@@ -87,7 +87,7 @@ def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int
     if not seen.model.config.has_decoder:
         labels = names_of(seen)
         if rival not in labels:
-            raise AddressError(f"there is no class {rival!r}", found=f"the nearest: {nearest(rival, labels)}")
+            raise AddressError(f"there is no class {rival!r}", found=f"closest matches: {nearest(rival, labels)}")
         spelled = [labels.index(rival)]
     else:
         spelled = _spelled(seen.model.target_tokenizer, rival, seen.trace.vocabulary[steps[0].this])

@@ -112,7 +112,7 @@ def _ids(words: str, vocabulary: Sequence[str]) -> list[int]:
     for token in words.split():
         if token not in places:
             near = nearest(token, list(vocabulary))
-            raise ConfigError(f"there is no token {token!r} to begin with", found=f"the nearest: {near}")
+            raise ConfigError(f"there is no token {token!r} to begin with", found=f"closest matches: {near}")
     return [places[token] for token in words.split()]
 
 

@@ -142,8 +142,8 @@ def under(trace: Trace, prefix: str) -> list[str]:
         prefixes = {".".join(name.split(".")[:n]) for name in every for n in range(1, name.count(".") + 2)}
         raise AddressError(
             f"there is no {prefix!r} in this run",
-            found=f"the nearest: {nearest(prefix, sorted(prefixes | set(every)))}",
-            do="`vidrio look TEXT` lists what there is",
+            found=f"closest matches: {nearest(prefix, sorted(prefixes | set(every)))}",
+            do="`vidrio look TEXT` lists all addresses",
         )
     return names
 

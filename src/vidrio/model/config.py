@@ -126,7 +126,7 @@ class ModelConfig:
                 yield f"the {name} token is {shown(token)}, not one of 0 to {rows - 1} (or -1: none)"
         if self.positions != "learned" and self.max_positions * self.d_model > LARGEST_POSITIONS:
             size = f"max_positions {self.max_positions:,} × d_model {self.d_model:,}"
-            yield f"{size} are more positions than are made; at most {LARGEST_POSITIONS:,} numbers"
+            yield f"{size} exceeds the limit for computed positions, {LARGEST_POSITIONS:,} numbers"
 
     @property
     def has_encoder(self) -> bool:
@@ -168,4 +168,4 @@ class ModelConfig:
 
 def _refuse(problems: Iterator[str]) -> None:
     if found := "; ".join(problems):
-        raise ConfigError("this model cannot be built", found=found, do="change the values named")
+        raise ConfigError("this model cannot be built", found=found, do="change these values")

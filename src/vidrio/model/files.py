@@ -82,7 +82,7 @@ def read_text(path: Path, largest: int = LARGEST_JSON) -> str:
     """Read a UTF-8 text file. Raises ValueError if it is too large or not UTF-8."""
     size = path.stat().st_size
     if size > largest:
-        raise ValueError(f"{size:,} bytes, and at most {largest:,} are read")
+        raise ValueError(f"{size:,} bytes; the limit is {largest:,}")
     return path.read_text(encoding="utf-8")
 
 
@@ -92,7 +92,7 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
         data = json_data(read_text(path))
     except FileNotFoundError:
         found = f"there is no {path}"
-        raise ModelError(f"{what} cannot be read", found=found, do="give the path of a model folder") from None
+        raise ModelError(f"{what} cannot be read", found=found, do="use the path of a model folder") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read", found=str(error), do="use an undamaged model folder") from None
     if not isinstance(data, dict):

@@ -47,7 +47,7 @@ def find(name: str | Path | None = None) -> Path:
     if str(name) in ready:
         return ready[str(name)]
     found = "no config.json in it" if Path(name).is_dir() else "a file" if Path(name).exists() else "no such folder"
-    raise ModelError(f"{name} is not a model", found=found, do=f"give a model folder, or one of: {', '.join(ready)}")
+    raise ModelError(f"{name} is not a model", found=found, do=f"use a model folder, or one of: {', '.join(ready)}")
 
 
 def is_model(folder: Path) -> bool:

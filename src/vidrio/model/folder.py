@@ -47,15 +47,15 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
     data = _read(folder)
     if data.get("format") != FORMAT:
         raise ModelError(
-            f"{folder} is a model of another format",
-            found=f"format {shown(data.get('format'))}, this version reads format {FORMAT}",
+            f"{folder} is a model in an unsupported format",
+            found=f"format {shown(data.get('format'))}; this version supports format {FORMAT}",
             do=f"use the version of vidrio that wrote it ({data.get('written_by', 'unknown')!s:.40}), or train again",
         )
     config = ModelConfig.from_json(data.get("model"))
     try:
         about = record(About, data.get("about", {}))
     except TypeError as error:
-        raise ModelError(f"{path} cannot be read", found=f"in its part 'about': {error}") from None
+        raise ModelError(f"{path} cannot be read", found=f"in 'about': {error}") from None
     if (folder / TENSORS).is_file():
         read_stored(folder, config)
     return config, about
@@ -116,9 +116,9 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
             raise ModelError(f"{folder / name} is missing", do="use a complete model folder")
         if (checksum := sha256(folder / name)) != written.get(name):
             raise ModelError(
-                f"{folder / name} is another file than the one that the model was written with, or damaged",
-                found=f"sha256 {checksum}, the config has {written.get(name, 'none')!s:.64}",
-                do="copy the model again; after a change of your own, write its config again (write_config)",
+                f"{folder / name} does not match the checksum in config.json",
+                found=f"sha256 {checksum}; config.json has {written.get(name, 'none')!s:.64}",
+                do="copy the model again; if you changed the file yourself, rewrite the config with write_config",
             )
 
 

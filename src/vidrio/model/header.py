@@ -43,9 +43,9 @@ def read_header(path: Path) -> dict[str, Stored]:
             stored[name] = _stored(name, told, end)
             end = stored[name].data_offsets[1]
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"its header is not like one: {error!r}") from None
+        raise ValueError(f"its header is invalid: {error!r}") from None
     if end != size - 8 - length:
-        raise ValueError(f"{size - 8 - length:,} bytes of numbers where its header has {end:,}")
+        raise ValueError(f"{size - 8 - length:,} bytes of data, but its header declares {end:,}")
     return stored
 
 
@@ -57,7 +57,7 @@ def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
     sound = len(shape) <= 3 and all(type(n) is int and n >= 0 for n in shape)
     end = start + math.prod(shape) * BYTES[dtype] if sound else -1
     if place != [start, end]:
-        raise ValueError(f"{shown(name)} has the shape {shown(shape)} and the place {shown(place)}")
+        raise ValueError(f"{shown(name)} has the shape {shown(shape)} and the offsets {shown(place)}")
     return Stored(dtype, tuple(shape), (start, end))
 
 
@@ -68,6 +68,6 @@ def check_header(stored: dict[str, Stored], config: ModelConfig, where: str) -> 
     for name in (name for name, array in stored.items() if array.dtype == "I8"):
         axes, shape = specs.get(name, ("", ()))
         if axes not in SUMMED:
-            raise ValueError(f"{shown(name)} is stored in eight bits, as only matrices are")
+            raise ValueError(f"{shown(name)} is stored as int8, which only matrices may be")
         expected[name + SCALE] = tuple(1 if axis == SUMMED[axes] else n for axis, n in enumerate(shape))
     refuse_misfits({name: array.shape for name, array in stored.items()}, expected, where)

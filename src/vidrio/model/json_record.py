@@ -7,9 +7,9 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 T = TypeVar("T")
 
 NAMES = {
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
-    str: "a text",
+    str: "a string",
     bool: "true or false",
     list: "a list",
     dict: "an object",
@@ -23,7 +23,7 @@ def record(kind: type[T], data: Any) -> T:
     hints = get_type_hints(kind)
     for name, value in fitted(dict[str, Any], data).items():
         if name not in hints:
-            raise TypeError(f"{shown(name)} is not an entry of it")
+            raise TypeError(f"{shown(name)} is not a known field")
         try:
             data = {**data, name: fitted(hints[name], value)}
         except TypeError as error:

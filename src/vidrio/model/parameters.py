@@ -125,7 +125,7 @@ def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig
 
     shapes = {name: spec.shape for name, spec in parameter_specs(config).items()}
     refuse_misfits({name: array.shape for name, array in parameters.items()}, shapes, where)
-    refuse([f"{name} holds NaN or infinity" for name in shapes if not np.all(np.isfinite(parameters[name]))], where)
+    refuse([f"{name} contains NaN or infinity" for name in shapes if not np.all(np.isfinite(parameters[name]))], where)
 
 
 def refuse_misfits(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
@@ -144,7 +144,7 @@ def refuse(problems: list[str], where: str) -> None:
     if problems:
         found = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
         raise ModelError(
-            f"the parameters of {where} do not fit its config", found=found, do="use an undamaged model folder"
+            f"the parameters of {where} do not match its config", found=found, do="use an undamaged model folder"
         )
 
 

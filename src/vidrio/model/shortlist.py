@@ -51,9 +51,9 @@ def read_shortlist(path: Path, config: ModelConfig, copies: bool) -> Shortlist:
     magic, _, always, _, n_offsets, n_tokens = HEADER.unpack_from(data.ljust(HEADER.size, b"\0"))
     begin = HEADER.size + 8 * n_offsets
     if magic != MAGIC or n_offsets != source + 1 or begin + 4 * n_tokens != size:
-        raise ValueError(f"{n_offsets:,} offsets and {n_tokens:,} words in {size:,} bytes, for {source:,} source words")
+        raise ValueError(f"{n_offsets:,} offsets and {n_tokens:,} tokens in {size:,} bytes, for {source:,} tokens")
     offsets, tokens = memoryview(data)[HEADER.size : begin].cast("Q"), memoryview(data)[begin:].cast("I")
     in_order = not offsets[0] and offsets[-1] == n_tokens and all(a <= b for a, b in pairwise(offsets))
     if not in_order or max(always - 1, max(tokens, default=0)) >= config.target_vocabulary:
-        raise ValueError("words that are not in the vocabulary, or lists that overlap")
+        raise ValueError("tokens that are not in the vocabulary, or lists that overlap")
     return Shortlist(always, offsets, tokens, copies)

@@ -96,7 +96,9 @@ class Translating:
     def translator(self, name: str) -> Translator | None:
         """None for a model that does not translate."""
         if name not in self.models:
-            raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
+            raise ModelError(
+                f"this server has no model {name!r}", found=", ".join(self.models), do="choose one of them"
+            )
         if name in models.WORKED_EXAMPLES:
             return None
         try:

@@ -62,8 +62,8 @@ def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
     files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
     for file in files:
         if (suffix := PurePath(file.source.name).suffix.lower()) in NO_LINES:
-            do = "unpack it or convert it to lines of text or JSON, or leave it out"
-            raise DataError(f"{file.source.name} is not a file of plain lines", found=suffix, do=do)
+            do = "unpack it, convert it to lines of text or JSON, or leave it out"
+            raise DataError(f"{file.source.name} is not a plain text file", found=suffix, do=do)
         if file.source.is_same(file.target):
             raise DataError("an output would replace its input", found=file.source.name, do="choose another folder")
     todo = [file for file in files if not (bulk.resume and file.target.size() is not None)]
@@ -83,6 +83,6 @@ def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
         raise DataError(
             f"{len(failed):,} of {len(todo):,} files failed",
             found="\n    ".join([*sorted(failed)[:MOST_LISTED], *["…"] * (len(failed) > MOST_LISTED)]),
-            do="run the same command with --resume to try these again; the others are kept",
+            do="run the same command with --resume to retry these files; the others are kept",
         )
     return len(files), len(files) - len(todo), lines

@@ -42,7 +42,7 @@ def cluster(address: str | None) -> Iterator[None]:
             raise RunError(
                 f"there is no Ray cluster at {address or 'this machine'}",
                 found=str(error).strip().partition("\n")[0],
-                do="start one (ray start --head), or leave the address out to use the cores of this machine",
+                do="start one (ray start --head), or omit the address to use the cores of this machine",
             ) from None
         try:
             yield

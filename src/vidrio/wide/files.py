@@ -85,9 +85,9 @@ def matching(patterns: Sequence[str]) -> list[Place]:
             names = sorted(info.base_name for info in infos if info.is_file)
             some = [place / name for name in names if fnmatchcase(name, last) and not name.startswith((".", "_"))]
         if not some:
-            raise DataError(f"{pattern} matches no file", do="give a file, a folder, or a pattern such as 'in/*.txt'")
+            raise DataError(f"{pattern} matches no file", do="use a file, a folder, or a pattern such as 'in/*.txt'")
         for one in some:
             if one.base in found:
-                raise DataError("two inputs would have the same output", found=one.base, do="use two commands")
+                raise DataError("two inputs would have the same output", found=one.base, do="translate them separately")
             found[one.base] = one
     return list(found.values())
