@@ -2,7 +2,7 @@
 
     python benchmarks/engine_speed.py [--model en-es] [--data FOLDER] [--lines 2000] [--what sentence,bulk]
 
-Both translate from text to text, including tokenization. Each competitor is a separate process, and they alternate
+Both translate from text to text, including tokenisation. Each competitor is a separate process, and they alternate
 within every round, so that other load slows them all equally. Each time is the median over the rounds. Each ratio is
 the median of the per-round ratios, followed by the smallest and the largest. CTranslate2 uses the fastest of several
 batch sizes, which are tried first, and computes no scores in greedy search. It is also run restricted to AVX2

@@ -25,7 +25,7 @@ def files(folder):
 
 
 def vidrio(given, all_of_it):
-    """With `all_of_it`, translate as `vidrio translate` does; otherwise only tokenize, search and detokenize."""
+    """With `all_of_it`, translate as `vidrio translate` does; otherwise only tokenise, search and detokenise."""
     from dataclasses import replace
 
     from vidrio.translate.translator import Translator, search_options

@@ -12,7 +12,7 @@ The engines are separate processes that take turns within every round, so that a
 each engine, the median over the rounds is printed. The speed-up of Vidrio's engine over the fastest other engine with
 the same shortlist setting is the median of the per-round ratios, followed by the smallest and largest. For files,
 Marian uses the fastest of five batch sizes, and its memory includes all five. "Vidrio, engine" does what the other
-engines do: tokenization, search and detokenization. "Vidrio" also protects addresses and names, and compares each
+engines do: tokenisation, search and detokenisation. "Vidrio" also protects addresses and names, and compares each
 translation with its source. Sentences of 20 words are translated one at a time on one core, and files all at once on
 two cores.
 """
