@@ -49,14 +49,14 @@ def parse_address(text: str) -> Address:
         raise AddressError(
             f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[0,hola]"
         )
-    # Split at commas. Tokens that contain a comma or look like a number are quoted.
+    # Split at commas outside quotes. Tokens that contain a comma or look like a number are quoted.
     index = re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', match["index"] or "")
     return Address(match["name"], tuple(part.strip() for part in index))
 
 
 @dataclass(repr=False)
 class Trace:
-    """The values of one run of one machine on one text."""
+    """The values of a run of one machine on one text."""
 
     machine: Machine
     source_tokens: Sequence[str] = ()  #: the encoder's input

@@ -27,7 +27,7 @@ from vidrio.model.files import write_all
 
 Ids = NDArray[np.integer[Any]]
 Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # concatenated ids, and the length of each sentence
-Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # many texts → the ids of each
+Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # texts → the ids of each text
 Repeats = Sequence[tuple[int, float]]  # per corpus: number of pairs, and how often each is used in an epoch
 Position = tuple[int, int]  # epoch, and index of the next batch
 IGNORE = -1  # marks padding in the targets, which has no loss

@@ -45,7 +45,7 @@ class Training:
     examples: Examples
     recipe: Recipe
     validate: Validate
-    run: Path | None = None  # the folder of the checkpoint
+    run: Path | None = None  # the folder for checkpoints
     processes: Processes = ALONE
 
 

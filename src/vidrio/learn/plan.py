@@ -154,7 +154,7 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
 
 
 def choose_precision(device: torch.device) -> str:
-    """bfloat16 if the hardware supports it: a GPU, or a CPU with AMX. Without AMX, it may be slower on a CPU."""
+    """Choose bfloat16 on GPUs that support it and on CPUs with AMX. On other CPUs, it may be slower than float32."""
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16") else "float32"

@@ -67,7 +67,7 @@ class Request:
     """A training run as requested by the user."""
 
     folder: Path  # of the model
-    names: tuple[str, ...]  # of the files with the pairs
+    names: tuple[str, ...]  # of the files that contain the pairs
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
@@ -106,11 +106,11 @@ class Task:
 
     kind: str  # translate, classify or generate
     source: Tokenizer
-    target: Tokenizer  # the same object, unless a fine-tuned model has two
+    target: Tokenizer  # the same object, unless the fine-tuned model has two tokenizers
     labels: tuple[str, ...]
     examples: Examples
     test: Sequence[tuple[str, str]]  # texts with their translations or classes
-    held_out: Sequence[tuple[str, str]]  # the same, for validation
+    held_out: Sequence[tuple[str, str]]  # likewise, for validation
     prepared: Prepared
 
     @property

@@ -47,7 +47,7 @@ def to_int8(value: "np.ndarray", axis: int) -> Int8:
 
     from vidrio.model.exact import rint
 
-    with np.errstate(all="ignore"):  # infinite numbers are refused when the machine is built
+    with np.errstate(all="ignore"):  # infinite numbers are rejected when the machine is built
         largest = np.abs(value, dtype=np.float32).max(axis=axis, keepdims=True)
         scale = np.where(largest > 0, largest, np.float32(1)) / np.float32(LARGEST)
         return Int8(rint(value / scale), np.squeeze(scale, axis))
@@ -88,7 +88,7 @@ def dequantise(arrays: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":
     """Multiply integers by their scales. Other arrays are returned unchanged."""
     import numpy as np
 
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite numbers are refused when the machine is built
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite numbers are rejected when the machine is built
         return {
             name: value * arrays[name + SCALE] if value.dtype == np.int8 else value
             for name, value in arrays.items()
