@@ -409,6 +409,7 @@ def test_a_lesson_is_read_beside_the_machine(open_page: Open) -> None:
     card.get_by_role("button", name="Next →").click()
     expect(card.locator("h2, h3").first).to_be_visible()
     card.get_by_label("Section").select_option(label="6. Two heads become one row")
+    expect(card.locator("h2, h3").first).to_contain_text("Two heads become one row")
     card.locator("pre a").first.click()
     settled(page)
     expect(page.locator("[data-address='enc.0.self.concat[0,0]']").first).to_have_text("7.5435")
