@@ -202,7 +202,7 @@ def test_the_page_tells_the_rules(repository: Path) -> None:
     assert [dropout_for(count, 20.0) for count in (4_000, 99_999, 100_000, 500_000)] == [0.3, 0.3, 0.2, 0.1]
     assert dropout_for(4_000, FEW_WORDS) == dropout_for(100_000, FEW_WORDS) == DROPOUT_OF_FEW < 0.2
     assert [batch_for("tiny", tokens) for tokens in (1_000_000, 20_000, 100)] == [4096, 1000, 256]
-    for name, default in (("label smoothing", "smoothing"), ("running mean of the parameters", "average")):
+    for name, default in (("label smoothing", "smoothing"), ("running mean of the parameters with decay", "average")):
         assert f"{name} {getattr(Recipe(stop=Stop(steps=1)), default)}" in words
 
 
