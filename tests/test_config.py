@@ -74,5 +74,5 @@ def test_misfitting_parameters_are_all_named() -> None:
 def test_a_parameter_that_is_not_finite_is_named() -> None:
     parameters = random_parameters(ModelConfig(**SMALL), np.random.default_rng(1))
     parameters["dec.0.ffn.b2"] = np.full(12, np.nan)
-    with pytest.raises(ModelError, match=r"dec\.0\.ffn\.b2 holds NaN"):
+    with pytest.raises(ModelError, match=r"dec\.0\.ffn\.b2 contains NaN"):
         check_parameters(parameters, ModelConfig(**SMALL))
