@@ -1,4 +1,4 @@
-"""`vidrio site`: what it writes and refuses, and the page alone in Chromium with Python's numbers."""
+"""`vidrio site`: what it writes and refuses, and the standalone page in Chromium with Python's numbers."""
 
 import hashlib
 import json
@@ -167,7 +167,7 @@ def test_the_command_tells_what_it_weighs(call_vidrio: Callable[..., Any], tmp_p
     assert f"{python:12,} bytes  Python and the engine\n" in done.stdout
 
 
-# --- the page alone ---------------------------------------------------------------------------------------------------
+# --- the standalone page ---------------------------------------------------------------------------------------------
 
 
 def test_the_first_run_is_shown_while_python_is_loading(site: str, browser: Browser) -> None:

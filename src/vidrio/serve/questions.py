@@ -1,6 +1,6 @@
 """The page's questions and their answers: a traced sentence, its values by address, the receipts of its numbers.
 
-Functions of plain data. `vidrio serve` answers with them over HTTP (views.py), and the page alone in the browser
+Functions of plain data. `vidrio serve` answers with them over HTTP (views.py), and the standalone page in the browser
 (site/). Every question contains all that its answer depends on.
 """
 
