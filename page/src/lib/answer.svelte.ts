@@ -1,4 +1,4 @@
-/** The answer to a request that depends on reactive state. When that state changes, the request is aborted and sent again. */
+/** Repeats a request whenever the reactive state that it depends on changes, and keeps the latest response. */
 
 import { Refusal } from "./api";
 
@@ -8,7 +8,7 @@ export class Answer<T> {
   value: T | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
 
-  /** `request` returns undefined when there is nothing to request. It is sent after `delay` milliseconds without a change. */
+  /** `request` returns undefined if there is nothing to send. A request is sent `delay` milliseconds after a change. */
   constructor(request: () => Request<T> | undefined, delay = 80) {
     $effect(() => {
       const send = request();

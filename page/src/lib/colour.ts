@@ -1,4 +1,4 @@
-/** Colours of numbers. Positive and negative numbers also differ in lightness, for readers who cannot tell the hues apart. */
+/** Maps numbers to colours. The two signs also differ in lightness, for users who cannot tell the hues apart. */
 
 export type Scale = "signed" | "share";
 export type Theme = "light" | "dark";
@@ -17,7 +17,7 @@ const mix = (a: Rgb, b: Rgb, t: number): Rgb => [
   a[2] + (b[2] - a[2]) * t,
 ];
 
-/** Absolute values from `largest` up get the full colour; the exponent below 1 makes small numbers visible. */
+/** Returns a number’s colour, which saturates at ±`largest`. An exponent below 1 keeps small numbers visible. */
 export function colourOf(value: number, largest: number, scale: Scale, theme: Theme): Rgb {
   if (Number.isNaN(value)) return NAN;
   if (value === -Infinity) return HIDDEN[theme];
@@ -28,23 +28,23 @@ export function colourOf(value: number, largest: number, scale: Scale, theme: Th
 
 export const css = ([r, g, b]: Rgb): string => `rgb(${Math.round(r)} ${Math.round(g)} ${Math.round(b)})`;
 
-/** Black or white, whichever has the higher contrast on a colour (WCAG 2 relative luminance). */
+/** Returns black or white, whichever contrasts more with the given colour (WCAG 2 relative luminance). */
 export function inkOn([r, g, b]: Rgb): string {
   const linear = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * (linear[0] ?? 0) + 0.7152 * (linear[1] ?? 0) + 0.0722 * (linear[2] ?? 0);
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** CSS for a number on its colour. */
+/** Returns CSS that sets a number’s colour as the background and makes the text legible on it. */
 export function shade(value: number, largest: number, scale: Scale, theme: Theme): string {
   const colour = colourOf(value, largest, scale, theme);
   return `background-color: ${css(colour)}; color: ${inkOn(colour)}`;
 }
 
-const SHADES = 1024; // for positive numbers, and the same for negative ones
+const SHADES = 1024; // the number of shades for each sign
 const tables = new Map<string, Uint32Array>();
 
-/** A scale as pixels: from the smallest number to the largest, then masked (−∞), then NaN. */
+/** Returns the pixels of a colour scale: the shades from −1 to 1, then one for masked numbers (−∞) and one for NaN. */
 function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
   const known = tables.get(scale + theme);
   if (known) return known;
@@ -56,8 +56,8 @@ function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
 }
 
 /**
- * Draws a matrix: each number is one pixel wide and `height` pixels high. Above a height of four, the last pixel is a gap.
- * A key press redraws a hundred thousand numbers, so the loop allocates nothing.
+ * Draws a matrix. Each number is one pixel wide and `height` pixels high; if `height` is above 4, the last pixel is
+ * left empty as a gap. A single key press can redraw 100,000 numbers, so the loop must not allocate memory.
  */
 export function paint(
   canvas: HTMLCanvasElement,
@@ -93,11 +93,11 @@ export function paint(
 const SAMPLE = 1024;
 const percentiles = new WeakMap<ArrayLike<number>, number>();
 
-/** The 98th percentile of a sample of absolute values. With the maximum, a few outliers would leave all others pale. */
+/** Returns the 98th percentile of a sample of absolute values. With the maximum, outliers would wash out the rest. */
 export function mostlyBelow(data: ArrayLike<number>): number {
   const known = percentiles.get(data);
   if (known !== undefined) return known;
-  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that all columns are sampled
+  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that samples reach every column of a matrix 2ⁿ wide
   const sizes = new Float64Array(Math.ceil(data.length / every));
   let count = 0;
   for (let i = 0; i < data.length; i += every) {
@@ -109,7 +109,7 @@ export function mostlyBelow(data: ArrayLike<number>): number {
   return size;
 }
 
-/** The largest finite absolute value. */
+/** Returns the largest finite absolute value. */
 export function largestOf(data: ArrayLike<number>): number {
   let largest = 0;
   for (let i = 0; i < data.length; i++) {

@@ -1,4 +1,4 @@
-/** Saves a file through the browser. */
+/** Offers content to the user as a file to download. */
 export function save(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
@@ -7,7 +7,7 @@ export function save(content: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Copies a text and returns whether that succeeded. Over plain HTTP, browsers offer only execCommand. */
+/** Copies text to the clipboard and returns whether it succeeded. Over plain HTTP, browsers allow only execCommand. */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard)
     return navigator.clipboard.writeText(text).then(
@@ -23,7 +23,7 @@ export async function copyText(text: string): Promise<boolean> {
   return done;
 }
 
-/** Saves a table as CSV with all digits. */
+/** Saves a table as CSV, with numbers at full precision. */
 export function saveTable(name: string, rows: (string | number)[][]): void {
   const quoted = (cell: string | number) =>
     typeof cell === "string" && /[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : String(cell);

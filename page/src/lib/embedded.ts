@@ -1,4 +1,4 @@
-/** Answers requests from the data of a standalone file. */
+/** Answers the page’s requests from the data embedded in a standalone file. */
 
 import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
 import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising, Why } from "./types";
@@ -9,7 +9,7 @@ interface Data {
   changes: Change[];
   search: Search | null;
   choices: Choice[];
-  whys: Why[]; // by step; the rival is the runner-up
+  whys: Why[]; // one per step, comparing the chosen token with the runner-up
   tokens: Tokenising | null;
   again: string;
   edited: string[];
@@ -17,7 +17,7 @@ interface Data {
 
 interface File {
   data: Data;
-  numbers: () => Promise<Uint8Array>; // a safetensors file
+  numbers: () => Promise<Uint8Array>; // the contents of a safetensors file
 }
 
 const file = (globalThis as { vidrio?: File }).vidrio as File;
@@ -26,7 +26,7 @@ const loaded = file
   .numbers()
   .then(({ buffer }) => (buffer.byteLength ? readTensors(buffer as ArrayBuffer) : new Map()));
 
-/** A number with its formula and the quantities that it is computed from. The command in `why` prints its terms. */
+/** Returns a number with its formula and inputs. `why` is the command that prints the terms, which are not embedded. */
 async function receipt(address: string): Promise<Receipt> {
   const { name, index } = readAddress(address);
   const [tensor, stage] = [(await loaded).get(name), data.machine.stages.find((stage) => stage.address === name)];
@@ -84,5 +84,5 @@ export async function tensors(addresses: string[]): Promise<Map<string, Tensor>>
   return new Map(addresses.flatMap((address) => (all.has(address) ? [[address, all.get(address)]] : [])));
 }
 
-// For the console and for tests.
+// For use in the browser’s console and in tests.
 Object.assign(file, { answer, tensors });

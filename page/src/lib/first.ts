@@ -1,4 +1,4 @@
-/** The run of the example sentence, computed when the site was built. It answers requests while Python is loading. */
+/** Answers requests from a precomputed run of the example sentence while Python is still loading. */
 
 import type { Site } from "./site";
 
@@ -6,10 +6,10 @@ interface FirstRun {
   text: string;
   model: string;
   answers: { translate: unknown; machine: unknown; run: unknown; why: unknown[] };
-  tensors: string[]; // addresses
+  tensors: string[]; // the addresses of the precomputed quantities
 }
 
-/** Unpacks an archive: a header with the offset and size of each file, then the files. */
+/** Downloads and unpacks an archive: a header with the offset and size of each file, then the concatenated files. */
 async function unpacked(url: string): Promise<Record<string, ArrayBuffer>> {
   const answer = await fetch(url);
   if (!answer.ok || !answer.body) throw new Error(url);
@@ -21,7 +21,7 @@ async function unpacked(url: string): Promise<Record<string, ArrayBuffer>> {
   );
 }
 
-/** A function that answers requests about the first run, and returns undefined for all others. */
+/** Returns a function that answers requests about the precomputed run and returns undefined for any other request. */
 export async function firstRun(site: Site): Promise<(path: string, body: object) => BodyInit | undefined> {
   const files = await unpacked(site.first);
   const first = JSON.parse(new TextDecoder().decode(files["answers.json"])) as FirstRun;

@@ -1,4 +1,4 @@
-/** The highlighted tokens, the attention drawn between the towers, and the blocks that the story highlights. */
+/** The highlighted tokens, the attention that is shown, and the blocks that the story highlights. */
 
 import { page } from "./state.svelte";
 import { columnsOf, rowsOf, type Tensor, valueAt } from "./tensors";
@@ -10,11 +10,11 @@ export interface Pointed {
 
 class Focus {
   pointed: Pointed | null = $state.raw(null); // the row under the pointer
-  attention = $state(""); // the attention that the story draws, such as enc.0.self; empty: the reader’s choice
-  details = $state(false); // an open layer also shows the parts of layer norm and int8 arithmetic
-  lit: readonly string[] | null = $state.raw(null); // the story’s blocks; null: no story
+  attention = $state(""); // the attention that the story shows, such as enc.0.self; empty for the user’s choice
+  details = $state(false); // whether an open layer also shows the steps of layer norm and int8 arithmetic
+  lit: readonly string[] | null = $state.raw(null); // the blocks that the story highlights; null if there are none
 
-  /** The attention sub-layers, such as enc.0.self. */
+  /** The names of all attention sub-layers, such as enc.0.self. */
   readonly attentions: string[] = $derived(
     [...page.stages.keys()].flatMap((address) => /^(.+)\.weights\.h0$/.exec(address)?.[1] ?? []),
   );
@@ -26,14 +26,17 @@ class Focus {
       "",
   );
   readonly target: number = $derived(this.pointed?.axis === "T" ? this.pointed.row : page.step);
-  /** The highlighted source token: pointed at, selected, or the one that the target token attends to most. */
+  /** The source token that is hovered over, else the selected one, else the one that the target attends to most. */
   readonly source: number = $derived.by(() => {
     if (this.pointed?.axis === "S") return this.pointed.row;
     if (page.view.row >= 0) return Math.min(page.view.row, (page.run?.source.length ?? 1) - 1);
     return this.mostAttended(this.target);
   });
 
-  /** The source token that a target token attends to most, in the attention drawn or in the last cross-attention. */
+  /**
+   * Returns the source token that a target token attends to most. Uses the cross-attention that is shown or, if
+   * self-attention is shown, the last cross-attention.
+   */
   mostAttended(target: number): number {
     const cross = this.#crosses.includes(this.drawn) ? this.drawn : this.#crosses.at(-1);
     return cross ? strongest(page.tensor(`${cross}.weights`), target) : -1;
@@ -49,7 +52,7 @@ class Focus {
   }
 }
 
-/** The column of the largest weight in a row. */
+/** Returns the column of the largest weight in a row, or -1 if the row does not exist. */
 export function strongest(weights: Tensor | undefined, row: number): number {
   if (!weights || row < 0 || row >= rowsOf(weights)) return -1;
   let best = 0;

@@ -1,22 +1,22 @@
 import type { Num } from "./types";
 
-const LARGEST_ERROR = 0.05; // relative; 0 is not a correct answer where the value is 0.0011
+const LARGEST_ERROR = 0.05; // relative to the value, so that 0 is not accepted for 0.0011
 const WORDS: Record<string, number> = { NaN: Number.NaN, inf: Infinity, "-inf": -Infinity };
 
 export const asNumber = (value: Num): number => (typeof value === "number" ? value : (WORDS[value] ?? Number.NaN));
 
-/** Formats a number: integers as they are, tiny and huge numbers in scientific notation, a true minus sign. */
+/** Formats a number with a true minus sign. Integers get no decimals; tiny and huge numbers get an exponent. */
 export function written(value: Num, decimals = 4): string {
   const x = asNumber(value);
   if (Number.isNaN(x)) return "NaN";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
   const small = Math.abs(x) < 0.5 * 10 ** -decimals || Math.abs(x) >= 1e6;
-  // Fewer digits leave room for the exponent in a narrow column.
+  // With fewer decimals, the exponent also fits in a narrow column.
   return (small ? x.toExponential(Math.max(0, Math.min(2, decimals - 2))) : x.toFixed(decimals)).replaceAll("-", "−");
 }
 
-/** Fixed notation, even for tiny numbers. */
+/** Formats a number without an exponent, however small it is. */
 export const decimals = (value: Num, count = 2): string => {
   const x = asNumber(value);
   return Number.isFinite(x)
@@ -27,14 +27,14 @@ export const decimals = (value: Num, count = 2): string => {
     : written(value);
 };
 
-/** All digits, as Python prints them. */
+/** Formats a number at full precision, as Python prints it. */
 export function inFull(value: Num): string {
   const x = asNumber(value);
   if (Number.isNaN(x)) return "NaN";
   return Number.isFinite(x) ? String(x).replaceAll("-", "−") : x > 0 ? "∞" : "−∞";
 }
 
-/** Whether an answer is correct, rounded to the decimals that it has. */
+/** Whether an answer is correct to the number of decimal places that it gives. */
 export function isRight(answer: string, value: Num): boolean {
   const typed = answer.trim().replace(",", ".").replaceAll("−", "-");
   const x = asNumber(value);
@@ -51,13 +51,13 @@ export const percent = (p: Num): string => {
   return x > 0 && x < 0.1 ? "< 0.1 %" : `${x.toFixed(1)} %`;
 };
 
-/** A fraction as a CSS width; 0 for NaN. */
+/** Converts a fraction to a CSS width; NaN and infinity become 0%. */
 export const width = (p: Num): string => {
   const x = asNumber(p);
   return `${Number.isFinite(x) ? 100 * Math.min(1, Math.max(0, x)) : 0}%`;
 };
 
-/** A short form: 1.2M, 25k, 3.5, 0.0012. */
+/** Abbreviates a number, for example to 1.2M, 25k, 3.5 or 0.0012. */
 export function short(value: number): string {
   for (const [size, letter, unit] of [
     [1e9, "G", 1e9],
@@ -68,16 +68,16 @@ export function short(value: number): string {
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 }
 
-/** A token without the mark that starts a word. */
+/** Returns a token without the marker ▁, which starts a word. */
 export const tokenText = (token: string): string => token.replaceAll("▁", "");
 export const beginsWord = (token: string): boolean => token.startsWith("▁");
-/** A special token such as <s>, but not a byte such as <0x0A>. */
+/** Whether a token is special, such as <s>. Bytes such as <0x0A> are not. */
 export const isSpecial = (token: string): boolean => /^<(?!0x).+>$/.test(token);
 
 const MARKED = /⇧( ?)([^⇧⇪])|⇪( ?)((?:\p{L}|['’])+)|[⇧⇪]/gsu;
 const restored = (_: string, before = "", letter = "", space = "", word = "") =>
   before + letter.toUpperCase() + space + word.toUpperCase();
-/** The text of some tokens, with spaces and capitals restored as in text/tokens/case.py. */
+/** Joins tokens into text, restoring spaces and capitals as text/tokens/case.py does. */
 export const textOf = (tokens: readonly string[]): string =>
   tokens
     .map((token) => (isSpecial(token) ? `${token} ` : token.replaceAll("▁", " ")))

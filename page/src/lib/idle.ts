@@ -1,8 +1,8 @@
-/** Runs work in idle time. Formulas and other decorations run after all other work. */
+/** Runs tasks in idle time. Formulas and other decorations run after all other tasks. */
 
-const DRAWING = 5; // milliseconds of idle time reserved for drawing
-const TIMEOUT = 30; // milliseconds to wait for idle time
-const BATCH = 14; // milliseconds of work after a timeout
+const DRAWING = 5; // milliseconds of each idle period that are reserved for rendering
+const TIMEOUT = 30; // the longest wait for an idle period, in milliseconds
+const BATCH = 14; // milliseconds to work if that wait times out
 
 const urgent: (() => void)[] = [];
 const decorations: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** The interface in English. */
+/** The user interface’s strings in English. */
 
 export const en = {
   language: "Language",

@@ -1,4 +1,4 @@
-/** The interface in Spanish. */
+/** The user interface’s strings in Spanish. */
 
 import type { Messages } from "./messages";
 

@@ -1,4 +1,4 @@
-/** The interface’s texts. The compiler checks that both languages have the same entries. */
+/** The user interface’s strings. The compiler checks that both languages have the same keys. */
 
 import { en } from "./messages.en";
 import { es } from "./messages.es";
@@ -8,6 +8,6 @@ export type Language = "en" | "es";
 
 export const catalogues: Record<Language, Messages> = { en, es };
 
-/** Fills in the {placeholders} of a message. */
+/** Replaces the {placeholders} in a message with values. */
 export const fill = (message: string, values: Record<string, string | number>): string =>
   message.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));

@@ -4,10 +4,10 @@ import { focus } from "./focus.svelte";
 import { blockOf, headOf, isDetail } from "./plan";
 import { page } from "./state.svelte";
 
-const APPEARS = 20_000; // milliseconds within which an element must appear
-const SETTLES = 4000; // milliseconds without movement after which scrolling ends
+const APPEARS = 20_000; // the longest wait for an element, in milliseconds
+const SETTLES = 4000; // milliseconds without movement before scrolling ends
 
-/** Waits for an element: the quantities of a layer are added one by one. */
+/** Calls `then` once an element exists. The quantities of a layer are added one at a time. */
 function whenPresent(id: string, then: (element: HTMLElement) => void): void {
   const end = performance.now() + APPEARS;
   const check = () => {
@@ -20,7 +20,7 @@ function whenPresent(id: string, then: (element: HTMLElement) => void): void {
 
 let latest = 0;
 
-/** Scrolls to an element as soon as it exists, and again while the content above it grows or until the reader acts. */
+/** Scrolls to an element once it exists, and again whenever it moves, until it has settled or the user takes over. */
 export const goTo = (id: string, focused = true): void =>
   whenPresent(id, (element) => {
     if (focused) element.focus({ preventScroll: true });
@@ -41,7 +41,7 @@ export const goTo = (id: string, focused = true): void =>
     scroll(Number.NaN);
   });
 
-/** Opens a block. With an empty id, closes the open one and returns to it in the overview. */
+/** Opens a block. If `id` is empty, closes the open block and scrolls back to it in the overview. */
 export function openBlock(id: string): void {
   const open = page.view.open;
   page.show({ open: id }, true);
@@ -56,7 +56,7 @@ export function openBlock(id: string): void {
 /** Scrolls to a part of the open block. */
 export const openPart = (id: string, name: string) => goTo(`part-${id}-${name}`);
 
-/** Opens the block that contains a quantity, and scrolls to it. */
+/** Opens the block that contains a quantity, and scrolls to the quantity. */
 export function openQuantity(address: string): void {
   focus.details ||= isDetail(address);
   page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);

@@ -1,12 +1,12 @@
 /**
- * Saves a part of the page as SVG or PNG. Elements keep their colours and positions. Tables become rectangles and text;
- * canvases become rectangles or, if large, images.
+ * Saves part of the page as SVG or PNG, with the colours and positions of its elements. Tables are drawn as rectangles
+ * and text; canvases are drawn as rectangles or, if they are large, embedded as images.
  */
 
 import { save } from "./download";
 
-const CELLS = 6000; // the largest canvas, in pixels, that becomes rectangles
-const EDGE = 12; // pixels around the picture
+const CELLS = 6000; // canvases with more pixels are embedded as images
+const EDGE = 12; // the margin around the picture, in pixels
 const STYLES = [
   "fill",
   "stroke",
@@ -81,7 +81,7 @@ function svgOf(root: HTMLElement): string {
     );
   }
 
-  /** Writes a text, word by word if it wraps. */
+  /** Adds text to the picture: as a whole or, if it wraps, word by word. */
   function write(node: Text, style: CSSStyleDeclaration): void {
     const range = document.createRange();
     for (const { index, 0: word } of node.data.matchAll(/\S+(?:[ ]\S+)*|\S+/g)) {
@@ -116,7 +116,7 @@ function svgOf(root: HTMLElement): string {
     }
   }
 
-  root.classList.add("whole"); // lays out parts outside the viewport, too
+  root.classList.add("whole"); // also lays out elements outside the viewport
   walk(root);
   root.classList.remove("whole");
   const size = { width: Math.ceil(right) + 2 * EDGE, height: Math.ceil(bottom) + 2 * EDGE };
@@ -129,7 +129,7 @@ function svgOf(root: HTMLElement): string {
   );
 }
 
-/** An SVG element of the page with its styles as attributes. */
+/** Returns the source of an SVG element, with its computed styles as attributes. */
 function drawn(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = svg.querySelectorAll("*");
@@ -174,7 +174,7 @@ export function saveSvg(root: HTMLElement, name: string): void {
   save(new Blob([svgOf(root)], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
-/** Saves a picture at twice the resolution of the screen. */
+/** Saves part of the page as a PNG, with two image pixels per CSS pixel. */
 export async function savePng(root: HTMLElement, name: string): Promise<void> {
   const image = new Image();
   const source = URL.createObjectURL(new Blob([svgOf(root)], { type: "image/svg+xml" }));

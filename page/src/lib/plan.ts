@@ -1,9 +1,9 @@
-/** The structure of the model, derived from its table of quantities. */
+/** The structure of the model, derived from the list of its quantities. */
 
 import type { Messages } from "./messages";
 import type { Machine, Run, Stage } from "./types";
 
-/** A block of the overview with the quantities drawn as strips. */
+/** A block of the overview, with the quantities that it shows as strips. */
 export interface Block {
   id: string;
   kind: "embedding" | "layer" | "memory" | "rows" | "words";
@@ -11,11 +11,11 @@ export interface Block {
 }
 
 export interface Part {
-  name: string; // self, masked, cross, ffn, norm or ""
+  name: string; // the sub-layer: self, masked, cross, ffn or ssru; empty outside the layers
   stages: Stage[];
 }
 
-/** The blocks of the encoder and of the decoder; either may be empty. */
+/** Returns the blocks of the encoder and of the decoder. Either list may be empty. */
 export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   const known = new Set(machine.stages.map((stage) => stage.address));
   const block = (id: string, kind: Block["kind"], ...strips: string[]): Block[] => {
@@ -27,7 +27,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
       const ends = ["self", "ssru", "cross", "ffn"].map((part) =>
         machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
       );
-      // Decoder sub-layers read different inputs, so each gets a strip; an encoder layer gets one, for its output.
+      // Decoder sub-layers read different inputs, so each gets a strip. For an encoder layer, its output is enough.
       return block(`${side}.${n}`, "layer", ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends));
     }).flat();
   const out = block("out", "words", "out.prob");
@@ -39,7 +39,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   };
 }
 
-/** A parameter, or a constant computed from parameters: known without a text. */
+/** Whether a quantity is a parameter or is computed from parameters only, so that it does not depend on the input. */
 export const isStored = (stage: Stage | undefined): boolean =>
   stage?.kind === "parameter" || stage?.kind === "constant";
 
@@ -56,7 +56,7 @@ const INSIDE: Record<string, (address: string) => boolean> = {
   out: (a) => a.startsWith("out."),
 };
 
-/** The parts of a block with their quantities, in the order of computation. */
+/** Returns the parts of a block with their quantities, in order of computation. */
 export function partsOf(machine: Machine, id: string): Part[] {
   const inside = INSIDE[id] ?? ((address: string) => address.startsWith(`${id}.`));
   const parts: Part[] = [];
@@ -70,24 +70,24 @@ export function partsOf(machine: Machine, id: string): Part[] {
   return parts;
 }
 
-/** Quantities that the paper’s formulas leave out: the parts of layer norm, and int8 values with their scales. */
+/** Whether the paper’s formulas omit a quantity, such as a step of layer norm, an int8 value or its scale. */
 export const isDetail = (address: string): boolean =>
   /\.(mean|var|normed|scale|whole|product)$/.test(address.replace(/\.h\d+$/, ""));
 
-/** The head of a quantity: 3 for enc.0.self.Q.h3, null if all heads share it. */
+/** Returns the head that a quantity belongs to, such as 3 for enc.0.self.Q.h3, or null if all heads share it. */
 export const headOf = (address: string): number | null => {
   const match = /\.h(\d+)$/.exec(address);
   return match ? Number(match[1]) : null;
 };
 
-/** The block that contains a quantity. */
+/** Returns the block that contains a quantity, or an empty string if there is none. */
 export function blockOf(address: string): string {
   const layer = /^(enc|dec)\.\d+(?=\.)/.exec(address);
   if (layer) return layer[0];
   return Object.keys(INSIDE).find((id) => INSIDE[id]?.(address)) ?? "";
 }
 
-/** The title of a block. */
+/** Returns the title of a block in the user’s language. */
 export function titleOf(id: string, t: Messages, classes: boolean): string {
   const layer = /^(?:enc|dec)\.(\d+)$/.exec(id);
   if (layer) return `${t.layer} ${layer[1]}`;
@@ -95,7 +95,7 @@ export function titleOf(id: string, t: Messages, classes: boolean): string {
   return { src: t.embedding, tgt: t.embedding, memory: t.memory, "dec.out": t.decoderOut, out }[id] ?? id;
 }
 
-/** The blocks that a block reads, and those that read it, in the order of computation. */
+/** Returns the blocks that provide a block’s inputs and the blocks that use its outputs, in order of computation. */
 export function neighboursOf(machine: Machine, id: string): { from: string[]; to: string[] } {
   const [from, to] = [new Set<string>(), new Set<string>()];
   const known = new Map(machine.stages.map((stage) => [stage.address, stage]));
@@ -111,14 +111,14 @@ export function neighboursOf(machine: Machine, id: string): { from: string[]; to
   return { from: [...from], to: [...to] };
 }
 
-/** The tokens along an axis. */
+/** Returns the tokens along an axis: S for the source, T for the target. */
 export function tokensOf(run: Run, axis: string | undefined): string[] {
   if (axis === "S") return run.source.map(({ token }) => token);
   if (axis === "T") return run.target.map(({ token }) => token);
   return [];
 }
 
-/** The name of a quantity in formulas: the last part of its address. */
+/** Returns the name of a quantity in formulas, which is usually the last part of its address. */
 export function symbolOf(address: string): string {
   const parts = address.split(".").filter((part) => !/^h?\d+$/.test(part));
   const last = parts.at(-1) ?? "";
@@ -127,7 +127,7 @@ export function symbolOf(address: string): string {
     : last;
 }
 
-/** The role of a symbol, which sets its colour: query, key, value or weight. */
+/** Returns the role of a symbol (query, key, value or weight), which determines its colour. */
 export const roleOf = (symbol: string): string =>
   ({ Q: "q", WQ: "q", K: "k", WK: "k", V: "v", WV: "v", weights: "w", scores: "w", scaled: "w", masked: "w" })[
     symbol

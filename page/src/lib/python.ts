@@ -5,7 +5,7 @@ import { firstRun } from "./first";
 import { progress } from "./progress.svelte";
 import type { Site, WorkerMessage, WorkerRequest } from "./site";
 
-/** Milliseconds that an aborted request may keep running before Python is restarted. */
+/** How long, in milliseconds, an aborted request may keep running before Python is restarted. */
 const PATIENCE = 4000;
 
 interface Pending extends WorkerRequest {
@@ -20,7 +20,7 @@ let count = 0;
 export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
 
 const precomputed = site.then(firstRun).catch(() => () => undefined);
-let answered: object | undefined; // the run that was answered without Python
+let answered: object | undefined; // the last run that was answered without Python
 let worker = site.then(start);
 
 function start(site: Site): Worker {
@@ -30,7 +30,7 @@ function start(site: Site): Worker {
   return started;
 }
 
-/** Stops an aborted request. Python cannot be interrupted, so the worker is replaced. */
+/** Stops an aborted request by replacing the worker, because Python cannot be interrupted. */
 async function restart(request: Pending): Promise<void> {
   const old = await worker;
   if (current !== request) return;
@@ -45,7 +45,7 @@ function receive(message: WorkerMessage, from: Worker): void {
     [progress.done, progress.total, progress.ready] = [message.done, message.total, false];
   if (message.kind === "ready") {
     progress.ready = true;
-    if (answered) void ask("run", answered); // so that Python has the run when the next request needs it
+    if (answered) void ask("run", answered); // computes the run in Python as well, for the requests that follow
     answered = undefined;
   }
   if (message.kind !== "answer") return;
@@ -63,7 +63,7 @@ function sendNext(to: Worker): void {
   if (current) to.postMessage({ id: current.id, path: current.path, body: current.body } satisfies WorkerRequest);
 }
 
-/** Python’s answer in the form of the server’s response. */
+/** Sends a request and returns the answer in the form of a server response. */
 export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   const to = await worker;
   const known = progress.ready ? undefined : (await precomputed)(path, body);
@@ -94,4 +94,4 @@ export async function ask(path: string, body: object, signal?: AbortSignal): Pro
   });
 }
 
-Object.assign(globalThis, { vidrio: { ask } }); // for the console and for tests
+Object.assign(globalThis, { vidrio: { ask } }); // for use in the browser’s console and in tests

@@ -1,4 +1,4 @@
-/** The page’s state: the view, the run, and the numbers fetched so far. */
+/** The page’s state: the view, the run and the quantities fetched so far. */
 
 import { flushSync } from "svelte";
 import { SvelteMap } from "svelte/reactivity";
@@ -14,10 +14,11 @@ import type { Tensor } from "./tensors";
 import type { Change, Doubt, Machine, Query, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
-const PAUSE = 60; // milliseconds after a key press before a request to the server; the worker drops aborted requests itself
-const SLOW = 500; // milliseconds after which the page shows that it is computing
+/** Milliseconds from a key press to the server request. The worker needs no delay, as it drops aborted requests. */
+const PAUSE = 60;
+const SLOW = 500; // milliseconds before the page shows that it is computing
 const EXAMPLE = "I bought a new car yesterday.";
-/** The example of each packaged model. */
+/** The example text for each packaged model. */
 const EXAMPLES: Record<string, string> = {
   "en-es": EXAMPLE,
   "es-en": "Ayer compré un coche nuevo.",
@@ -34,17 +35,17 @@ class Page {
   run: Run | null = $state.raw(null);
   translation = $state("");
   doubts: Doubt[] = $state.raw([]);
-  query: Query | null = $state.raw(null); // what `run` answers
+  query: Query | null = $state.raw(null); // the query that `run` answers
   receipt: Receipt | null = $state.raw(null);
   refusal: api.Refusal | null = $state.raw(null);
-  keyNeeded: "" | "missing" | "wrong" = $state(""); // the server needs an API key
+  keyNeeded: "" | "missing" | "wrong" = $state(""); // set if the server requires an API key
   busy = $state(false);
-  slowSince = $state(0); // when a slow computation started; 0: none
+  slowSince = $state(0); // when the current computation started, if it is slow; otherwise 0
   readonly standalone = api.standalone;
-  playing = $state(false); // the story starts playing when it opens
-  absent: Record<string, boolean> = $state({}); // quantities that a standalone file does not contain
+  playing = $state(false); // whether the story starts playing when it opens
+  absent: Record<string, boolean> = $state({}); // the quantities missing from a standalone file
   language: Language = $state("en");
-  theme: "light" | "dark" = $state("light"); // always light when printing
+  theme: "light" | "dark" = $state("light"); // the theme in use, which is always light when printing
 
   readonly t: Messages = $derived(catalogues[this.language]);
   readonly stages: Map<string, Stage> = $derived(new Map((this.machine?.stages ?? []).map((s) => [s.address, s])));
@@ -56,16 +57,16 @@ class Page {
   readonly currentStep: Step | undefined = $derived(this.run?.steps[this.step]);
   readonly edited: boolean = $derived(this.view.changes.length > 0);
 
-  #theme: "light" | "dark" = "light"; // the reader’s choice
+  #theme: "light" | "dark" = "light"; // the user’s choice
   #tensors = new SvelteMap<string, Tensor>();
-  #drawn = new Set<string>(); // quantities on screen; fetched together with the next run, so that both change at once
-  #unrequested = new Set<string>(); // those to request in the next microtask
+  #drawn = new Set<string>(); // quantities on screen, fetched along with the next run so that both change at once
+  #unrequested = new Set<string>(); // quantities to request in the next microtask
   #requested = new Set<string>();
   #running: AbortController | null = null;
   #typing = 0;
   #slow = 0;
 
-  /** Language and theme: the stored choice or the system’s settings. */
+  /** Loads the language and the theme: the stored choice or, if there is none, the system setting. */
   #loadPreferences(): void {
     this.language = this.#stored("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -94,7 +95,7 @@ class Page {
     this.refresh();
   }
 
-  /** The run of a standalone file, which its address cannot change. */
+  /** Returns the parts of the view that a standalone file fixes, whatever its URL says. */
   #embedded(): Partial<View> {
     const { data } =
       (globalThis as { vidrio?: { data: { run: Run; changes: Change[]; machine: Machine } } }).vidrio ?? {};
@@ -103,19 +104,19 @@ class Page {
       : {};
   }
 
-  /** Changes the view. With `remember`, the browser’s Back button returns to the view before. */
+  /** Changes the view. With `remember`, the browser’s Back button returns to the previous view. */
   show(change: Partial<View>, remember = false): void {
-    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // a new step has another rival
+    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // they belong to the old step
     const address = writeFragment($state.snapshot(this.view), this.defaultModel);
     try {
       if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
     } catch {
-      // In some embedded pages the browser forbids changing the address.
+      // Some browsers do not allow an embedded page to change its URL.
     }
     if ("at" in change) void this.#fetchReceipt();
   }
 
-  /** The label of a token. */
+  /** Returns the label that the page shows for a token. */
   label = (token: string): string => {
     const special = this.machine?.special;
     if (token === "∅" || (token && token === special?.start)) return `‹${this.t.start}›`;
@@ -123,7 +124,7 @@ class Page {
     return tokenText(token) || "␣";
   };
 
-  /** The names of a quantity’s rows (0) or columns (1). A decoder row has the token read and the token written. */
+  /** Returns the labels of a quantity’s rows (side 0) or columns (side 1). A decoder row shows its input and output. */
   names(stage: Stage | undefined, side: 0 | 1): string[] {
     const axis = stage?.axes[side];
     const read = this.run ? tokensOf(this.run, axis).map(this.label) : [];
@@ -139,7 +140,7 @@ class Page {
   }
 
   type(text: string): void {
-    const changes = this.view.changes.filter(([option]) => option !== "pin"); // it belonged to the old text
+    const changes = this.view.changes.filter(([option]) => option !== "pin"); // pins belong to the old text
     Object.assign(this.view, { text, sentence: 0, step: -1, word: "", rival: "", other: "", row: -1, changes });
     clearTimeout(this.#typing);
     if (onSite) this.refresh();
@@ -156,33 +157,33 @@ class Page {
     this.refresh();
   }
 
-  /** The model for the other direction, such as es-en for en-es. */
+  /** Returns the model for the opposite direction, such as es-en for en-es, if there is one. */
   reverse(model: string): string | undefined {
     const back = model.split("-").reverse().join("-");
     return back !== model && this.models.includes(back) ? back : undefined;
   }
 
-  /** Switches the model. The reverse model gets the translation as its text, any other model its example. */
+  /** Switches the model. The new text is the translation if the direction is reversed, and otherwise an example. */
   switchModel(model: string): void {
     const { text, model: before, cards } = this.view;
     const back = model === this.reverse(before) ? this.run?.translation : undefined;
     this.visit({ ...EMPTY, text: back || (EXAMPLES[model] ?? text), model, cards: [...cards] });
   }
 
-  /** Continues the translation with another token at this step. */
+  /** Continues the translation with another token at the current step. */
   continueWith(token: string): void {
     const before = (this.run?.steps.slice(0, this.step) ?? []).map((step) => step.token);
     Object.assign(this.view, { step: this.step, word: "", rival: "" });
     this.startWith(["pin", [...before, token].join(" ")]);
   }
 
-  /** Sets how the translation starts; without a change, the model is free again. */
+  /** Forces how the translation starts. Without a change, removes the constraint. */
   startWith(change?: Change): void {
     const others = this.view.changes.filter(([option]) => option !== "pin" && option !== "prefix");
     this.change(change ? [...others, change] : others);
   }
 
-  /** Changes the view and computes the run that it needs. */
+  /** Changes the view and computes its run. */
   visit(view: Partial<View>): void {
     this.show({ ...view, sentence: 0 }, true);
     this.refresh();
@@ -193,7 +194,7 @@ class Page {
     return { text, model, sentence, changes, numbers };
   }
 
-  /** Stops the computation; the run on screen stays. */
+  /** Stops the computation and keeps the run on screen. */
   stop(): void {
     this.#running?.abort();
     this.#stopped();
@@ -207,7 +208,10 @@ class Page {
     this.busy = false;
   }
 
-  /** Requests everything on screen again and shows it when all of it has arrived. */
+  /**
+   * Requests everything on screen again. The translation is shown as soon as it arrives; everything else changes
+   * together once all responses have arrived.
+   */
   refresh(): void {
     this.#running?.abort();
     this.#stopped();
@@ -262,7 +266,7 @@ class Page {
     void this.#fetchReceipt();
   }
 
-  /** The numbers of a quantity. Those not loaded yet are requested, and drawn when they arrive. */
+  /** Returns a quantity’s numbers. If they are not loaded yet, requests them, and the page draws them on arrival. */
   tensor(address: string): Tensor | undefined {
     this.#drawn.add(address);
     const tensor = this.#tensors.get(address);
@@ -287,7 +291,7 @@ class Page {
       for (const [address, tensor] of tensors) whenIdle(() => draw(address, tensor));
       if (this.standalone) for (const address of addresses) if (!tensors.has(address)) this.absent[address] = true;
     } catch {
-      // A newer run requests its own numbers.
+      // Allow another attempt, unless a newer run has started, which requests its own numbers.
       if (query === this.query) for (const address of addresses) this.#requested.delete(address);
     }
   }
@@ -320,7 +324,7 @@ class Page {
     return api.copy(this.query ?? this.nextQuery(), this.view.at, kind);
   }
 
-  /** A text from Python in the reader’s language; English if there is no translation. */
+  /** Translates a string from Python into the user’s language, or leaves it in English if there is no translation. */
   say = (text: string): string => (this.language === "es" ? inSpanish(text) : text);
 
   setLanguage(language: Language): void {
@@ -344,7 +348,7 @@ class Page {
     try {
       localStorage.setItem(`vidrio.${name}`, value);
     } catch {
-      // If the browser blocks storage, the choice holds until the page is closed.
+      // If the browser blocks storage, the choice lasts until the page is closed.
     }
   }
 

@@ -1,17 +1,17 @@
-/** The decoding step that the page shows first. */
+/** Selects the decoding step that is shown first. */
 
 import { asNumber, isSpecial, tokenText } from "./format";
 import type { Run } from "./types";
 
 const isWord = (token: string) => !isSpecial(token) && /\p{L}{2,}/u.test(tokenText(token));
 
-/** The steps that chose a word and not a capital sign, punctuation or the end token. */
+/** Returns the steps that chose a word rather than a capital marker, punctuation or the end token. */
 const wordSteps = (run: Run, end: string): number[] =>
   run.steps.flatMap(({ token }, step) => (isWord(token) && token !== end ? [step] : []));
 
 export const firstWord = (run: Run, end = ""): number => wordSteps(run, end)[0] ?? 0;
 
-/** The step whose word had the lowest probability. */
+/** Returns the step whose word had the lowest probability. */
 export function leastCertain(run: Run, end = ""): number {
   const probability = (step: number) => asNumber(run.steps[step]?.best.find(({ taken }) => taken)?.p ?? 1);
   return wordSteps(run, end).reduce(

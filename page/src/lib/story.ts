@@ -1,4 +1,4 @@
-/** The story of a translation as scenes. Each scene is a sequence of frames, which highlight blocks and tokens. */
+/** Tells the story of a translation in scenes. Each scene is a series of frames that highlight blocks and tokens. */
 
 import type { Pointed } from "./focus.svelte";
 import { percent } from "./format";
@@ -6,15 +6,15 @@ import { fill, type Messages } from "./messages";
 import { type Block, towers } from "./plan";
 import type { Machine, Run } from "./types";
 
-/** A token that moves to a row of a block. */
+/** A token that is animated into its row of a block. */
 interface Flight {
   text: string;
-  from: string; // a selector
+  from: string; // a CSS selector for the element where the token starts
   block: string;
-  share: number; // the row’s position as a fraction of the block’s height
+  share: number; // the row’s vertical position, as a fraction of the block’s height
 }
 export interface Frame {
-  lit: string[]; // blocks, or "cross" for the attention between the towers; the page scrolls to the first
+  lit: string[]; // highlighted blocks, or "cross" for the attention between the stacks; the page scrolls to the first
   pointed?: Pointed;
   step?: number;
   fly?: Flight;
@@ -23,21 +23,21 @@ interface Scene {
   title: string;
   text: string;
   seconds: number;
-  attention: string; // drawn between the towers; empty: the reader’s choice
-  tokens: "S" | "T"; // the tokens listed in the card
+  attention: string; // the attention sub-layer to show; empty for the user’s choice
+  tokens: "S" | "T"; // the tokens listed on the card: source or target
   frames: Frame[];
 }
 
-const MOST = 24; // frames of a scene
+const MOST = 24; // the maximum number of frames in a scene
 
-/** At most MOST frames, evenly spaced, with the last one. */
+/** Returns at most MOST frames, evenly spaced and always including the last. */
 const thinned = (frames: Frame[]): Frame[] =>
   frames.filter((_, i) => (frames.length - 1 - i) % Math.ceil(frames.length / MOST) === 0);
 const layersOf = (blocks: Block[]) => blocks.filter(({ kind }) => kind === "layer").map(({ id }) => id);
 
 interface Focus {
   step: number; // the step whose choice is shown
-  mostAttended: number; // the source token that it attends to most; -1 until the weights are loaded
+  mostAttended: number; // the source token that this step attends to most; -1 until the weights are loaded
   label: (token: string) => string;
 }
 
@@ -52,8 +52,8 @@ export function scenesOf(machine: Machine, run: Run, t: Messages, { step, mostAt
     const tokens: "S" | "T" = axis;
     return { title, text: fill(text, places), seconds, attention: "", tokens, frames: thinned(frames) };
   };
-  /** Highlights every row in turn, then one in the middle. */
   const middle: Pointed = { axis, row: Math.floor((read.length - 1) / 2) };
+  /** Highlights each row in turn, then the middle one. */
   const sweep = (...lit: string[]): Frame[] => [
     ...read.map((_, row): Frame => ({ lit, pointed: { axis, row } })),
     { lit, pointed: middle },

@@ -1,4 +1,4 @@
-/** Reads safetensors files: eight bytes with the header’s length, the header as JSON, the numbers. */
+/** Reads safetensors files, which consist of the header’s length (eight bytes), the header (JSON) and the numbers. */
 
 export interface Tensor {
   shape: number[];
@@ -22,16 +22,16 @@ export function readTensors(file: ArrayBuffer): Map<string, Tensor> {
   return tensors;
 }
 
-// A vector counts as one row.
+// A vector is treated as a matrix with one row.
 export const rowsOf = (t: Tensor): number => (t.shape.length > 1 ? (t.shape[0] ?? 1) : 1);
 export const columnsOf = (t: Tensor): number => t.shape[1] ?? t.shape[0] ?? 1;
 export const valueAt = (t: Tensor, row: number, column: number): number => t.data[row * columnsOf(t) + column] ?? NaN;
 
-/** The address of one number: row and column in a matrix, one index in a vector. */
+/** Returns the address of one number. A matrix needs two indices (row and column), a vector only one. */
 export const cellAddress = (address: string, t: Tensor, row: number, column: number): string =>
   `${address}[${t.shape.length === 2 ? `${row},${column}` : column}]`;
 
-/** Splits an address such as out.prob[3,5] into its name and index. */
+/** Splits an address such as out.prob[3,5] into the name and the indices. */
 export function readAddress(address: string): { name: string; index: number[] } {
   const [, name = address, inside] = /^([^[]+)(?:\[([^\]]*)\])?$/.exec(address) ?? [];
   return { name, index: inside ? inside.split(",").map(Number) : [] };

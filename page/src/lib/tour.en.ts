@@ -1,4 +1,4 @@
-/** The tour in English. */
+/** The text of the tour in English. */
 
 import type { Words } from "./tour";
 

@@ -1,4 +1,4 @@
-/** The tour in Spanish. */
+/** The text of the tour in Spanish. */
 
 import type { Words } from "./tour";
 

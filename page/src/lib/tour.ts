@@ -1,4 +1,4 @@
-/** The tour: twelve stops, each with a view, an explanation and a question. The page shows the answer afterwards. */
+/** The tour: twelve stops, each with a view, an explanation and a question. Answering it reveals the solution. */
 
 import type { View } from "./fragment";
 import type { Language } from "./messages";
@@ -15,12 +15,12 @@ export interface Words {
 
 export interface Stop extends Words {
   view: Partial<View>;
-  after: Partial<View>; // the changes once the question is answered
-  at: string; // the id of the element to scroll to
+  after: Partial<View>; // changes to the view after the question has been answered
+  at: string; // the ID of the element to scroll to
   right: 0 | 1 | 2;
 }
 
-export const MODEL = "en-es"; // the questions’ model; tests/test_page_tour.py checks the answers with it
+export const MODEL = "en-es"; // the model that the questions are about; tests/test_page_tour.py checks the answers
 
 const CAR = "I bought a new car yesterday.";
 const HOUSE = "I bought a new house yesterday.";

@@ -1,4 +1,4 @@
-/** The server’s answers. Numbers come with their addresses or are requested by address. */
+/** The server’s responses. Each number is returned with its address, or can be requested by address. */
 
 export interface Stage {
   address: string;
@@ -26,7 +26,7 @@ export interface Machine {
   layers: { enc: number; dec: number };
   sizes: Record<string, number>;
   beam: number;
-  special: { start: string; end: string }; // tokens; empty if the model has none
+  special: { start: string; end: string }; // the start and end tokens; empty if the model has none
   stages: Stage[];
 }
 
@@ -38,7 +38,7 @@ export interface Token {
   unknown?: boolean;
 }
 
-/** JSON has no NaN or infinity, so the server writes them as strings. */
+/** JSON cannot represent NaN or infinity, so the server sends them as strings. */
 export type Num = number | "NaN" | "inf" | "-inf";
 
 interface Candidate {
@@ -60,7 +60,7 @@ export interface LayerChange {
   layer: string;
   address: string;
   largest: Num;
-  relative: Num; // to the largest number of the quantity before the change
+  relative: Num; // relative to the quantity’s largest absolute value before the change
   before: Num;
   after: Num;
 }
@@ -78,11 +78,11 @@ export interface Changed {
   notes: string[];
 }
 
-/** Something in a text that its translation lacks, or the reverse. */
+/** A possible mistake: something that is missing from the source or the translation, or that differs between them. */
 export interface Doubt {
   reason: string;
   source: string;
-  target: string; // empty if the translation lacks it
+  target: string; // empty if it is missing from the translation
 }
 
 export interface Run {
@@ -123,7 +123,7 @@ export interface Receipt {
   code: string;
   value: Num;
   dtype: string;
-  recomputed?: Num; // in a standalone file there is no recomputation
+  recomputed?: Num; // missing from a standalone file, like the next three fields
   difference?: Num;
   tolerance?: Num;
   agrees?: boolean;
@@ -139,8 +139,8 @@ export interface Receipt {
   used_by: string[];
   copies: string[];
   stored: Record<string, unknown> | null;
-  inputs?: string[]; // the quantities that it is computed from
-  why?: string; // in a standalone file: the command that prints the terms
+  inputs?: string[]; // the quantities that the number is computed from
+  why?: string; // in a standalone file, the command that prints the terms
 }
 
 export interface SearchNode {
@@ -171,7 +171,7 @@ export interface Search {
   greedy: Found | null;
 }
 
-/** The choice of a token. `tempered` and `drawn` are its probabilities under the sampling settings. */
+/** How a token was chosen. `tempered` is a probability after the temperature, `drawn` after all sampling settings. */
 export interface Choice {
   step: number;
   largest: Num;
@@ -192,32 +192,32 @@ export interface Choice {
   others: { count: number; p: Num; tempered: Num; drawn: Num };
 }
 
-/** Why a step chose `this` and not `that`: the difference of their logits as an exact sum. */
+/** Why a step chose `this` rather than `that`: the difference between their logits, as an exact sum. */
 export interface Why {
   row: number;
   this: string;
   that: string;
   difference: Num;
-  origins: Origin[]; // the parts summed by origin, the largest first
-  words: { word: string; start: number; end: number; value: Num }[]; // of the source
+  origins: Origin[]; // the parts, added up by origin, with the largest first
+  words: { word: string; start: number; end: number; value: Num }[]; // the words of the source
   parts: WhyPart[];
   layers: { after: string; difference: Num; tokens: { token: string; prob: Num }[] }[];
 }
 
-/** The translation without a word or a head, and how far each token's log-probability falls. */
+/** The translation without a certain word or head, and how far the log-probability of each token falls. */
 export interface Removal {
-  name: string; // a word of the source, or a head such as dec.1.cross.h6
+  name: string; // a source word, or a head such as dec.1.cross.h6
   translation: string;
-  losses: Num[]; // by step
+  losses: Num[]; // one per step
 }
 
-/** Each source word removed in turn: deleted from the text, or hidden from all attention. */
+/** The effects of removing each source word in turn, by deleting it from the text or hiding it from all attention. */
 export interface Without {
   deleted: Removal[];
   hidden: Removal[];
 }
 
-/** How far the difference of two logits moves when a single row comes from another text's run. */
+/** How far the difference between two logits changes when a single row is replaced with one from another text’s run. */
 export interface CausalMap {
   other: string;
   difference: Num;
@@ -228,7 +228,7 @@ export interface CausalMap {
   layers: { name: string; side: Side; moved: Num[] }[];
 }
 
-export type Side = "source" | "target" | null; // null: neither
+export type Side = "source" | "target" | null; // null if neither applies
 
 export interface Origin {
   side: Side;
@@ -238,7 +238,7 @@ export interface Origin {
 }
 
 export interface WhyPart {
-  name: string; // dec.1.cross.h0[5]
+  name: string; // for example dec.1.cross.h0[5]
   value: Num;
   side: Side;
   row: number | null;
@@ -246,7 +246,7 @@ export interface WhyPart {
   origin: string;
 }
 
-/** Sampling settings for a step. */
+/** The sampling settings for a step. */
 export interface Sampling {
   step: number;
   temperature: number;
@@ -276,7 +276,7 @@ export interface Tokenising {
 
 export type Change = [option: string, words: string];
 
-/** Everything that a run depends on. */
+/** Everything that determines a run. */
 export interface Query {
   text: string;
   model: string;
@@ -296,7 +296,7 @@ export interface CurvesBlock {
 }
 
 interface Checkpoint {
-  step: number | null; // null: the final model
+  step: number | null; // null for the final model
   says: string;
   ended: boolean;
   log_p: Num;

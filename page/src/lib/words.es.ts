@@ -1,6 +1,7 @@
 /**
- * Python’s texts in Spanish: quantities, the search’s reasons, changes and errors. {} is a placeholder; the order stays the same.
- * tests/test_page_words.py checks that none is missing.
+ * Spanish translations of strings from Python: descriptions of quantities, changes, errors, and the reasons why the
+ * search kept or dropped a hypothesis. {} is a placeholder; placeholders appear in the same order in both languages.
+ * tests/test_page_words.py checks that no translation is missing.
  */
 const SPANISH: Record<string, string> = {
   "the two texts must have the same number of tokens": "los dos textos deben tener el mismo número de tokens",
@@ -234,7 +235,7 @@ const patterns = Object.entries(SPANISH)
     return [new RegExp(`^${parts.join("(.+?)")}$`), spanish] as const;
   });
 
-/** A text of Python’s in Spanish. Unknown texts, names and numbers stay unchanged. */
+/** Translates a string from Python into Spanish. Unknown strings, names and numbers are returned unchanged. */
 export function inSpanish(english: string): string {
   if (english.includes("\n")) return english.split("\n").map(inSpanish).join("\n");
   const whole = exact.get(english);
