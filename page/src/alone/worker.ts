@@ -1,6 +1,6 @@
 /**
- * Runs Python in the browser and answers the page’s requests, one at a time, with the functions that `vidrio serve` uses.
- * A model is loaded with the first request for it.
+ * Runs Python in the browser and answers the page’s requests one at a time, using the same functions as `vidrio serve`.
+ * The default model is downloaded at startup, and any other large model when it is first requested.
  */
 
 import type { Site, WorkerMessage, WorkerRequest } from "../lib/site";
@@ -25,13 +25,14 @@ const scope = globalThis as unknown as {
   fetch: typeof fetch;
 };
 const STORE = "vidrio-unpacked";
-const DELAY = 3000; // milliseconds after the first answer, so that storing does not delay requests
-const download = fetch; // start() replaces the global one
+const DELAY = 3000; // milliseconds to wait before caching the byte code, so that this does not delay the first requests
+const download = fetch; // the original, because start() replaces the global fetch
 
-const open = async () => ("caches" in globalThis ? caches.open(STORE) : null); // missing over plain HTTP
+const open = async () => ("caches" in globalThis ? caches.open(STORE) : null); // unavailable over plain HTTP
 
 async function store(url: string, data: Uint8Array<ArrayBuffer>): Promise<void> {
-  await (await open())?.put(url, new Response(data)).catch(() => undefined); // the disk may be full; then it is downloaded again next time
+  // If the disk is full, the file is simply downloaded again next time.
+  await (await open())?.put(url, new Response(data)).catch(() => undefined);
 }
 
 async function stored(url: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
@@ -39,7 +40,7 @@ async function stored(url: string): Promise<Uint8Array<ArrayBuffer> | undefined>
   return found && new Uint8Array(await found.arrayBuffer());
 }
 
-/** The unpacked bytes of a file, from the browser’s cache or else from the network. */
+/** Returns the decompressed contents of a file, from the browser’s cache if possible and otherwise from the network. */
 async function bytes(url: string, size: number, onBytes: (count: number) => void): Promise<Uint8Array<ArrayBuffer>> {
   const known = await stored(url);
   if (known) {
@@ -62,7 +63,7 @@ async function bytes(url: string, size: number, onBytes: (count: number) => void
   return data;
 }
 
-/** Unpacks an archive into Python’s file system: a header with the offset and size of each file, then the files. */
+/** Unpacks an archive into Python’s file system. Its header gives the offset and size of each file. */
 function unpack(python: Python, pack: Uint8Array, folder: string): void {
   const length = new DataView(pack.buffer, pack.byteOffset).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(pack.subarray(4, 4 + length))) as Record<string, [number, number]>;
@@ -98,11 +99,11 @@ async function start(site: Site) {
   const [binary, library, app, numpy] = [wasm, stdlib, site.app, packages].map(load) as Promise<
     Uint8Array<ArrayBuffer>
   >[];
-  const compiled = `${site.app}?compiled`; // Python’s byte code, stored after the first visit
+  const compiled = `${site.app}?compiled`; // the cache key for Python’s byte code, which is cached on the first visit
   const ready = stored(compiled);
   script(await load(loader));
   script(await load(code));
-  // Pyodide gets its files from here, unpacked, and an empty list of packages.
+  // Serve Pyodide the files downloaded above, already decompressed, and an empty package list.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
     const name =
@@ -119,7 +120,7 @@ async function start(site: Site) {
     });
   };
   const python = await scope.loadPyodide({ indexURL: `${location.origin}/python/`, fullStdLib: false });
-  // NumPy reuses temporary arrays if a backtrace shows that it may. There is none here, so it copies.
+  // NumPy inspects the backtrace to decide whether it can reuse a temporary array. An empty backtrace makes it copy.
   python._module.LDSO.loadedLibsByName.__main__.exports.backtrace = () => 0;
   const before = await ready;
   for (const pack of [await app, await numpy, before]) if (pack) unpack(python, pack, "/site");
