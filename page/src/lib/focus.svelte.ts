@@ -1,4 +1,4 @@
-/** The highlighted tokens, the attention that is shown, and the blocks that the story highlights. */
+/** The highlighted tokens, the attention that is shown, and the blocks highlighted in the story. */
 
 import { page } from "./state.svelte";
 import { columnsOf, rowsOf, type Tensor, valueAt } from "./tensors";
@@ -12,7 +12,7 @@ class Focus {
   pointed: Pointed | null = $state.raw(null); // the row under the pointer
   attention = $state(""); // the attention that the story shows, such as enc.0.self; empty for the user’s choice
   details = $state(false); // whether an open layer also shows the steps of layer norm and int8 arithmetic
-  lit: readonly string[] | null = $state.raw(null); // the blocks that the story highlights; null if there are none
+  lit: readonly string[] | null = $state.raw(null); // the blocks highlighted in the story; null if there are none
 
   /** The names of all attention sub-layers, such as enc.0.self. */
   readonly attentions: string[] = $derived(

@@ -38,7 +38,7 @@ class Page {
   query: Query | null = $state.raw(null); // the query that `run` answers
   receipt: Receipt | null = $state.raw(null);
   refusal: api.Refusal | null = $state.raw(null);
-  keyNeeded: "" | "missing" | "wrong" = $state(""); // set if the server requires an API key
+  keyNeeded: "" | "missing" | "wrong" = $state(""); // why the server refused the API key; empty if it did not
   busy = $state(false);
   slowSince = $state(0); // when the current computation started, if it is slow; otherwise 0
   readonly standalone = api.standalone;
