@@ -1,11 +1,12 @@
-"""Search options and results. This module avoids importing NumPy, which is slow.
+"""Search options and results. This module does not import NumPy, because the import is slow.
 
 Hypotheses are ranked by
 
     score = log p / length ^ length_penalty
 
-where log p is the sum over the chosen tokens and length is their number, both including the end token. CTranslate2 and
-Marian use the same definition; §6.1 divides by ((5 + length) / 6)^α instead (docs/departures.md).
+where log p is the sum of the log-probabilities of the chosen tokens, and length is the number of these tokens. Both
+include the end token. CTranslate2 and Marian use the same definition; §6.1 divides by ((5 + length) / 6)^α instead
+(docs/departures.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SI
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end tokens
 LARGEST_SEED = 2**32 - 1
-SMALLEST, LARGEST = 1e-30, 1e30  # safely above 0 and below infinity in float32 for any logit
+SMALLEST, LARGEST = 1e-30, 1e30  # in float32, these keep results above 0 and finite for any logit
 # The range of each option, used by the command line, the server and the Python API.
 WHOLE = {
     "beam": (1, LARGEST_BEAM),
@@ -42,8 +43,8 @@ class Sampling:
     """Sample each token instead of searching for the best translation. Log-probabilities in the result are computed
     without the temperature."""
 
-    temperature: float = 1.0  #: divisor of the logits; below 1, likely tokens are favoured
-    top_k: int = 0  #: sample only from the k most probable tokens; 0 disables it
+    temperature: float = 1.0  #: divisor of the logits; values below 1 favour likely tokens
+    top_k: int = 0  #: sample only from the k most probable tokens; 0 means no limit
     top_p: float = 1.0  #: sample only from the most probable tokens that together have probability p
     seed: int = 0  #: seed of the random numbers
 
@@ -101,13 +102,13 @@ def default_options(config: ModelConfig) -> Options:
 
 
 class Hidden(NamedTuple):
-    """Hide a source row from all attention."""
+    """Hide a row of the source from all attention."""
 
     row: int
 
 
 class HeadOff(NamedTuple):
-    """Make a head output zeros."""
+    """Make a head output only zeros."""
 
     sub_layer: str  # enc.1.self
     head: int
@@ -132,7 +133,7 @@ class Hypothesis(NamedTuple):
     log_prob: float  #: the sum of `token_log_probs`
     score: float  #: log_prob / length^length_penalty, used to rank hypotheses
     token_log_probs: tuple[float, ...]  #: one per id, and one for the end token if there is one
-    ended: bool  #: False if it was cut at max_length or because no token was allowed
+    ended: bool  #: False if the hypothesis was cut at max_length or because no token was allowed
     attention: Any = None  #: T × S: cross-attention of the last layer, averaged over heads
 
 

@@ -1,8 +1,8 @@
-"""From logits to a translation: beam search and sampling, given `step(prefixes) → logits of the next token`.
+"""Find translations by beam search or sampling, given a function that computes the logits of the next token.
 
-The search works on ids and needs neither a model nor text. The engine's search in C gives bit-for-bit identical
-results: logits and log-probabilities are float32, and sums are float64. This version also records the tree of
-candidates. As in CTranslate2, there are 2 · beam candidates per step. A beam of 1 is greedy search.
+The search works on token ids and needs neither a model nor text. The engine's search in C gives bit-for-bit identical
+results: logits and log-probabilities are float32, and sums are float64. Only this version records the tree of
+candidates. As in CTranslate2, each step considers 2 · beam candidates. A beam of 1 is greedy search.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, computes_nan
 from vidrio.model.exact import F, exp, in_lanes, log
 
-# prefixes, which begin with the start token → logits of the next token, one row per prefix
+# Takes prefixes, which begin with the start token, and returns the logits of the next token, one row per prefix.
 Step = Callable[[Sequence[Ids]], np.ndarray]
 Cut = Callable[[Ids], bool]  # whether to cut a hypothesis with these tokens
 ROOT = -1  # represents the start token and the forced prefix
@@ -63,14 +63,14 @@ def never(ids: Ids) -> bool:
 def search(
     step: Step, start: int, end: int, options: Options, tree: Tree | None = None, cut: Cut = never
 ) -> list[Hypothesis]:
-    """Return the best hypotheses, best first, or with sampling, the samples, most probable first."""
+    """Return the best hypotheses, or the samples if sampling is enabled, in order of their scores."""
     if options.sampling is not None:
         return best_first([sample(step, start, end, options, number, cut) for number in range(options.n_best)])
     return beam_search(step, start, end, options, tree or Tree(), cut)
 
 
 def sample(step: Step, start: int, end: int, options: Options, number: int, cut: Cut) -> Hypothesis:
-    """Sample one hypothesis from the tempered and truncated distribution. `number` is its index among the samples."""
+    """Sample one hypothesis with temperature, top-k and top-p. `number` is the index of the sample."""
     sampling = options.sampling or Sampling()
     numbers = uniform(sampling.seed, number)
     ids, log_probs = options.prefix, [0.0] * len(options.prefix)
@@ -157,7 +157,7 @@ def expand(
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
-    """Return the hypothesis for ids that are finished or cut."""
+    """Return a hypothesis with these ids, which are finished or cut."""
     ended = ids[-1:] == (end,)
     log_prob = float(sum(token_log_probs))
     score = log_prob / length_power(len(ids), options)
@@ -217,7 +217,7 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def uniform(seed: int, number: int) -> Iterator[np.float32]:
-    """Yield random numbers in [0, 1) for a sample, from the upper 24 bits of SplitMix64."""
+    """Yield random numbers in [0, 1) for one sample, from the upper 24 bits of SplitMix64."""
     mask, state = 2**64 - 1, (seed << 32) + number
     while True:
         state = (state + 0x9E3779B97F4A7C15) & mask
@@ -259,7 +259,7 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
 
 
 def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
-    """Record why candidates in a step were not continued."""
+    """Record why candidates of a step were not continued."""
     last_kept = min((node.total for node in candidates if node.fate == "kept"), default=None)
     for node in (node for node in candidates if node.fate == "dropped"):
         if node.token == end and node.rank <= options.beam:

@@ -1,7 +1,7 @@
 """Transfer the inline markup of a sentence to its translation, placing each tag around the corresponding words.
 
-A translated word goes into the elements that contain its source word. The source word is the identical word if there is
-one, and otherwise comes from the alignment. Text between two words goes into the elements that contain both words.
+A translated word goes into the elements that contain its source word: the identical word if there is one, and otherwise
+the aligned word. Text between two words goes into the elements that contain both words.
 """
 
 import re
@@ -28,11 +28,11 @@ class Element(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Text, or a thing that is copied unchanged, such as an image. A placeholder may represent a thing in the text."""
+    """Text, or a thing that is copied unchanged, such as an image. The text may contain a placeholder for a thing."""
 
     path: Path
-    text: str  # for a thing: its placeholder, if any
-    raw: str = ""  # for a thing: its markup
+    text: str  # the placeholder of a thing, or an empty string if it has none
+    raw: str = ""  # the markup of a thing
 
 
 Things = dict[int, list[Piece]]
@@ -103,7 +103,7 @@ def _text(path: Path, text: str) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A word of the translation or part of one, with its source position and source piece, or −1 if unknown."""
+    """A word of the translation or part of one, with its source position and source piece (−1 if unknown)."""
 
     start: int
     end: int
@@ -139,7 +139,7 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         before = bisect_right(links, start, key=lambda link: link.start) - 1
         link = links[before] if before >= 0 and start < links[before].end else None
         if link is not None and link.end > end and found.text[start:end] not in placeholders:
-            at = link.source  # the start of a multi-word term
+            at = link.source  # the start of a term of several words
         elif number < len(same) and (len(same) == often[word] or not worded(word)):
             at = same[number]
             if whole[at : at + end - start].casefold() == word:  # H<sub>2</sub>O: each part stays in its own piece
@@ -164,7 +164,7 @@ def _words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path, Path], Path]) -> Iterator[Path]:
-    """Yield the enclosing elements of each word. A word without a source takes those that its neighbours share."""
+    """Yield the enclosing elements of each word. A word without a source gets the elements of both neighbours."""
     known = [source.pieces[place.piece].path if place.piece >= 0 else None for place in placed]
     after = source.pieces[-1].path
     following = [after := after if path is None else path for path in reversed(known)]
@@ -176,8 +176,8 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
 
 def _complete(paths: list[Path], between: Things, source: Inline, order: Order, placed: Set[int]) -> None:
     """Modify `paths` and `between` so that no element or thing is lost. `placed` contains the pieces that have words.
-    An element without words takes the nearest word that is not the last in its own element; if there is none, it stays
-    empty."""
+    An element without words takes the nearest word that is not the only one in its element. If there is no such word,
+    the element stays empty."""
     words = Counter(paths)
     there = Counter(element for path in paths for element in path)
     at = 0
@@ -215,8 +215,9 @@ def _nearest_free(order: Order, at: int, is_free: Callable[[int], bool]) -> int 
 
 
 def _things(source: Inline, order: Order) -> tuple[Things, Things]:
-    """Assign things without a placeholder to words: the first mapping gives the things before each word, the second
-    the things after it. A thing that touches only the preceding text, such as a footnote mark, goes after its word."""
+    """Assign things without a placeholder to words. The first mapping contains the things before each word, and the
+    second the things after it. A thing that touches only the text before it, such as a footnote mark, goes after its
+    word."""
     before: Things = defaultdict(list)
     after: Things = defaultdict(list)
     text, start = source.text, 0

@@ -1,8 +1,8 @@
 """Extract the texts to translate from a marked-up document, and rebuild the document from their translations.
 
 HTML, XHTML, the XML in DOCX and ODT, and Markdown's inline syntax are tokenised differently, and their elements have
-different meanings (see `Dialect`). This module contains the common part. Everything that is not translated is copied
-byte for byte. Every step is linear in the number of tokens.
+different meanings (see `Dialect`). This module contains what they have in common. Everything that is not translated is
+copied byte for byte. Every step takes time proportional to the number of tokens.
 """
 
 import re
@@ -18,7 +18,7 @@ from vidrio.errors import DataError
 
 Kind = Literal["text", "start", "end", "thing"]  # a "thing" has no text: a comment or an image
 SPACES = re.compile(r"[ \t\r\n\f]+")
-MARKER = re.compile("\x00(\\d+)\x00")  # stands in for an inset
+MARKER = re.compile("\x00(\\d+)\x00")  # represents an inset
 DEEPEST = 250  # maximum nesting of elements; the time per word grows with the depth
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def names(text: str) -> frozenset[str]:
 
 
 def escape(text: str) -> str:
-    """Escape text, so that nothing in a translation is parsed as a tag."""
+    """Escape text, so that nothing in a translation is parsed as markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\u00a0", "&#160;")
 
 
@@ -44,16 +44,16 @@ def escape(text: str) -> str:
 class Dialect:
     """The meaning of elements in a document format. An element that is not listed begins and ends a block."""
 
-    inline: frozenset[str] = frozenset()  # occur within a sentence
-    things: frozenset[str] = frozenset()  # occur within a sentence, without words
-    kept: frozenset[str] = frozenset()  # not translated, but act as a word of the sentence: <code>
-    untouched: frozenset[str] = frozenset()  # copied, including their contents
-    insets: frozenset[str] = frozenset()  # occur within a sentence but contain separate blocks
-    spaced: frozenset[str] = frozenset()  # every space in them is significant
+    inline: frozenset[str] = frozenset()  # elements that occur within a sentence
+    things: frozenset[str] = frozenset()  # elements without words that occur within a sentence
+    kept: frozenset[str] = frozenset()  # elements that are not translated, but act as a word of the sentence: <code>
+    untouched: frozenset[str] = frozenset()  # elements that are copied, including their contents
+    insets: frozenset[str] = frozenset()  # elements that occur within a sentence, but contain separate blocks
+    spaced: frozenset[str] = frozenset()  # elements in which every space is significant
     attributes: frozenset[str] = frozenset()  # attributes that are translated
     only_in: frozenset[str] = frozenset()  # if not empty, only text in these elements is translated
     escape: Callable[[str], str] = escape
-    is_kept: Callable[[Token], bool] = field(default=lambda token: False)  # not translated because of its attributes
+    is_kept: Callable[[Token], bool] = field(default=lambda token: False)  # whether attributes forbid translation
 
     def is_left(self, token: Token) -> bool:
         """Return whether the element is left untranslated."""
@@ -66,7 +66,7 @@ class Dialect:
         return Token("thing", raw, name, " " if is_word else "")
 
     def is_inline(self, token: Token) -> bool:
-        """Return whether a token can occur within a sentence, as unnamed things such as comments and scripts can."""
+        """Return whether a token can occur within a sentence. Unnamed things, such as comments and scripts, can."""
         return token.kind == "text" or token.name in self.inline or token.name in self.things or not token.name
 
 
@@ -92,7 +92,7 @@ def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Pl
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
-    """Concatenate parts into a document. Strings are copied."""
+    """Concatenate parts into a document. Strings are copied unchanged."""
 
     def put(texts: list[str]) -> str:
         rest = iter(texts)
@@ -104,8 +104,8 @@ def joined(parts: Sequence[str | Plan]) -> Plan:
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
     """Return the plan of a document. Insets (footnotes, text boxes) and attribute values are planned separately from
     the surrounding text."""
-    insets: list[Plan] = []  # inner insets before the outer ones
-    opened: list[tuple[Token, int, list[Token]]] = []  # the enclosing insets: first token, end, preceding content
+    insets: list[Plan] = []  # inner insets come before outer ones
+    opened: list[tuple[Token, int, list[Token]]] = []  # the enclosing insets: start tag, end index, preceding content
     content: list[Token] = []
     ends, left_to = _ends(tokens), -1
     for at, token in enumerate(tokens):
@@ -192,7 +192,7 @@ def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
 def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Token]]:
     """Yield the tokens of each block, and the markup between blocks."""
     run: list[Token] = []
-    within: Counter[str] = Counter()  # numbers of open elements that affect how text is handled
+    within: Counter[str] = Counter()  # the number of open elements of each kind that affects the handling of text
     for token in tokens:
         if token.name in dialect.spaced or token.name in dialect.only_in:
             within[token.name] += {"start": 1, "end": -1}.get(token.kind, 0)
@@ -209,8 +209,7 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
 
 
 def _ends(tokens: Sequence[Token]) -> list[int]:
-    """For each token, return the index of the token that closes the element it opens, or of the last token if there is
-    none."""
+    """For each token, return the index of the token that closes the element, or of the last token if there is none."""
     ends = [len(tokens) - 1] * len(tokens)
     opened: dict[str, list[int]] = defaultdict(list)
     for number, token in enumerate(tokens):
@@ -304,7 +303,7 @@ def _is_blank(token: Token) -> bool:
     return (token.kind == "text" and not token.text.strip()) or (token.kind == "thing" and not token.text)
 
 
-NOTES = ("a", "sup")  # mark a note if they contain no letter and directly follow a word
+NOTES = ("a", "sup")  # these elements mark a note if they contain no letters and directly follow a word
 
 
 def _without_empty(run: Sequence[Token]) -> list[Token]:

@@ -1,9 +1,9 @@
-"""The facts of a sentence, all of which its translation must state, and no others.
+"""Find the facts that a sentence states, to check that its translation states the same facts.
 
-`facts` finds them on both sides by the same rules; `compare` tells which were lost and which were invented. A fact is
-identified by its key, whatever its form: twelve, 12th, XII and 12 are one number, and so are 1,234.5 and 1.234,5. A
-fact that may be something else (a second, "May I?") is not sure: it excuses the same fact on the other side, and
-requires nothing.
+`facts` applies the same rules to both sides, and `compare` reports which facts were lost and which were invented. A
+fact is identified by its key, whatever its form: twelve, 12th, XII and 12 are the same number, and so are 1,234.5 and
+1.234,5. Some words are ambiguous (a second, "May I?"), so their facts are not `sure`: they match the same fact on the
+other side, but their absence from that side is not a fault.
 """
 
 import re
@@ -16,8 +16,8 @@ from typing import NamedTuple
 from vidrio.text.lexicon import NONE, Lexicon, folded
 from vidrio.text.protect import MONEY, UNITS, Span, gaps, is_free, number_key, spans
 
-MINOR = ("negation", "bracket", "quotation")  # kinds that only decide between hypotheses
-_OF_SENTENCE = ("list", "words")  # facts of a whole sentence, without a position; they can only be lost
+MINOR = ("negation", "bracket", "quotation")  # kinds that are only used to choose between hypotheses
+_OF_SENTENCE = ("list", "words")  # facts about a whole sentence, without a position; they can be lost, but not invented
 _WORD = (
     r"(?P<ordinal>\d+\.?(?:[ºª]|(?:st|nd|rd|th|er|[rdtmvn][oa])\b))|(?P<percent>(?i:por cien(?:to)?|per ?cent)\b)"
     r"|(?<!_)(?P<word>[^\W\d_]++(?:['’][^\W\d_]++)*+)(?![\d_])"
@@ -28,11 +28,11 @@ _SIGNS = (
 )
 ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_LONG_LIST, _LONG_ITEM = 4, 2  # minimum items of a list; maximum words of an item
-_TENS = r"(?:(?:1[5-9]|20)\d|[2-9])0"  # a number that may stand for ten years
+_LONG_LIST, _LONG_ITEM = 4, 2  # the minimum number of items in a list; the maximum number of words in an item
+_TENS = r"(?:(?:1[5-9]|20)\d|[2-9])0"  # a number that may denote a decade
 _BY_DIGITS = ("number", "date", "time")
-_LONG_NUMBER = 32  # characters; a longer number stands by itself
-_NEAR = 5  # words between a number and the word for a century
+_LONG_NUMBER = 32  # characters; a longer number is not combined with the words after it
+_NEAR = 5  # the number of words in which to look for the word "century"
 
 
 class Fact(NamedTuple):
@@ -47,46 +47,46 @@ class Fact(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The source's facts that the translation lacks, and the translation's that the source lacks."""
+    """The source facts that the translation lacks, and the facts in the translation that the source lacks."""
 
     lost: tuple[Fact, ...] = ()
     invented: tuple[Fact, ...] = ()
 
     @property
     def serious(self) -> int:
-        """The number of faults that are worth another search."""
+        """The number of faults that are serious enough to search again."""
         return sum(fact.kind not in MINOR for fact in (*self.lost, *self.invented))
 
 
 class _Token(NamedTuple):
     text: str
-    word: str  # the same, folded
+    word: str  # the folded text
     start: int
     end: int
-    before: str  # what separates it from the token before
-    kind: str  # word, percent, ordinal, or the kind of a span
+    before: str  # the text between the previous token and this one
+    kind: str  # word, percent, ordinal, or the kind of a protected span
 
     @property
     def joined(self) -> bool:
-        """Whether only a space or a hyphen separates it from the token before."""
+        """Whether nothing but a space or a hyphen separates this token from the previous one."""
         return self.before in ("", " ", "-", "\xa0")
 
 
 def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
-    """What a translation with these facts has lost and invented."""
+    """Return the facts that a translation has lost and invented, given the facts on both sides."""
     invented = _without(written, source)
     return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in _OF_SENTENCE))
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The sure facts that occur more often here than in the others."""
+    """Return the sure facts that occur more often in `facts` than in `others`."""
     there = Counter(fact[:2] for fact in others)
     there.subtract(fact[:2] for fact in facts if fact.sure)
     return tuple(fact for fact in facts if fact.sure and there[fact[:2]] < 0 and not there.update([fact[:2]]))
 
 
 def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
-    """All facts of a text, in order within each kind."""
+    """Return all facts of a text, in order within each kind."""
     places = spans(text)
     found = [Fact("thing", text[a:b], a, b) for a, b, kind in places if kind not in _BY_DIGITS]
     tokens = list(_tokens(text, places))
@@ -106,7 +106,7 @@ def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
 
 
 def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
-    """Words and numbers, without those in addresses, tags and code."""
+    """Yield the words and numbers of a text, except those in addresses, tags and code."""
     parts = gaps(0, len(text), places)
     words = (match for part in parts for match in re.compile(_WORD).finditer(text, *part))
     found = [place for place in places if place.kind in _BY_DIGITS]
@@ -118,7 +118,7 @@ def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
 
 
 def _words(tokens: Sequence[_Token], lexicon: Lexicon) -> Iterator[Fact]:
-    """Months and days, words for units, and rulers: names before a Roman numeral."""
+    """Yield months and days, words for units, and rulers (names before a Roman numeral)."""
     for n, (text, word, start, end, _, kind) in enumerate(tokens):
         if word in lexicon.calendar:
             capital = start > 0 and text[0].isupper()
@@ -144,7 +144,7 @@ def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> It
         key, after, sure = _read_number(tokens, at, lexicon, shouted=shouted)
         others = lexicon.about.get(token.word, [])
         if token.kind == "number" and re.fullmatch(_TENS, year := number_key(token.text)):
-            others = sorted({year, year[-2:], f"{year[-2:]}s"})  # 1980 may be 80 or the 80s on the other side
+            others = sorted({year, year[-2:], f"{year[-2:]}s"})  # the other side may have 80 or the 80s for 1980
         if re.fullmatch(_TENS, key) and _is_decade(tokens, at, after, lexicon):
             key = f"{key[-2:]}s"
         of_century = bool(key or others) and _is_century(tokens, at, lexicon)
@@ -161,14 +161,14 @@ def _numbers(tokens: Sequence[_Token], lexicon: Lexicon, *, shouted: bool) -> It
 
 
 def _damage(following: _Token, lexicon: Lexicon, *, of_century: bool) -> str:
-    """What a model wrote behind a number in digits and makes it none: siglo 3r, 66-six."""
+    """Return text after a number that makes the number invalid, as in the model's errors "siglo 3r" and "66-six"."""
     is_word = following.word in lexicon.values and following.word not in {*lexicon.ordinals, *lexicon.unsure}
     damages = following.before == "" if of_century else following.before == "-" and is_word
     return following.before + following.text if damages else ""
 
 
 def _is_decade(tokens: Sequence[_Token], at: int, after: int, lexicon: Lexicon) -> bool:
-    """Whether a round number is a decade: the 1980s, los años veinte; but not in "20 años 30 personas"."""
+    """Return whether a round number is a decade: the 1980s or los años veinte, but not "20 años 30 personas"."""
     if any(token.text == "s" for token in tokens[after : after + 1]):
         return True
     before = [token.word for token in tokens[max(0, at - 2) : at]]
@@ -177,7 +177,7 @@ def _is_decade(tokens: Sequence[_Token], at: int, after: int, lexicon: Lexicon) 
 
 
 def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_century: bool) -> bool:
-    """Whether a model wrote this when it failed to write a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
+    """Return whether a model wrote this instead of a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
     if before and before.text.istitle() and token.word in lexicon.ordinals:
         return token.text.isupper()
     is_usual = token.text.islower() or re.fullmatch(rf"{ROMAN}|\d.*", token.text)
@@ -185,7 +185,7 @@ def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_centur
 
 
 def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
-    """Whether this is the number of a century: the 12th and the 13th century, siglos XII y XIII."""
+    """Return whether this is the number of a century: the 12th and the 13th century, siglos XII y XIII."""
     follows = lexicon.century_follows
     for token in tokens[at + 1 : at + 1 + _NEAR] if follows else tokens[max(0, at - _NEAR) : at][::-1]:
         if token.word in lexicon.centuries:
@@ -197,7 +197,8 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 
 
 def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
-    """The key of a Roman numeral, and whether it is certainly one: XII is; X is after a ruler or a century."""
+    """Return the key of a Roman numeral, and whether it is certainly a numeral: XII always is, and X is if it follows
+    a ruler or the word for a century."""
     if not re.fullmatch(ROMAN, token.text):
         return "", False
     is_century, is_ruler = (bool(before and before.word in words) for words in (lexicon.centuries, lexicon.rulers))
@@ -210,8 +211,8 @@ def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple
 
 
 def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon, *, shouted: bool) -> tuple[str, int, bool]:
-    """The number that begins at a token: its key (empty if there is none), the token after it, and whether it is
-    certainly a number. In a `shouted` text, MIX is a word."""
+    """Read the number that begins at a token. Return its key (empty if there is none), the index of the token after it,
+    and whether it is certainly a number. In a `shouted` text (all in capitals), MIX may be a word."""
     token = tokens[at]
     if (token.kind == "number" or token.word in lexicon.numeric) and (found := _read_words(tokens, at, lexicon)):
         return found
@@ -224,8 +225,8 @@ def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon, *, shouted
 
 
 def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
-    """A number in words, or in digits and powers: 2.5 million. A value smaller than `room` is added to
-    `group`, and a power multiplies the group. Both count in units of the last decimal place."""
+    """Read a number written in words, or in digits and powers (2.5 million). Values smaller than `room` are added to
+    `group`, which powers multiply. `group` and `total` count units of the last decimal place."""
     begin = end = at
     total, group, unit, room, sure, vague = 0, 0, 1, inf, False, False
     if tokens[at].kind == "number":
@@ -269,13 +270,13 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
 
 
 def _room_after(value: int) -> int:
-    """Values added after this one are smaller than this: twenty-one, ciento veinte."""
+    """Return a limit for the value after this one, which must be smaller to be added: twenty-one, ciento veinte."""
     return 10 if value in range(20, 91, 10) else 100 if value >= 100 else 1
 
 
 def _in_units(text: str, point: str) -> tuple[int, int]:
-    """A number as an integer in units of its last decimal place, and how many units make 1. Without a valid decimal
-    separator, all digits form one integer."""
+    """Return a number as an integer in units of its last decimal place, and how many of these units make 1. Without a
+    valid decimal separator, all digits form one integer."""
     digits = re.sub(rf"[^\d{point}]", "", text).strip(point)
     fraction = digits.partition(point)[2] if digits.count(point) == 1 else ""
     return int(digits.replace(point, "")), 10 ** len(fraction)
@@ -285,7 +286,8 @@ def _in_units(text: str, point: str) -> tuple[int, int]:
 
 
 def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
-    """The number of items, if the sentence is a list. Anything else may be translated by a list."""
+    """Yield the number of items if a text contains commas. The fact is sure only if the text is clearly a list, because
+    any other text may be translated as a list."""
     items = re.split(lexicon.between, text) if "," in text else []
     short = [item.split() for item in items[1:-1] if not re.search('[“”«»"]', item)]
     are_items = [item and len(item) <= _LONG_ITEM and item[0] not in lexicon.sentences["starters"] for item in short]
@@ -295,7 +297,8 @@ def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
 
 
 def _polarity(tokens: Sequence[_Token], text: str, lexicon: Lexicon) -> Iterator[Fact]:
-    """Whether a text negates; and whether it forbids, permits, or neither, which contradicts nothing."""
+    """Yield whether a text negates something, and whether it forbids or permits something. A text that does neither
+    contradicts nothing."""
     negative = [token for token in tokens if token.word in lexicon.negative or token.word.endswith("n't")]
     apart = [found.span() for found in re.finditer(lexicon.no_negation, text, re.IGNORECASE)]
     sure = [token for token in negative if not any(start <= token.start < end for start, end in apart)]

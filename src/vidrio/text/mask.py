@@ -1,9 +1,9 @@
-"""The model's input for a sentence: symbols in place of addresses, placeholders, code, rare names and rare characters,
-which the model copies instead of misspelling them, and plain forms of other characters.
+"""Prepare a sentence for the model: hide what should be copied behind symbols, and simplify unusual characters.
 
-A model that has learned that ①②③… stand for names and addresses (`About.symbols`) reads "Click ① to go on." for "Click
-{next_button} to go on.", and only has to write ① in the right place. If a symbol does not occur exactly once in the
-translation, `Masked.restore` returns None.
+Addresses, placeholders, code, rare names and rare characters are hidden, because a model is likely to misspell them. A
+model that has learned to copy the symbols ①②③… (`About.symbols`) receives "Click ① to go on." instead of "Click
+{next_button} to go on.", and only has to write ① in the right place. `Masked.restore` returns None unless each symbol
+occurs exactly once in the translation.
 """
 
 import re
@@ -18,44 +18,44 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
-# A name follows such a word, even if it is also a common word.
+# Titles. The word after a title is hidden as a name, even if it is a common word.
 _ADDRESS = r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\b\.? "
-# Words that begin with a capital and end with a lower-case letter, and their neighbours: Mary-Ann J. O'Neill.
+# A name begins with a capital and ends with a lower-case letter. Adjacent names form a group: Mary-Ann J. O'Neill.
 _CAPITAL = "".join(letter for letter in map(chr, range(0x41, 0x250)) if letter.isupper())
-_MARK = r"\u0300-\u036f"  # accents of their own
+_MARK = r"\u0300-\u036f"  # combining accents
 _NAME = rf"[{_CAPITAL}](?:[\w{_MARK}]|[-'’](?=[{_CAPITAL}]))*[^\W\d_{_CAPITAL}][{_MARK}]*(?![\w{_MARK}])"
 _NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?:[{_CAPITAL}]\.? )?(?!{_ADDRESS}){_NAME})*)"
-# Names of this many tokens are hidden, because a model misspells them. The first word of a sentence is capitalised
-# anyway.
+# Names with at least this many tokens are hidden, because models misspell them. The limit is higher for the first word
+# of a sentence, which is capitalised anyway.
 RARE, RARE_FIRST = 5, 7
-LONG = 3  # tokens of a name that may be misspelled
-UNSPELLABLE = 100  # the number of tokens of a word with letters outside the vocabulary
-# Quotation marks and dashes that replace those outside the vocabulary.
+LONG = 3  # a name with at least this many tokens may be misspelled
+UNSPELLABLE = 100  # the token count assigned to a word with letters outside the vocabulary
+# Replacements for quotation marks and dashes that are not in the vocabulary.
 SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
-_DRAWN_OUT = r"([^\W\d_])\1{5}"  # "aaaaaah": in no vocabulary
+_DRAWN_OUT = r"([^\W\d_])\1{5}"  # six or more of the same letter: "aaaaaah" is in no vocabulary
 _SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/-]"  # characters that may be rare
-# Signs and letters that occur in more than a hundred pairs of the packaged models' training data, but in no long token.
+# Characters that occur in more than a hundred pairs of the packaged models' training data, but in no longer token.
 _USUAL = "°•€£¥äàãçčèôöšü"
-REMEMBERED = 10_000  # words whose number of tokens is cached
+REMEMBERED = 10_000  # the maximum number of words whose token counts are cached
 
 
 class Masked(NamedTuple):
-    """A sentence, and the model's input for it."""
+    """A sentence and the model's input for it."""
 
     source: str
     given: str
     symbols: str = ""
-    hidden: Mapping[Span, str] = {}  # the positions in the sentence that have symbols, and what to write for each
-    capitals: bool = False  # the sentence is in capitals, and the model's input is not
+    hidden: Mapping[Span, str] = {}  # the spans of the sentence that are hidden, each with the text to write for it
+    capitals: bool = False  # whether the sentence is all in capitals and was lower-cased for the model
 
     @property
     def things(self) -> dict[str, str]:
-        """What to write for each symbol."""
+        """The text that replaces each symbol."""
         return dict(zip(self.symbols, self.hidden.values(), strict=True))
 
     def restore(self, translation: str) -> str | None:
-        """The translation with what the symbols represent. None unless each symbol occurs once, and not within a word;
-        and there are words if there were some."""
+        """Return the translation with each symbol replaced by the text that it stands for. Return None if a symbol is
+        missing, repeated or next to a letter, or if the model's input contains words but the translation does not."""
         if self.capitals:
             translation = outside(translation, str.upper)
         letter = rf"[^\W_{re.escape(self.symbols)}]"
@@ -69,7 +69,7 @@ class Masked(NamedTuple):
 
 
 class Masker:
-    """Masks sentences for the model of a tokenizer. `symbols` are those that it has learned to copy."""
+    """Masks sentences for a model with this tokenizer. `symbols` are the symbols that the model has learned to copy."""
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "") -> None:
         self.symbols, self._tokenizer = symbols, tokenizer
@@ -78,12 +78,12 @@ class Masker:
             for sign, simple in SIMPLER.items()
             if tokenizer.id(sign) is tokenizer.id(f"▁{sign}") is None is not tokenizer.id(simple)
         }
-        # A vocabulary without case tokens splits capitals differently, which the model has hardly seen.
+        # Without case tokens, all-caps text is split into tokens that the model has rarely seen.
         self._reads_capitals = tokenizer.has_case_tokens or tokenizer.of_whole_words
         self._tokens, self._is_rare_sign = lru_cache(REMEMBERED)(self._count), lru_cache(REMEMBERED)(self._hardly_seen)
 
     def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] = {}) -> Masked:
-        """The model's input for a sentence. `also`: more positions to hide, each with what to write for it."""
+        """Return the model's input for a sentence. `also` contains more spans to hide, each with the text to write."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
         places = self._hidden(source, hide_names=hide_names)
         places = [*(place for place in also if is_free(place.start, place.end, places)), *places]
@@ -93,7 +93,7 @@ class Masker:
             shown += source[at : place.start] + symbol
             at = place.end
         given = plain(shown + source[at:]).translate(self._simpler)
-        for start, end, kind in spans(source):  # an address that is not hidden keeps its punctuation: /a?b=1
+        for start, end, kind in spans(source):  # keep the punctuation of an address that is not hidden: /a?b=1
             thing = source[start:end]
             if kind in HIDDEN and " " not in thing and " " in (spaced := plain(thing)):
                 given = given.replace(spaced, thing)
@@ -104,25 +104,26 @@ class Masker:
         return Masked(source, given, symbols, hidden, capitals)
 
     def is_long(self, name: str) -> bool:
-        """Whether a name has so many tokens that it may be misspelled."""
+        """Return whether a name has so many tokens (at least LONG) that it may be misspelled."""
         return self._tokens(name) >= LONG
 
     def is_rare(self, name: str) -> bool:
-        """Whether a name has RARE tokens or more, and is hidden."""
+        """Return whether a name has so many tokens (at least RARE) that it is hidden."""
         return self._tokens(name) >= RARE
 
     def unspellable(self, source: str) -> list[Span]:
-        """What the vocabulary cannot spell: words with rare letters or a letter repeated often, and rare signs."""
+        """Return what the vocabulary cannot spell: words with rare or many repeated letters, and rare characters."""
         words = list(self._strange_words(source))
         return sorted([*words, *(sign for sign in self.rare_signs(source) if is_free(sign.start, sign.end, words))])
 
     def rare_signs(self, source: str) -> list[Span]:
-        """Signs that the vocabulary lacks, or that were rare in its training texts: >, §, ≥."""
+        """Return the characters that the vocabulary lacks or that were rare in the training texts: >, §, ≥."""
         signs = (sign.span() for sign in re.finditer(_SIGN, source) if self._is_rare_sign(sign[0]))
         return [Span(*sign, "sign") for sign in signs if is_free(*sign, spans(source))]
 
     def can_hide(self, text: str, sign: Span) -> Span | None:
-        """A rare sign with the text that touches it, unless that contains words, which must be translated."""
+        """Return the span of a rare character and the text that touches it. Return None if that text contains words,
+        which must be translated, or if the model has no symbols."""
         before = re.split(r"\s", text[: sign.start])[-1]
         after = re.split(r"\s", text[sign.end :], maxsplit=1)[0].rstrip(".,:;!?)")
         place = Span(sign.start - len(before), sign.end + len(after), "sign")
@@ -146,7 +147,7 @@ class Masker:
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        """The characters that are part of some longer token; all others were too rare to be learned."""
+        """The characters that occur in longer tokens or in _USUAL. The model has rarely seen any others."""
         tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
         return frozenset(_USUAL).union("".join(token for token in tokens if len(token) > 1))
 
@@ -160,8 +161,8 @@ class Masker:
         return min(count(given), count(given.lower())) if self._tokenizer.spells(given) else UNSPELLABLE
 
     def _hidden(self, source: str, *, hide_names: bool) -> list[Span]:
-        """What symbols represent, names last. What touches a word is not hidden: with a symbol in its place, the word
-        would be split into other tokens."""
+        """Return the spans to hide, names last. A protected span that touches a word is not hidden: with a symbol in
+        its place, the word would be split into different tokens."""
         copied = [span for span in spans(source) if span.kind in HIDDEN and not touches(source, span)]
         names = list(self._names(source)) if hide_names else []
         strange = [word for word in self._strange_words(source) if is_free(word.start, word.end, names)]
@@ -173,8 +174,8 @@ class Masker:
         return hidden
 
     def _names(self, source: str) -> Iterator[Span]:
-        """Groups of capitalised words that contain a rare one. The first word of a sentence belongs to a group only if
-        it has RARE_FIRST tokens, or LONG tokens and a rare word after it."""
+        """Yield groups of capitalised words that contain a rare name. The first word of a sentence is included only if
+        it has at least RARE_FIRST tokens, or at least LONG tokens and a rare name after it."""
         for match in re.finditer(_NAMES, source):
             start, end = match.span("names")
             names = match["names"].split()
@@ -189,8 +190,8 @@ class Masker:
 
 
 def _read_as(sign: str) -> str:
-    """The plain form of a character: nothing if it is invisible; plain letters and digits for other forms of them
-    (ligatures, full-width, mathematical). Not for №, ½, x², which mean more."""
+    """Return the plain form of a character. Invisible characters are removed; ligatures and full-width or mathematical
+    letters and digits become ASCII. №, ½ and ² stay, because their plain forms would lose meaning."""
     kind = unicodedata.category(sign)
     if (kind in ("Cc", "Cf") and not sign.isspace()) or "VARIATION SELECTOR" in unicodedata.name(sign, ""):
         return ""
@@ -199,18 +200,18 @@ def _read_as(sign: str) -> str:
 
 
 _READ_AS = Table(_read_as)
-# Replacements for hyphens, quotation marks and dashes that few vocabularies contain.
+# Hyphens, quotation marks and dashes that few vocabularies contain.
 _READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "--''''''\"\"\"––", strict=True))
 
 
 def in_capitals(text: str) -> bool:
-    """Whether all letters are capitals, and not only those of short words such as NASA."""
+    """Return whether all words are in capitals and at least one has five letters, so that NASA alone doesn't count."""
     words = outside(text, str, kept=" ")
     return words.upper() == words != words.lower() and bool(re.search(r"[^\W\d_]{5}", words))
 
 
 def outside(text: str, change: Callable[[str], str], kept: str | None = None) -> str:
-    """The text, changed outside its protected spans; they stay, or `kept` replaces them."""
+    """Apply `change` to the text outside its protected spans. If `kept` is given, it replaces each protected span."""
     parts, at = list[str](), 0
     for start, end, _ in spans(text):
         parts += (change(text[at:start]), text[start:end] if kept is None else kept)
@@ -219,8 +220,8 @@ def outside(text: str, change: Callable[[str], str], kept: str | None = None) ->
 
 
 def plain(text: str) -> str:
-    """The text on one line, in common characters and spacing. Characters outside the vocabulary would be spelled in
-    bytes, and spoil the words around them."""
+    """Return the text on one line, with common characters and regular spacing. Characters outside the vocabulary would
+    be encoded as bytes, which also spoils the translation of the words around them."""
     if not (text.isascii() and text.isprintable()):
         text = text.translate(_READ_AS)
     text = re.sub(r" ([,.?!])(?= |\Z)", r"\1", " ".join(text.split()))  # yes , no

@@ -1,11 +1,11 @@
-"""The parts of a text to translate: whole sentences, or parts of a sentence that is too long.
+"""Find the parts of a text to translate: whole sentences, or pieces of a sentence that is too long.
 
-English and Spanish are split by rules, other languages by `sentencex`. A final mark (. ! ? …) ends a sentence unless a
-rule says otherwise: the next word is in lower case (and not all words are), or an abbreviation, an initial or the
-number of a list precedes it. A line break also ends a sentence, unless the line is long and unfinished, as in text
-wrapped at a fixed width.
+English and Spanish are split by rules, other languages by `sentencex`. The rules end a sentence at final punctuation
+(. ! ? …), except where the next word is in lower case (unless the whole paragraph is), or after an abbreviation, an
+initial or the number of a list item. A line break also ends a sentence, unless the line is long and neither an empty
+line nor a list item follows, as in text wrapped at a fixed width.
 
-All functions return positions in the text, not copies. Only white space is between two sentences, so a translation can
+All functions return positions in the text, not copies. Only white space separates sentences, so a translation can
 preserve every byte of it.
 """
 
@@ -20,13 +20,13 @@ from vidrio.text.protect import Span, gaps, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
-OWN = ("en", "es")  # the languages that are split by rule
-_LONGEST_ABBREVIATION = 20  # characters to inspect before a full stop
-_WRAPPED = 40  # characters; shorter lines are headings or list entries, and end where the line ends
+OWN = ("en", "es")  # the languages that are split by rules
+_LONGEST_ABBREVIATION = 20  # the number of characters to inspect before a full stop
+_WRAPPED = 40  # characters; a shorter line is a heading or a list item, and its line break ends a sentence
 
 _END = r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)"
 _OPENING = "\"'“‘«([{*_"
-# What follows a mark: a word or a sign, after opening brackets or quotes. A dash without a space opens speech.
+# The word or character after a mark, with any opening brackets or quotes. A dash without a space opens speech.
 _NEXT = rf"\s+[{re.escape(_OPENING)}]*(?:[—–-](?!\s))?(?P<next>[^\W\d_]+|\S)"
 _BEFORE_A_WORD = r"[\s\"“‘«(\[¿¡—–]"
 _LIST_MARK = r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z"
@@ -36,14 +36,14 @@ _LIST_ITEM = r"[-*•·–—+#>|]|(?:\d{1,3}|[a-zA-Z])[.)]\s"
 
 
 def split(text: str, language: str = "") -> list[Place]:
-    """The sentences of a text, in order. Without a language, our rules apply."""
+    """Return the sentences of a text, in order. If no language is given, the built-in rules apply."""
     code = language.lower().replace("_", "-").partition("-")[0]
     sentences = _sentences if code in ("", *OWN) else partial(_by_library, code)
     return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
 
 
 def _paragraphs(text: str) -> Iterator[Place]:
-    """The parts between line breaks that end a sentence, or between the tabs of a table."""
+    """Yield the parts of a text separated by sentence-ending line breaks or, in a table, by tabs."""
     start = 0
     for space in re.finditer(r"\s+", text):
         breaks = re.search(r"[\n\r\u2028\u2029]", space[0])
@@ -54,7 +54,7 @@ def _paragraphs(text: str) -> Iterator[Place]:
 
 
 def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
-    """Whether a sentence continues after this line break."""
+    """Return whether a sentence continues after this line break."""
     if len(space[0].split("\n")) > 2 or space.end() == len(text):
         return False
     line = text[max(start, text.rfind("\n", start, space.start()) + 1) : space.start()]
@@ -82,8 +82,8 @@ def _by_library(language: str, text: str, paragraph: Place) -> Iterator[Place]:
 
 
 def _ends(before: str, end: re.Match[str], following: str, *, small: bool) -> bool:
-    """Whether a sentence ends with this mark. `before` directly precedes it, `following` is the next word or sign;
-    `small`: no sentence here begins with a capital letter."""
+    """Return whether a sentence ends with this mark. `before` is the text directly before the mark, and `following` is
+    the next word or character. `small` means that the paragraph is in lower case, including the starts of sentences."""
     if following in "¿¡":
         return True
     if following in ",;:)]}%/&+=":
@@ -106,12 +106,12 @@ def _ends(before: str, end: re.Match[str], following: str, *, small: bool) -> bo
 
 @lru_cache
 def _known(kind: str) -> frozenset[str]:
-    """The words of a kind in all languages that are split by rules."""
+    """Return the words of this kind in all languages that are split by rules."""
     return frozenset[str]().union(*(lexicon(code).sentences[kind] for code in OWN))
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Place]:
-    """The span without surrounding white space; none if nothing is left."""
+    """Yield the span without surrounding white space, or nothing if it contains only white space."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -120,36 +120,35 @@ def trimmed(text: str, start: int, end: int) -> Iterator[Place]:
         yield start, end
 
 
-# --- what of a sentence is translated ---------------------------------------------------------------------------------
+# --- the parts of a sentence to translate -----------------------------------------------------------------------------
 
-CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
-CLOSED = rf"\A(?:[\"'’]?[\s{re.escape(CLOSING)}])+"  # quotes close after a copied span
-OPENED = r"\s[^\w\s]+\Z"  # and open before one
-MARKER = r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"  # of a list, a heading
+CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end after one of these
+CLOSED = rf"\A(?:[\"'’]?[\s{re.escape(CLOSING)}])+"  # closing quotes and punctuation after a copied span
+OPENED = r"\s[^\w\s]+\Z"  # opening quotes and punctuation before a copied span
+MARKER = r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"  # starts a list item or a heading
 NOT_LATIN = r"(?<![a-zA-Z\u00c0-\u024f])[^\W\d_\u0000-\u024f\u1e00-\u1eff]+(?![a-zA-Z\u00c0-\u024f])"
 SEPARATOR = r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)"
-LONG = 32  # characters; longer protected spans are taken out of a sentence that must be cut
+LONG = 32  # characters; if a sentence must be cut, protected spans longer than this are copied
 
 
 class Splitter:
-    """Finds the parts of a text to translate, given a tokenizer's vocabulary. Sentences of more than `longest` tokens
-    are cut."""
+    """Finds the parts of a text to translate. Sentences with more than `longest` tokens are cut."""
 
     def __init__(self, tokenizer: Tokenizer, masker: Masker, longest: int) -> None:
         self._tokenizer, self._masker, self._longest = tokenizer, masker, longest
 
     def parts(self, text: str, sentences: Iterable[Place]) -> Iterator[Place]:
-        """The sentences of a text that contain words.
+        """Yield the parts of the sentences that contain words.
 
-        Symbols, numbers and addresses that stand alone are copied. So are the signs between the parts of a menu or a
-        row ("File > Open | Yes / No"), and words in a script outside the vocabulary, which a model could only invent.
+        Symbols, numbers and addresses that stand alone are copied. So are the separators in a menu or a table row
+        ("File > Open | Yes / No"), and words in a script outside the vocabulary, which a model could not read.
         """
         protected = spans(text)
-        # Emoji that touch a word count as signs; others are hidden (mask.py). Nothing is split within an address.
+        # Emoji that touch a word count as separators; others are hidden (mask.py). Protected spans are never split.
         whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
         strange = [span for span in self._apart(text) if not reaches(whole, span.start, span.end)]
         for first, end in undivided(sentences, protected):
-            mark = re.compile(MARKER).match(text, first, end)  # the bullet or number of a list is copied
+            mark = re.compile(MARKER).match(text, first, end)  # a bullet or the number of a list item is copied
             start = mark.end() if mark else first
             for a, b in around(text, start, end, within(strange, start, end)):
                 inside = within(protected, a, b)
@@ -162,8 +161,8 @@ class Splitter:
                         yield from in_parts(text, c, d, self._tokenizer, self._longest)
 
     def _apart(self, text: str) -> list[Span]:
-        """What separates the parts of a sentence without being one: signs that stand alone, rare signs that cannot be
-        hidden, and words in non-Latin letters outside the vocabulary."""
+        """Return the spans that divide a sentence and are copied: separators, rare characters that cannot be hidden,
+        and words in non-Latin letters outside the vocabulary."""
         places = [Span(*sign.span(), "sign") for sign in re.finditer(SEPARATOR, text)]
         if self._tokenizer.of_whole_words:
             return places
@@ -175,13 +174,14 @@ class Splitter:
 
 
 def reaches(places: Sequence[Span], start: int, end: int) -> bool:
-    """Whether one of the positions (in order) overlaps the span from start to end."""
+    """Return whether one of these sorted spans overlaps the span from start to end."""
     before = bisect_left(places, (end,))
     return before > 0 and places[before - 1].end > start
 
 
 def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Place]:
-    """The sentences, with neighbours joined if a protected span (a tag that contains text) crosses their border."""
+    """Return the sentences. Neighbours are joined if a protected span, such as a tag with text, crosses the boundary
+    between them."""
     whole: list[Place] = []
     for start, end in sentences:
         if whole and reaches(protected, whole[-1][1], whole[-1][1]):
@@ -191,12 +191,13 @@ def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Pla
 
 
 def within(protected: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    """The protected spans (in order) that are in text[start:end]."""
+    """Return those of the sorted protected spans that start in text[start:end]."""
     return protected[bisect_left(protected, (start,)) : bisect_left(protected, (end,))]
 
 
 def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[Place]:
-    """The parts of text[start:end] that contain words, without the taken spans and the quotes and brackets at them."""
+    """Yield the parts of text[start:end] that contain words, excluding the taken spans and adjacent quotes and
+    brackets."""
     if not taken:
         yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return
@@ -205,8 +206,8 @@ def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[P
 
 
 def clause(text: str, start: int, end: int) -> Iterator[Place]:
-    """The span without white space, without what closed the clause before it, and without what opens the next one;
-    empty if it contains no letter."""
+    """Yield the span without surrounding white space, closing punctuation at its start, and opening punctuation at its
+    end. Yield nothing if the span contains no letters."""
     part = text[start:end]
     if any(map(str.isalpha, part)):
         first = len(part) - len(re.sub(CLOSED, "", part))
@@ -214,15 +215,15 @@ def clause(text: str, start: int, end: int) -> Iterator[Place]:
 
 
 def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int) -> Iterator[Place]:
-    """Spans of at most `longest` tokens that cover text[start:end] except for white space between them. It is cut near
-    its middle, repeatedly if necessary."""
+    """Yield spans of at most `longest` tokens that cover text[start:end] except for white space between them. A longer
+    span is cut near its middle, repeatedly if necessary."""
     part = text[start:end]
     if len(part) < 2 or len(tokenizer.encode(part)) <= longest:
         yield from trimmed(text, start, end)
         return
     middle, margin = len(part) // 2, max(1, len(part) // 4)
     places: list[int] = []
-    for mark in (rf"[{re.escape(CLOSING)}]\s", r"\s", ""):  # after a comma, otherwise at a space, otherwise anywhere
+    for mark in (rf"[{re.escape(CLOSING)}]\s", r"\s", ""):  # preferably after punctuation, then at a space
         places = places or [place.end() for place in re.compile(mark).finditer(part, margin, len(part) - margin)]
     cut = start + min(places, key=lambda place: abs(place - middle))
     yield from in_parts(text, start, cut, tokenizer, longest)

@@ -1,4 +1,4 @@
-"""The result of a translation: text, sentences with their positions, and the probability of each token."""
+"""The result of a translation: the text, its sentences with their positions, and the probability of each token."""
 
 import math
 import re
@@ -21,7 +21,7 @@ class Word(NamedTuple):
     text: str
     start: int
     end: int
-    confidence: float | None = None  #: the mean probability of its tokens, for a word of a translation
+    confidence: float | None = None  #: the mean probability of its tokens; only for words of a translation
 
 
 class Link(NamedTuple):
@@ -36,37 +36,37 @@ class Link(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What is computed for a sentence on first use, with positions in the whole text and the whole translation."""
+    """What is computed for a sentence on first use. Positions refer to the whole text and the whole translation."""
 
     alignment: tuple[Link, ...]
-    words: tuple[Word, ...]  # the words of the translation that have a letter or a digit
+    words: tuple[Word, ...]  # the words of the translation that contain a letter or a digit
     tokens: tuple[str, ...]
 
 
 class Doubt(NamedTuple):
-    """A fact that only the source or only the translation states, or that differs between them."""
+    """A fact that only the source or only the translation states, or that the two state differently."""
 
     kind: str
-    source: str  #: empty if only the translation states it
-    target: str  #: empty if the translation lacks it
+    source: str  #: empty if only the translation states the fact
+    target: str  #: empty if the translation lacks the fact
 
     def __str__(self) -> str:
-        """The reason as text."""
+        """Return the reason as text."""
         if self.source and self.target:
             return f"the source says {self.source}, the translation {self.target}"
         return f"the translation lacks {self.source}" if self.source else f"the source lacks {self.target}"
 
 
 class Sentence(NamedTuple):
-    """A sentence, or a part of a long one, with its translations."""
+    """A sentence, or a part of a long sentence, with its translations."""
 
     source: str
-    alternatives: tuple[str, ...]  #: the texts of the hypotheses
+    alternatives: tuple[str, ...]  #: the texts of the hypotheses, in the same order
     hypotheses: tuple[Hypothesis, ...]  #: best first
-    masked: Masked  #: what the model read
-    options: Options  #: of the search that found it
+    masked: Masked  #: the sentence and the model's input for it
+    options: Options  #: the options of the search that found the translations
     doubts: tuple["Doubt", ...] = ()  #: facts that seem to be lost or invented
-    source_start: int = 0  #: its position in the text, in characters
+    source_start: int = 0  #: the position of the sentence in the text, in characters
     target_start: int = 0  #: the position of its translation in the whole translation, in characters
 
     @property
@@ -81,33 +81,33 @@ class Sentence(NamedTuple):
 
     @property
     def given(self) -> str:
-        """What the model read: `source` on one line, with symbols in place of what is copied."""
+        """The model's input: `source` on one line, with symbols in place of text that is copied."""
         return self.masked.given
 
 
-Pieces = tuple[Sentence, ...]  # a sentence as it was translated: whole, or in parts
+Pieces = tuple[Sentence, ...]  # a sentence, or its parts if it was translated in parts
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A text, its translation, and how it was found. `str()` of it is the translation."""
+    """A text, its translation, and how the translation was found. `str()` returns the translation."""
 
-    source: str  #: the text
-    text: str  #: its translation
-    sentences: Pieces  #: one `Sentence` each
-    translator: Any = field(repr=False, compare=False)  # the Translator that made it
+    source: str  #: the source text
+    text: str  #: the translation
+    sentences: Pieces  #: the translated sentences
+    translator: Any = field(repr=False, compare=False)  # the Translator that made this translation
 
     def __str__(self) -> str:
         return self.text
 
     @property
     def score(self) -> float:
-        """The mean log-probability of its tokens; −1 means 37 % per token. 0 if nothing was translated."""
+        """The mean log-probability of the tokens, or 0 if nothing was translated. −1 means 37 % per token."""
         return mean([log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs], 0.0)
 
     @property
     def confidence(self) -> float:
-        """The mean probability of its tokens, from 0 to 1. 1 if nothing was translated."""
+        """The mean probability of the tokens, from 0 to 1, or 1 if nothing was translated."""
         return confidence(self.sentences)
 
     @property
@@ -122,7 +122,7 @@ class Translation:
 
     @property
     def alignment(self) -> tuple[Link, ...]:
-        """Which word of the translation came from which word of the source."""
+        """The words of the translation and the source words that they are aligned with."""
         return tuple(link for details in self.details for link in details.alignment)
 
     @property
@@ -132,19 +132,19 @@ class Translation:
 
     @cached_property
     def details(self) -> list[Details]:
-        """Alignment, words and tokens of each sentence."""
+        """The alignment, words and tokens of each sentence."""
         found: list[Details] = self.translator.details(self.sentences)
         return found
 
     @property
     def alternatives(self) -> list[str]:
-        """The text with the best translation of each sentence, then with the second best, and so on, without
-        duplicates. A sentence with fewer translations contributes its last one."""
+        """The text with the best translation of each sentence, then the text with the second-best translations, and so
+        on, without duplicates. If a sentence has fewer translations, its last one is used."""
         most = max((len(sentence.alternatives) for sentence in self.sentences), default=1)
         return list(dict.fromkeys(put_back(self.source, [(0, self.sentences)], n)[0] for n in range(most)))
 
     def without(self, word: str) -> "Translation":
-        """Delete a word from the source, everywhere, and translate the rest."""
+        """Delete all occurrences of a word from the source, and translate the rest."""
         places = words(self.source)
         deleted = [(start, end) for start, end in places if self.source[start:end].casefold() == word.casefold()]
         if not deleted:
@@ -157,7 +157,7 @@ class Translation:
         return again
 
     def to_json(self) -> dict[str, Any]:
-        """The data of `vidrio translate --json`. Positions are in bytes of UTF-8."""
+        """Return the data that `vidrio translate --json` prints. Positions are byte offsets in UTF-8."""
         return {
             "text": self.source,
             "translation": self.text,
@@ -209,13 +209,14 @@ class Translation:
 
 
 def place(text: str, start: int, part: str) -> list[int]:
-    """Start and end of a part of a text, in bytes."""
+    """Return the start and end of a part of a text, in bytes."""
     first = len(text[:start].encode())
     return [first, first + len(part.encode())]
 
 
 def place_of(text: str, start: int, sentence: str, part: str) -> list[int] | None:
-    """Start and end of a part of a sentence, in bytes of the text; those of the sentence if the part is not found."""
+    """Return the start and end of a part of a sentence, in bytes of the whole text. If the part is not found, return
+    the start and end of the sentence."""
     if not part:
         return None
     at = sentence.find(part)
@@ -223,13 +224,13 @@ def place_of(text: str, start: int, sentence: str, part: str) -> list[int] | Non
 
 
 def confidence(sentences: Sequence[Sentence]) -> float:
-    """The mean probability of their tokens, end tokens included; 1 if there are none."""
+    """Return the mean probability of all tokens, including end tokens, or 1 if there are none."""
     return mean([math.exp(log_prob) for sentence in sentences for log_prob in sentence.best.token_log_probs], 1.0)
 
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
-    """The text with its sentences replaced by their n-th best translations (the last if there are fewer), and the
-    sentences with their positions. Positions in `found` are relative to the offset beside them."""
+    """Replace each sentence of a text by its n-th best translation (or its last, if it has fewer). Return the new text,
+    and the sentences with their positions. Positions in `found` are relative to the offset given with them."""
     written: list[str] = []
     placed: list[Sentence] = []
     at = length = 0
@@ -256,7 +257,8 @@ def without_places(text: str, places: Iterable[Place]) -> str:
 
 
 def fitted(part: str, translation: str, lexicon: Lexicon = NONE) -> str:
-    """The translation of a part of a sentence, without the full stop and the capital letter of a whole sentence."""
+    """Adapt the translation of a part of a sentence to its place: remove the full stop and the initial capital of a
+    whole sentence, and add the comma, semicolon or colon at the end of the part."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]
     if part[-1:] in ",;:" and translation[-1:].isalnum():

@@ -1,21 +1,22 @@
-"""The only place where text is altered, and its inverse.
+"""Prepare text for tokenization, and reverse the preparation when decoding.
 
-Before a text is split into tokens, in this order:
+Before a text is split into tokens, these steps are applied in order:
 
-1. lower case, for a tokenizer of given words that were made so (`Tokenizer.of_words`);
+1. lower case, for a word tokenizer that was created with `lowercase` (`Tokenizer.of_words`);
 2. Unicode normalisation form C: `e` + combining acute becomes `é`. Nothing else is folded, trimmed or repaired: white
    space, control characters, quotes and full-width forms stay as they are.
 
-The rest is reversible, and decoding reverses it:
+The remaining steps are reversible, and decoding reverses them:
 
-3. an escape, so that no text can imitate a token that means something else. The noncharacter U+FDD0, which Unicode
-   reserves for use inside programs, is followed by a digit: `0` for itself, `1` for a real `▁`, `2` as a wedge that
-   keeps the names of special tokens (`<s>`) and bytes (`<0x41>`) from being read as such, `3` and `4` as `⇧` and `⇪`;
-4. a space becomes `▁`, and one `▁` is put before the text, so that a word has the same token everywhere (`▁Hello`);
-5. with case tokens, capital letters become small ones with a mark before them (case.py).
+3. escaping, so that no text can be mistaken for a special token. The noncharacter U+FDD0, which Unicode reserves for
+   use inside programs, is followed by a digit: `0` for U+FDD0 itself, `1` for a literal `▁`, `3` and `4` for `⇧` and
+   `⇪`, and `2` for a wedge, which keeps text such as `<s>` or `<0x41>` from being read as a special token or a byte;
+4. each space becomes `▁`, and one `▁` is added before the text, so that a word has the same token everywhere
+   (`▁Hello`);
+5. with case tokens, capital letters become lower-case letters with a mark before them (case.py).
 
-So `decode(encode(text)) == normalise(text)` for every valid text, except with the word tokenizer, which does 1 to 3 and
-loses white space and unknown words.
+Therefore, `decode(encode(text)) == normalise(text)` for every valid text. Word tokenizers are an exception: they apply
+only steps 1 to 3, and lose white space and unknown words.
 """
 
 from collections.abc import Iterable
@@ -29,18 +30,18 @@ from vidrio.text.tokens import case
 
 SPACE = "▁"  # U+2581, SentencePiece's space
 ESCAPE = "\ufdd0"
-MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and the character that escapes one in a text
+MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # the case marks, each with the digit that escapes it
 
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 
 
 def normalise(text: str) -> str:
-    """The text as a tokenizer with all its letters returns it: step 2."""
+    """Return the text as it is after encoding and decoding without loss: step 2."""
     return normalizers.NFC().normalize_str(valid(text))
 
 
 def valid(text: str) -> str:
-    """The text, if it is valid Unicode; a lone surrogate is an error."""
+    """Return the text if it is valid Unicode; raise an error if it contains a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -53,7 +54,7 @@ def valid(text: str) -> str:
 
 
 class Pipeline(NamedTuple):
-    """How a text is prepared, where it is split before tokenization, and how tokens become text."""
+    """How a text is prepared and split before tokenization, and how tokens are converted back to text."""
 
     normalizer: normalizers.Normalizer
     splitter: pre_tokenizers.PreTokenizer
@@ -64,15 +65,15 @@ class Pipeline(NamedTuple):
 
 
 def for_bpe(names: Iterable[str], cased: str = "") -> Pipeline:
-    """Steps 2 to 5, and back. `names` are the special tokens that texts must not imitate, `cased` the lower-case
-    letters whose capitals have marks. Bytes that are not UTF-8 (only a model can produce them) become U+FFFD. With case
-    tokens, `with_capitals` completes the decoding."""
+    """Return steps 2 to 5 and their inverses. `names` are the special tokens that texts must not imitate, and `cased`
+    are the lower-case letters whose capitals are marked. Bytes that are not valid UTF-8, which only a model can
+    produce, become U+FFFD. With case tokens, `with_capitals` completes the decoding."""
     steps = [normalizers.NFC(), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
     if cased:
         steps += [normalizers.Replace(mark, f"{ESCAPE}{digit}") for mark, digit in MARKS.items()]
     steps += [normalizers.Replace(SPACE, f"{ESCAPE}1"), *_wedges([*names, "<0x"])]
     steps += [normalizers.Replace(" ", SPACE), normalizers.Prepend(SPACE), *case.marking(cased)]
-    # Letters join letters, signs join signs, digits and case marks join nothing.
+    # A token combines only letters or only signs. Digits and case marks are separate tokens.
     marks = "".join(MARKS) if cased else ""
     alone = f"[{marks}]|" if marks else ""
     letters, other = case.LETTERS, rf"[^{case.LETTERS}\p{{N}}{SPACE}{marks}]"
@@ -83,8 +84,8 @@ def for_bpe(names: Iterable[str], cased: str = "") -> Pipeline:
 
 
 def for_words(names: Iterable[str], *, lowercase: bool) -> Pipeline:
-    """Steps 1 to 3 for a tokenizer with a fixed list of words, and back. White space is lost: the decoder writes one
-    space between words, and none before a comma or after an opening mark."""
+    """Return steps 1 to 3 and their inverses for a tokenizer with a fixed vocabulary. White space is lost: the decoder
+    writes one space between words, but none before closing or after opening punctuation."""
     lower = [normalizers.Lowercase()] if lowercase else []
     escape = normalizers.Replace(ESCAPE, f"{ESCAPE}0")
     white = pre_tokenizers.Split(Regex(r"\s+"), "removed")
@@ -99,7 +100,7 @@ def for_words(names: Iterable[str], *, lowercase: bool) -> Pipeline:
 
 
 def _wedges(names: Iterable[str]) -> list[normalizers.Normalizer]:
-    """The step that puts a wedge after the first character of any text that could be read as one of these."""
+    """Return the steps that insert a wedge after the first character of any text that could be read as a name."""
     rests: dict[str, list[str]] = {}
     for name in sorted(names):
         rests.setdefault(name[0], []).append(literal(name[1:]))
@@ -110,7 +111,7 @@ def _wedges(names: Iterable[str]) -> list[normalizers.Normalizer]:
 
 
 def literal(text: str) -> str:
-    """A regular expression for exactly this text."""
+    """Return a regular expression that matches exactly this text."""
     return "".join(c if c.isalnum() else f"\\x{{{ord(c):X}}}" for c in text)
 
 
@@ -120,7 +121,7 @@ def _unescape(digits: str) -> list[decoders.Decoder]:
 
 
 def with_capitals(text: str) -> str:
-    """The output of the decoder for a text with case tokens, with its capitals and without the space before it."""
+    """Complete the decoding of a text with case tokens: restore its capitals, and remove the space before it."""
     text = case.restore(text).removeprefix(" ")
     for mark, digit in MARKS.items():
         text = text.replace(f"{ESCAPE}{digit}", mark)

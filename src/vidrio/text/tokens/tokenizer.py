@@ -1,7 +1,7 @@
-"""Text to token ids and back: one class around a Hugging Face `tokenizers` file, or a SentencePiece model.
+"""Convert text to token ids and back, with a Hugging Face `tokenizers` file or a SentencePiece model.
 
-`decode(encode(text)) == normalise(text)` for every text and every tokenizer of ours except those of whole words
-(normalise.py lists what is altered). Pieces read like `▁Hello`. Characters outside the vocabulary become bytes:
+`decode(encode(text)) == normalise(text)` for every text and every tokenizer made by Vidrio, except word tokenizers
+(normalise.py lists what is changed). Tokens look like `▁Hello`. Characters outside the vocabulary are encoded as bytes:
 `<0xF0>` and so on.
 """
 
@@ -30,12 +30,12 @@ from vidrio.text.tokens.normalise import MARKS, SPACE, valid, with_capitals
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, NONE, SpecialNames
 
-LARGEST_FILE = 64 * 1024 * 1024  # bytes; larger files are refused before parsing
+LARGEST_FILE = 64 * 1024 * 1024  # bytes; larger files are rejected before parsing
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A token and its characters in the original text."""
+    """A token and the span of its characters in the original text."""
 
     id: int
     token: str
@@ -46,7 +46,7 @@ class Piece:
 
 @final
 class Tokenizer:
-    """Splits text into tokens of a fixed vocabulary. Immutable; threads may share one."""
+    """Splits text into tokens of a fixed vocabulary. A tokenizer is immutable, and threads can share it."""
 
     def __init__(self, engine: tokenizers.Tokenizer | SentencePieces, special: SpecialIds) -> None:
         self._engine, self.special = engine, special
@@ -54,7 +54,7 @@ class Tokenizer:
         self._tokens = sorted(self._ids, key=self._ids.__getitem__)
         self.size = len(self._tokens)
         self.sentence_pieces = engine if isinstance(engine, SentencePieces) else None
-        # The prefix of every text: >>spa<<, for a model with several target languages.
+        # Tokens added before every text, such as >>spa<< for a model with several target languages.
         self.opening: tuple[str, ...] = self.sentence_pieces.openings if self.sentence_pieces else ()
         if isinstance(engine, SentencePieces):
             self.kind = "unigram"
@@ -79,8 +79,8 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Train a BPE tokenizer with at most `size` tokens.
 
-        Characters in the rarest 1 - `coverage` of the texts are written as bytes. With `case_tokens` the vocabulary
-        contains only lower-case words, and marks for capitals (case.py).
+        The rarest characters, 1 - `coverage` of all characters in the texts, are encoded as bytes. With `case_tokens`,
+        the vocabulary contains only lower-case words, and separate marks for capitals (case.py).
         """
         engine = vocabulary.learn(texts, size, coverage=coverage, case_tokens=case_tokens)
         return Tokenizer(engine, SpecialNames().ids(engine))
@@ -93,16 +93,16 @@ class Tokenizer:
 
     @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
-        """A word tokenizer with exactly these words, in this order, after any special tokens that are not among
-        them."""
+        """Create a word tokenizer with exactly these words, in this order. Special tokens that are not among the words
+        come first."""
         names = names or SpecialNames()
         engine = vocabulary.of_words(words, names, lowercase=lowercase)
         return Tokenizer(engine, names.ids(engine))
 
     @staticmethod
     def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
-        """Read a tokenizer.json. `special` names its special tokens, if they are not the first four of BPE or `</s>`
-        and `<unk>` of a SentencePiece model."""
+        """Read a tokenizer.json file. Pass `special` unless the special tokens are the first four ids (BPE) or `</s>`
+        and `<unk>` (SentencePiece)."""
         try:
             text = read_text(Path(path), LARGEST_FILE)
             engine = SentencePieces.from_json(text) if text.startswith(BEGINNING) else _read(text)
@@ -112,21 +112,21 @@ class Tokenizer:
             raise TokenizerError(f"there is no tokenizer {path}", do="give the path of a tokenizer.json") from None
         except (TokenizerError, ModuleNotFoundError):
             raise
-        except Exception as error:  # the library raises nothing more specific
+        except Exception as error:  # the library raises no more specific exception
             what = f"{path} is damaged, or no tokenizer"
             raise TokenizerError(what, found=f"{error!s:.200}", do="copy it again") from None
         return Tokenizer(engine, special)
 
     def save(self, path: str | Path) -> None:
-        """Write a tokenizer.json, completely or not at all."""
+        """Write a tokenizer.json file atomically."""
         write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
 
     def file_text(self, *, pretty: bool = False) -> str:
-        """The content of its file."""
+        """Return the content of the tokenizer's file."""
         return str(self._engine.to_str(pretty=pretty))
 
     def fingerprint(self) -> str:
-        """A SHA-256 checksum of everything that determines how texts are split."""
+        """Return a SHA-256 checksum of everything that determines how texts are split."""
         import hashlib
 
         return hashlib.sha256(self.file_text().encode()).hexdigest()
@@ -137,27 +137,27 @@ class Tokenizer:
 
     @cached_property
     def has_case_tokens(self) -> bool:
-        """Whether capitals are separate tokens: ⇧ and ⇪ (case.py)."""
+        """Whether capitals are marked by separate tokens: ⇧ and ⇪ (case.py)."""
         return self.kind == "bpe" and self.prepared("A") == f"{CAPITAL}{SPACE}a"
 
     @cached_property
     def byte_ids(self) -> frozenset[int]:
-        """The tokens for single bytes."""
+        """The ids of the tokens for single bytes."""
         return frozenset(self._ids[token] for token in BYTES if token in self._ids)
 
     @cached_property
     def ranks(self) -> dict[tuple[str, str], int]:
-        """For BPE: the index of each merge in the order of learning."""
+        """The BPE merges, each with its index in the order in which the merges were learned."""
         merges = json.loads(self.file_text())["model"]["merges"]
         return {(left, right): rank for rank, (left, right) in enumerate(merges)}
 
     def prepared(self, text: str) -> str:
-        """The text before splitting: normalised, escaped, with spaces as `▁`."""
+        """Return the text as it is before splitting: normalised and escaped, with `▁` for each space."""
         with _library():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
-        """The parts of the prepared text that tokens never cross, each with its number of tokens."""
+        """Return the parts of the prepared text whose boundaries no token crosses, each with its number of tokens."""
         if isinstance(self._engine, SentencePieces):
             return self._engine.words(text)
         counts = Counter(self._engine.encode(text, add_special_tokens=False).word_ids)
@@ -168,30 +168,31 @@ class Tokenizer:
         return [part for part, _ in self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text's tokens, without special tokens."""
+        """Return the ids of a text's tokens, without special tokens."""
         return self._encode(text).ids
 
     def count(self, text: str) -> int:
-        """The number of a text's tokens."""
+        """Return the number of a text's tokens, excluding the tokens added before every text."""
         return len(self.encode(text)) - len(self.opening)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` for many texts, on all cores."""
+        """Encode many texts, using all cores."""
         try:
             with _library():
                 return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
-            return [self.encode(text) for text in texts]  # names the text that is wrong, and why
+            return [self.encode(text) for text in texts]  # the error names the invalid text
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a text as strings: `["▁Hello", "▁world"]`."""
+        """Return the tokens of a text as strings: `["▁Hello", "▁world"]`."""
         return self._encode(text).tokens
 
     def pieces(self, text: str) -> list[Piece]:
-        """The tokens with their characters in the original text, each up to the next one; together they cover the text.
+        """Return the tokens with their spans in the original text. Each span extends to the start of the next one, but
+        without the white space between them unless the tokenizer is BPE.
 
-        A character written as bytes has several pieces at the same position. A case mark, and a space added before the
-        text, have no characters.
+        A character encoded as bytes has several pieces at the same position. Case marks, and the space added before the
+        text, have empty spans.
         """
         encoding = self._encode(text)
         marks = MARKS if self.has_case_tokens else ()
@@ -201,9 +202,9 @@ class Tokenizer:
             if token in marks:
                 pieces.append(Piece(i, token, following, following, unknown=False))
                 continue
-            start = min(start, following)  # in a damaged file, it may be anywhere
+            start = min(start, following)  # in a damaged file, offsets may be wrong
             if start < following:
-                own = text[start:following]  # the white space after a word belongs to no token
+                own = text[start:following]  # except with BPE, the white space after a word belongs to no token
                 end = following if self.kind == "bpe" else start + len(own.rstrip() or own)
             pieces.append(Piece(i, token, start, end, i == self.special.unk))
             following = start
@@ -214,35 +215,35 @@ class Tokenizer:
         return pieces
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of these ids, without padding, start and end. An unknown token is shown by its name."""
+        """Return the text of these ids, without padding, start and end tokens. Unknown tokens are shown by name."""
         return self.decode_batch([[int(i) for i in ids]])[0]
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
-        """`decode` for many, on all cores."""
+        """Decode many sequences of ids, using all cores."""
         shown = [[i for i in ids if i not in self._hidden] for ids in many]
         for i in set[int]().union(*shown):
-            self.token(i)  # refuses what there is not
+            self.token(i)  # raises an error if there is no such token
         with _library():
             texts = list(self._engine.decode_batch(shown, skip_special_tokens=False))
         return [with_capitals(text) for text in texts] if self.has_case_tokens else texts
 
     def id(self, token: str) -> int | None:
-        """The id of a token; None if it is not in the vocabulary."""
+        """Return the id of a token, or None if it is not in the vocabulary."""
         return self._ids.get(token)
 
     def token(self, id: int) -> str:  # noqa: A002
-        """The token of an id."""
+        """Return the token with this id."""
         if not 0 <= id < self.size:
             raise TokenizerError(f"there is no token {id}", found=f"a vocabulary of {self.size} tokens")
         return self._tokens[id]
 
     def vocabulary(self) -> list[str]:
-        """All tokens, by id."""
+        """Return all tokens, in the order of their ids."""
         return list(self._tokens)
 
     def spells(self, word: str) -> bool:
-        """Whether the vocabulary has all letters and marks of a word, and numbers such as ½ and ². A vocabulary of
-        words needs none."""
+        """Return whether the vocabulary contains every letter, combining mark and non-ASCII number (such as ½ and ²) of
+        a word. For a word tokenizer, this is always true."""
         letters = normalize("NFC", word.lower() if self.has_case_tokens else word)
         return self.of_whole_words or all(sign in self._ids for sign in letters if is_spelled(sign))
 
@@ -265,12 +266,12 @@ class Tokenizer:
 
 
 def is_spelled(sign: str) -> bool:
-    """Whether a character is a letter, a combining mark, or a number outside ASCII: ½, ², ₂, ३."""
+    """Return whether a character is a letter, a combining mark, or a number outside ASCII: ½, ², ₂, ३."""
     return sign.isalpha() or (not sign.isascii() and (sign.isnumeric() or category(sign)[0] == "M"))
 
 
 def _read(text: str) -> tokenizers.Tokenizer:
-    """Parse one of the two kinds of files that this library writes."""
+    """Parse a file of one of the two kinds that Vidrio writes with the `tokenizers` library."""
     with _library():
         engine = tokenizers.Tokenizer.from_str(text)
     ours = isinstance(engine.model, models.BPE | models.WordLevel)
@@ -283,7 +284,7 @@ def _read(text: str) -> tokenizers.Tokenizer:
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """Call the library. If it panics at something unexpected in a file, it does not raise an Exception."""
+    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files can cause panics."""
     try:
         yield
     except BaseException as error:
@@ -295,7 +296,8 @@ def _library() -> Iterator[None]:
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
-    """The source and target tokenizers of a model: the same object, unless the vocabularies are separate."""
+    """Return the source and target tokenizers of a model. They are the same object unless the model has two
+    vocabularies."""
     names = [name for name in TOKENIZERS if (folder / name).is_file()] or TOKENIZERS[:1]
     check_files(folder, names)
     found = [Tokenizer.load(folder / name, config.special) for name in names]
