@@ -36,8 +36,8 @@ VERBS = {
     "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }
 
-# Number of new objects after which Python's garbage collector looks for cycles. With the default of 700, it took up a
-# tenth of the time of startup and translation.
+# The number of new objects after which Python's garbage collector looks for cycles. With the default of 700, garbage
+# collection took a tenth of the time of startup and translation.
 OBJECTS = 20_000
 
 # Third-party modules that are not part of the light install, and the extras in pyproject.toml that install them.
@@ -57,7 +57,7 @@ class ReaderLeft(Exception):
 
 
 class Verbs(click.Group):
-    """The group of commands, each of which is imported when it is called."""
+    """The group of commands. Each command is imported only when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)

@@ -27,7 +27,7 @@ class Measured(NamedTuple):
         from vidrio.look import interventions
         from vidrio.look.translated import translator_of
 
-        interventions.engine_of(why.seen)  # refuses a model that does not translate
+        interventions.engine_of(why.seen)  # raises an error if the model does not translate
         if self.delete_words:
             yield "deleted", interventions.each_word_deleted(why.seen, translator_of(why.seen.model))
         if self.hide_words:

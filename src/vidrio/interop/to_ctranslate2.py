@@ -1,4 +1,5 @@
-"""Export a model folder for `ctranslate2.Translator`, in int8. It translates only tokens, so tokenizers are included.
+"""Export a model folder for `ctranslate2.Translator`, in int8, with tokenizers, because CTranslate2 accepts only
+tokens.
 
 CTranslate2's defaults differ from the paper almost everywhere: sinusoids start at position 1, there is a final norm,
 embeddings are multiplied by √D, and ε depends on the kind of norm. We therefore set every option explicitly.
@@ -74,7 +75,8 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
 
 
 def fit_into_seven_bits(spec: Any) -> None:
-    """Scale weights to ±63, as our engine does: with AVX2 alone, CTranslate2 adds two products in 16 bits."""
+    """Scale weights to ±63, as our engine does. If there is only AVX2, CTranslate2 adds pairs of products in 16
+    bits."""
     variables, smaller = spec.variables(), np.float32(LARGEST / 127)
     for name, scale in variables.items():
         if name.endswith("_scale"):
@@ -164,5 +166,5 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 
 
 def transposed(W: np.ndarray) -> np.ndarray:
-    """Return Wᵀ, which CTranslate2 stores; we compute x W."""
+    """Return Wᵀ, as CTranslate2 stores it; we compute x W."""
     return np.ascontiguousarray(W.T)

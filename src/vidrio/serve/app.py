@@ -1,6 +1,6 @@
-"""The server: the page with its questions (`views.py`) and LibreTranslate's API (`libre.py`).
+"""The server, which provides the page and its API (`views.py`) and LibreTranslate's API (`libre.py`).
 
-Its only state is API keys and translated files; an answer depends on its request alone.
+The only state is API keys and translated files. Apart from them, each response depends only on its request.
 """
 
 import asyncio
@@ -42,26 +42,26 @@ from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
-BACKLOG = 2048  # connections that wait to be accepted
-SILENT = 5  # seconds until a connection on which nothing was sent can be accepted; Linux rounds it up to 7
-TURN = 0.0001  # seconds that a thread may compute in Python before another has its turn
+BACKLOG = 2048  # the number of connections that can wait to be accepted
+SILENT = 5  # seconds until a connection that has sent nothing can be accepted; Linux rounds it up to 7
+TURN = 0.0001  # seconds that a thread can run Python code before another thread has its turn
 GRACE = 30  # seconds for running requests to finish
-RUN_SECONDS = 60  # for which a run is kept after the last question about it
-TIDY_SECONDS = 2  # between two removals of old files and runs
-M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+RUN_SECONDS = 60  # seconds that a run is kept after the last request for it
+TIDY_SECONDS = 2  # seconds between removals of old files and runs
+M_MMAP_THRESHOLD = -3  # from glibc's malloc.h
 LARGE_BLOCK = 1 << 20  # bytes
 
 log = logging.getLogger("vidrio.serve")
 
 
 def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
-    """The app for a model (and the packaged ones)."""
+    """Create the app for `model` and the models in the settings, or for all available models if none is given."""
     if settings.files is not None:
         checked(settings.files)
     translators = opened(shortlist=settings.shortlist)
     queue = Queue(threads=settings.threads, most=settings.queue)
     service = Service(folders_of((model, *settings.models) if model else settings.models), queue, translators)
-    for pair in service.pairs[:1]:  # before the first request
+    for pair in service.pairs[:1]:  # load a model before the first request
         service.translator(pair)
     access = Access(settings)
     looking = Looking(translating=Translating(looking_folders(model), translators)) if settings.page else None
@@ -83,7 +83,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
 
 def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """The server's lifespan, during which old files and runs are dropped and repeated errors are logged once."""
+    """Return the server's lifespan, which removes old files and runs, and logs repeated errors once a minute."""
 
     async def tidy() -> None:
         while True:
@@ -105,19 +105,19 @@ def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], A
 
 
 def give_back() -> None:
-    """Return free memory to the system; glibc keeps most of it."""
+    """Return free memory to the system, because glibc would otherwise retain most of it."""
     with suppress(AttributeError, OSError, TypeError):  # another libc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def give_back_large_blocks() -> None:
-    """Make glibc return each large block when it is freed. By default it keeps ever larger ones."""
+    """Make glibc return each large block when it is freed. By default, it retains progressively larger blocks."""
     with suppress(AttributeError, OSError, TypeError):  # another libc
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
 
 
 def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any, dict[str, Any]], None]:
-    """Log an error of the event loop, such as too many open files, at most once a minute."""
+    """Return a handler that logs each error of the event loop, such as too many open files, at most once a minute."""
     logged = dict[str, float]()
 
     def report(loop: Any, context: dict[str, Any]) -> None:
@@ -151,13 +151,13 @@ def _handle_errors(app: FastAPI) -> None:
 
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
-    """Listen, call `ready` with the address when the server can answer, and answer until Ctrl-C or SIGTERM. Running
-    requests are finished first."""
+    """Listen on a port, call `ready` with the server's address, and serve requests until Ctrl-C or SIGTERM. Running
+    requests can then finish."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
     give_back_large_blocks()
-    sys.setswitchinterval(TURN)  # otherwise each answer waits 5 ms, several times, for threads that compute
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise damaged forms fill stderr
+    sys.setswitchinterval(TURN)  # otherwise, each response repeatedly waits 5 ms for threads that compute
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise, malformed forms fill stderr
     with listening(host, port) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
         config = configured(app, settings)
@@ -167,9 +167,9 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
 
 
 def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """uvicorn with our app and connections, and a log on stderr only."""
+    """Configure uvicorn with our app and our connection class, and with a log on stderr only."""
     handlers = LOGGING_CONFIG["handlers"]
-    to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
+    to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout is for the address, which programs read
     return uvicorn.Config(
         app,
         log_config={**LOGGING_CONFIG, "handlers": {**handlers, "access": to_stderr}},
@@ -180,7 +180,7 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
         http=partial(Connection, most=most_connections(settings.connections), idle=({}, {})),  # type: ignore[arg-type]
         ws="none",
         loop="asyncio",
-        backlog=1,  # connections that asyncio accepts before it serves the others; see Listener.listen
+        backlog=1,  # how many connections asyncio accepts before it serves other connections; see Listener.listen
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
     )
@@ -190,7 +190,8 @@ class Listener(socket.socket):
     """A listening socket that skips clients who disconnected before they were accepted."""
 
     def listen(self, backlog: int = BACKLOG) -> None:
-        """Ignore the backlog that asyncio asks for: it also accepts that many connections at a time."""
+        """Ignore the backlog that asyncio requests, which is also the number of connections that it accepts at a
+        time."""
         super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -208,8 +209,9 @@ def listening(host: str, port: int) -> Listener:
     except (OSError, UnicodeError) as error:
         do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
-    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: clients that send nothing cost no turn of the event loop
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: clients that send nothing do not occupy the event loop
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
-    # Inherited by every connection. Otherwise the end of an answer waits 40 ms for the client to confirm its beginning.
+    # All connections inherit this option. Without it, the end of a response waits 40 ms for the client to acknowledge
+    # the beginning.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,6 +1,6 @@
 """Middleware for every route: host names, origins, limits on bodies, and headers.
 
-Plain ASGI: each function wraps an app, and `guarded` is the outermost.
+The middleware is plain ASGI: each function wraps an app, and `guarded` is the outermost.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from vidrio.model.json_text import json_text
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 
-LARGEST_BODY = 64 * 1024  # bytes of a request of the page
-LARGEST_BODIES = 64 << 20  # bytes of all bodies that are arriving
+LARGEST_BODY = 64 * 1024  # maximum bytes of a request from the page
+LARGEST_BODIES = 64 << 20  # maximum bytes of all bodies that are being received
 Result = TypeVar("Result")
 
 HEADERS = {
-    # Nothing from elsewhere and nothing inline, so that text that looks like markup stays text.
+    # Allow nothing from other origins and nothing inline, so that text that looks like markup cannot do harm.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -32,27 +32,29 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so a site cannot act on a user's
+# LibreTranslate's routes, which scripts on other sites may call. There are no cookies, so a site cannot act on a user's
 # behalf.
 OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
 
 
 class Left(Exception):
-    """The client has disconnected, so nobody reads an answer."""
+    """The client has disconnected, so no response is needed."""
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A refusal: {"what"} for the page, {"error"} for LibreTranslate's clients."""
+    """Return an error response, which contains "what" for the page or "error" for LibreTranslate's clients."""
     return as_json({"what" if path.startswith("/api/") else "error": error}, status, headers)
 
 
 def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Not the framework's: JSON has no NaN, and a lone surrogate cannot be encoded."""
+    """Return a JSON response. We don't use the framework's encoder, because JSON has no NaN and a lone surrogate cannot
+    be encoded."""
     return Response(json_text(data), status, headers, "application/json")
 
 
 def open_to(path: str, settings: Settings) -> dict[str, str]:
-    """The headers that let other sites' scripts call; none on the page's own routes."""
+    """Return the headers that allow cross-origin requests from scripts on other sites. The page's own routes have
+    none."""
     if not settings.cors or not path.startswith(OPEN):
         return {}
     return {
@@ -66,15 +68,16 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
 
 
 def is_foreign(origin: str, host: str) -> bool:
-    """Whether a page of another website sent the request. Browsers say so even for forms and plain text, which need no
-    preflight. Extensions and apps have other kinds of origins, programs have none."""
+    """Return whether a page on another website sent the request. Browsers send the Origin header even for forms and
+    plain text, which need no preflight. Extensions and apps send other kinds of origin; other programs send none."""
     scheme, _, site = origin.lower().partition("://")
     return origin == "null" or (scheme in ("http", "https") and site != host)
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Answer only to this server's names (another site's name may have been rebound to 127.0.0.1), and to other
-    websites' pages only if they are allowed. Adds the headers."""
+    """Accept only requests for this server's host names, because another site's name may have been rebound to
+    127.0.0.1. Accept requests from pages on other websites only if they are allowed. Add the headers to each
+    response."""
     ours = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +109,7 @@ def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 
 class Arriving:
-    """A request whose body is being read."""
+    """A request whose body is being received."""
 
     def __init__(self, end: float) -> None:
         self.end, self.size, self.is_whole = end, 0, False
@@ -115,13 +118,13 @@ class Arriving:
     def give_up(self) -> None:
         self.end = 0
         if self.timeout:
-            with suppress(RuntimeError):  # it is not waiting, so it must not start to
+            with suppress(RuntimeError):  # the request is not waiting now, and with `end` = 0, it cannot wait again
                 self.timeout.reschedule(0)
 
 
 def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Limit the size of each body and the time for it to arrive. If the arriving bodies take too much memory together,
-    the oldest is refused."""
+    """Limit the size of each body and the time to receive it. If the bodies that are being received take too much
+    memory together, the oldest one is refused."""
     arriving = dict[Arriving, None]()
 
     def limit_of(path: str) -> int:
@@ -168,7 +171,7 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of the work, which is cancelled when the client disconnects. The request must have been read."""
+    """Run the work and return its result; cancel it if the client disconnects. The body must have been read before."""
     task = asyncio.ensure_future(work)
 
     async def watch() -> None:

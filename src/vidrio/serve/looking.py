@@ -1,6 +1,6 @@
-"""Runs for the page: trace a text, with its values by address and the receipts of its numbers.
+"""Trace texts for the page, and provide the values by address and the receipts of the numbers.
 
-The server uses the packages below only through this file. Nothing is computed here that has no address.
+Every value that is computed here has an address.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ from vidrio.serve.memo import Memo
 from vidrio.serve.translating import Asked, Translating
 from vidrio.translate.translation import Translation
 
-KEPT = 24 << 20  # bytes of runs; a sentence of 90 tokens takes 43 MB in a packaged model, a short one 5
-MOST_NODES = 10_000  # of kept search trees
-LOADED = 48 << 20  # bytes of parameters of models in NumPy; twice as much is computed from them
+KEPT = 24 << 20  # maximum bytes of kept runs; in a packaged model, 90 tokens take 43 MB, a short sentence 5 MB
+MOST_NODES = 10_000  # maximum number of nodes in the kept search trees
+LOADED = 48 << 20  # maximum bytes of the parameters of models in NumPy; values computed from them take twice as much
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 
@@ -34,8 +34,8 @@ NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": n
 class Run:
     """A traced sentence of a text."""
 
-    whole: Translation | None  # of the text; None if the model does not translate
-    tried: BeforeAfter  # the original model, and the one that ran, with any changes
+    whole: Translation | None  # the translation of the whole text; None if the model does not translate
+    tried: BeforeAfter  # the run of the original model, and the run with any changes
 
     @property
     def translation(self) -> str:
@@ -50,18 +50,18 @@ class Run:
         return self.look.trace
 
     def size(self) -> int:
-        """Bytes."""
+        """Return the size of the run in bytes."""
         before = self.tried.before.trace
         return size_of(self.trace.values) + (0 if before is self.trace else size_of(before.values))
 
 
 def size_of(arrays: Mapping[str, np.ndarray]) -> int:
-    """The bytes of all arrays."""
+    """Return the total size of the arrays in bytes."""
     return sum(array.nbytes for array in arrays.values())
 
 
 def folders_of(default: str | None) -> dict[str, Path]:
-    """The default model, under its name if it has one, and the other models with a name."""
+    """Return the folder of the default model, under its name if it has one, and those of all other named models."""
     available, first = models.available(), models.find(default)
     known = next((name for name, path in available.items() if path == first), first.name)
     return {known: first, **{name: path for name, path in available.items() if name != known}}
@@ -71,7 +71,7 @@ class Looking:
     """The models that can be inspected, and the latest runs."""
 
     def __init__(self, default: str | None = None, translating: Translating | None = None, kept: float = KEPT) -> None:
-        """The default model and the packaged ones, unless others are given."""
+        """Provide the default model and the available models, unless `translating` has others."""
         self.translating = translating = translating or Translating(folders_of(default))
         self.default, self.models = translating.default, translating.models
         self.stopped = cast(Stopped, None)
@@ -80,7 +80,7 @@ class Looking:
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
-        """The same models and runs, for a question that is cancelled once `stopped` returns true."""
+        """Return the same models and runs, for a request that is cancelled once `stopped` returns True."""
         asked = copy(self)
         asked.stopped = stopped
         return asked
@@ -89,7 +89,7 @@ class Looking:
         return asked in self._runs
 
     def forget(self, seconds: float) -> None:
-        """Drop models and results that were last requested at least `seconds` ago. Translators stay."""
+        """Drop models and results that were last requested at least `seconds` ago. Translators are kept."""
         for memo in (self._load, self._search, self._runs, self.translating.latest):
             memo.forget(seconds)
 
@@ -97,12 +97,12 @@ class Looking:
         return self._runs(asked, self.stopped)
 
     def read(self, asked: Asked) -> str:
-        """What the model reads of a text."""
+        """Return the model's input for the requested sentence."""
         return self._given(asked, self.translating.translated(asked, self.stopped))[0]
 
     def loaded(self, name: str, numbers: str = "") -> LoadedModel:
-        """The model, opened for tracing."""
-        self.translating.translator(name)  # refuses an unknown name
+        """Return the model, opened for tracing."""
+        self.translating.translator(name)  # raises an error if the name is unknown
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
         return self._load((name, numbers), self.stopped)
@@ -112,8 +112,8 @@ class Looking:
         return open_model(self.translating.folders[name], NUMBERS[numbers])
 
     def searched(self, asked: Asked) -> dict[str, Any]:
-        """A search by the reference, with every hypothesis that it considered: as data, since its run takes far more
-        memory."""
+        """Search with the reference implementation, and return every hypothesis that it considered. The result is plain
+        data, because the run would take far more memory."""
         return self._search(asked, self.stopped)
 
     def _searched(self, asked: Asked, stopped: Stopped) -> dict[str, Any]:
@@ -125,8 +125,8 @@ class Looking:
         return search_data(seen)
 
     def _given(self, asked: Asked, translation: Translation | None) -> tuple[str, Options, Printed | None]:
-        """What the model reads, its search options and the translation, of one sentence. If nothing was translated, the
-        model reads the text itself, with the requested options."""
+        """Return the model's input for one sentence, the search options, and the translation. If nothing was
+        translated, the input is the text itself, with the requested options."""
         if not (translation and translation.sentences):
             options = default_options(self.loaded(asked.model, asked.numbers).config)
             return asked.text, replace(options, beam=asked.beam or options.beam), None

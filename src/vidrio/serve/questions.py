@@ -1,7 +1,7 @@
-"""The page's questions and their answers: a traced sentence, its values by address, the receipts of its numbers.
+"""The page's requests and their responses: a traced sentence, its values by address, and the receipts of its numbers.
 
-Functions of plain data. `vidrio serve` answers with them over HTTP (views.py), and the standalone page in the browser
-(site/). Every question contains all that its answer depends on.
+The functions return plain data. `vidrio serve` sends it over HTTP (views.py), and the standalone page calls them in the
+browser (site/). Each request contains everything that its response depends on.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LARGEST_ANSWER = 32 << 20  # bytes
 
 
 def machine(looking: Looking, q: Question) -> Any:
-    """A model's quantities, in the order of the forward pass."""
+    """Return a model's quantities, in the order of the forward pass."""
     asked = q.asked(looking.default)
     glass = looking.run(asked).look.model if q.changes else looking.loaded(asked.model, q.numbers)
     engine = "Vidrio" if looking.translating.translator(asked.model) else "glass"
@@ -31,12 +31,12 @@ def machine(looking: Looking, q: Question) -> Any:
 
 
 def translate(looking: Looking, q: Question) -> Any:
-    """The translation alone, at once."""
+    """Return only the translation, without tracing it."""
     return looking.translating.answer(q, looking.stopped)
 
 
 def run(looking: Looking, q: Question) -> Any:
-    """One sentence: tokens, steps with the most probable next tokens, effects of changes."""
+    """Return one sentence: its tokens, steps with the most probable next tokens, and the effects of changes."""
     seen = looking.run(q.asked(looking.default))
     of = seen.whole.sentences if seen.whole else ()
     sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
@@ -44,14 +44,14 @@ def run(looking: Looking, q: Question) -> Any:
 
 
 def search(looking: Looking, q: Question) -> Any:
-    """Every hypothesis of the beam with its outcome, and greedy search beside it."""
+    """Return every hypothesis that beam search considered, each with its outcome, and the result of greedy search."""
     own = q.asked(looking.default)
     greedy = looking.searched(replace(own, beam=1))
     return {**looking.searched(own), "greedy": greedy["found"]}
 
 
 def choose(looking: Looking, q: Question) -> Any:
-    """One choice: logits, probabilities, and the effect of temperature, top-k and top-p."""
+    """Return the logits and probabilities of one step, and the effect of temperature, top-k and top-p."""
     sampling = Sampling(temperature=q.temperature, top_k=q.top_k, top_p=q.top_p)
     seen = looking.run(q.asked(looking.default)).look
     if q.step >= len(seen.chosen_ids):
@@ -60,14 +60,15 @@ def choose(looking: Looking, q: Question) -> Any:
 
 
 def why(looking: Looking, q: Question) -> Any:
-    """Why a step (or a word's step) chose its token and not a rival: the difference of their logits as a sum."""
+    """Return why a step (or the step of a word) chose its token over a rival, as a sum that gives the difference
+    between their logits."""
     return why_word.data(_why(looking, q))
 
 
 def why_words(looking: Looking, q: Question) -> Any:
-    """The effect of deleting, and of hiding, each source word on a token and on the translation."""
+    """Return the effect of deleting and of hiding each source word on a token and on the translation."""
     asked = _why(looking, q)
-    hidden = interventions.each_word_hidden(asked.seen, looking.stopped)  # refuses a model that does not translate
+    hidden = interventions.each_word_hidden(asked.seen, looking.stopped)  # raises an error if a model can't translate
     translator = looking.translating.translator(q.model or looking.default) or translator_of(asked.seen.model)
     deleted = interventions.each_word_deleted(asked.seen, translator, looking.stopped)
     return {
@@ -77,13 +78,13 @@ def why_words(looking: Looking, q: Question) -> Any:
 
 
 def why_heads(looking: Looking, q: Question) -> Any:
-    """The effect of switching off each attention head on a token and on the translation."""
+    """Return the effect of switching off each attention head on a token and on the translation."""
     asked = _why(looking, q)
     return {"heads": intervention_views.as_data(asked, interventions.each_head_off(asked.seen, looking.stopped))}
 
 
 def why_rows(looking: Looking, q: Question) -> Any:
-    """How far each row of another text's run moves the difference of two logits."""
+    """Return how much each row from a run on another text changes the difference between two logits."""
     asked = _why(looking, q)
     found = interventions.rows_patched(asked.seen, asked.decision, q.other, looking.stopped)
     return intervention_views.as_data(asked, found)
@@ -95,12 +96,12 @@ def _why(looking: Looking, q: Question) -> Why:
 
 
 def tokens(looking: Looking, q: Question) -> Any:
-    """Every step from the text to its tokens."""
+    """Return every step from the text to its tokens."""
     return run_data.tokenising_data(looking.run(q.asked(looking.default)).look)
 
 
 def tensors(looking: Looking, q: Question) -> bytes:
-    """Values by address, as a safetensors file."""
+    """Return values by address, as a safetensors file."""
     trace = looking.run(q.asked(looking.default)).trace
     wanted = [address for address in q.addresses if not q.if_there or run_data.holds(trace, address)]
     found = {address: run_data.array_at(trace, address) for address in wanted}
@@ -111,22 +112,22 @@ def tensors(looking: Looking, q: Question) -> bytes:
 
 
 def positions(looking: Looking, q: Question) -> bytes:
-    """The position table and its wavelengths."""
+    """Return the position table and its wavelengths."""
     return save(run_data.positions_at(looking.run(q.asked(looking.default)).look.model.machine, q.address))
 
 
 def receipt(looking: Looking, q: Question) -> Any:
-    """One number: its arithmetic, its inputs, and what uses it."""
+    """Return the receipt of a number: its arithmetic, its inputs, and the quantities computed from it."""
     return receipt_data(looking.run(q.asked(looking.default)).look, q.address)
 
 
 def copy(looking: Looking, q: Question) -> str:
-    """The same arithmetic, to copy elsewhere."""
+    """Return the arithmetic of a number, in a format that can be pasted elsewhere."""
     return copied(looking.run(q.asked(looking.default)).trace, q.address, q.kind)
 
 
 def learning(looking: Looking, q: Question) -> Any:
-    """The same sentence at every checkpoint of the model, and its training curves."""
+    """Return the same sentence at every checkpoint of the model, and the training curves."""
     unchanged = replace(q.asked(looking.default), changes=())
     seen = looking.run(unchanged).look
     ages = history.ages_data(seen.model, seen.text, seen.chosen_ids)
@@ -134,12 +135,12 @@ def learning(looking: Looking, q: Question) -> Any:
 
 
 def forced(looking: Looking, q: Question) -> Any:
-    """The loss of the correct translation, token by token."""
+    """Return the loss of the correct translation, token by token."""
     asked = q.asked(looking.default)
     return history.forced_data(looking.loaded(asked.model).in_floating_point(), looking.read(asked), q.answer)
 
 
-# By the names that the page uses.
+# The functions, by the names that the page uses.
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (

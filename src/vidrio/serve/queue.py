@@ -1,8 +1,8 @@
 """A queue for the work of all clients.
 
-A request's work is a generator that runs in short pieces. The request with the least work done goes next, so a sentence
-does not wait for a book. Waiting requests are bounded in number and in characters. When a client disconnects, its
-waiting piece is dropped and its running piece is stopped.
+A request's work is a generator that runs in short pieces. The request with the least work done so far goes next, so
+that a sentence does not wait for a book. The number of waiting requests and their total length are limited. When a
+client disconnects, its waiting piece is dropped and its running piece is stopped.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from vidrio.translate.translator import cores
 
 MOST_REQUESTS = 256
 PIECE = 400  # characters per turn: four to eight sentences, which the engine translates as one batch
-SHORT = 1_000  # characters; up to this length, a request is short
+SHORT = 1_000  # characters; requests up to this length are short
 RETRY_AFTER = 5  # seconds
 Result = TypeVar("Result")
-Stopped = Callable[[], bool]  # whether the result is still wanted
+Stopped = Callable[[], bool]  # whether the result is no longer wanted
 Steps = Generator[int, None, Result]  # yields after each step the number of characters that translate in the same time
 
 
@@ -34,7 +34,7 @@ def in_one_step(result: Callable[[], Result]) -> Steps[Result]:
 
 
 def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
-    """Run some steps. Returns the amount done, and the result if there is one."""
+    """Run some steps. Return the amount of work done, and a list that contains the result if the work is finished."""
     done = 0
     try:
         while done < PIECE:
@@ -49,10 +49,11 @@ class Lane:
 
     def __init__(self, threads: int) -> None:
         self._pool, self._free = ThreadPoolExecutor(threads, thread_name_prefix="serve"), threads
-        self._waiting: dict[asyncio.Future[None], int] = {}  # with the work done so far for each request
+        self._waiting: dict[asyncio.Future[None], int] = {}  # the work done so far for each request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
-        """The result of a request's work. Among requests that have not started, the smallest goes first."""
+        """Run a request's work, and return the result. Among requests that have not started, the smallest goes
+        first."""
         loop, left, done = asyncio.get_running_loop(), threading.Event(), size
 
         def over(_: Any) -> None:
@@ -64,7 +65,7 @@ class Lane:
             while True:
                 await self._turn(done)
                 piece = self._pool.submit(_piece, steps)
-                piece.add_done_callback(over)  # not before the thread is free, even if the client disconnects
+                piece.add_done_callback(over)  # called when the thread is free, even if the client has disconnected
                 more, results = await asyncio.wrap_future(piece)
                 done += more
                 if results:
@@ -96,25 +97,25 @@ class Lane:
 
 
 class Queue:
-    """Admits requests. Short work, long work, the page's runs and its what-ifs have threads of their own, which the
-    system schedules."""
+    """Admits requests. Short work, long work, the page's runs and its what-ifs each have their own threads, which the
+    operating system schedules."""
 
     def __init__(self, *, threads: int, most: int) -> None:
         threads = threads or cores()
-        self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # leaves a core for short requests
+        self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # leave a core for short requests
         self.runs, self.glass = Lane(1), Lane(1)  # a run takes up to 100 MB, and NumPy is not faster with two threads
         self._most = most
         self.requests = 0
-        self.waiting = 0  # characters of requests that are admitted and unanswered
+        self.waiting = 0  # characters of requests that were admitted but have not been answered
 
     @property
     def is_full(self) -> bool:
-        """Whether a text of this length would be refused."""
+        """Whether the queue is full, or nearly full."""
         return self.waiting >= 0.9 * self._most or self.requests >= MOST_REQUESTS
 
     @contextmanager
     def admitted(self, characters: int) -> Iterator[Lane]:
-        """Admit a request and choose its lane. A full queue refuses it; an empty one admits any length."""
+        """Admit a request and choose its lane. A full queue refuses the request; an empty one admits any length."""
         if self.requests >= MOST_REQUESTS or (self.requests and self.waiting + characters > self._most):
             raise overloaded()
         self.requests += 1

@@ -1,6 +1,6 @@
-"""Translate texts and documents for the routes, through one model or several.
+"""Translate texts and documents for the routes, with one model or with several in succession.
 
-A text is cut between sentences into slices of a few sentences, so that other clients take turns.
+A text is cut between sentences into slices of a few sentences, so that the requests of all clients take turns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,21 +24,21 @@ from vidrio.text.sentences import split, undivided
 from vidrio.translate.translation import Pieces, Translation, put_back
 from vidrio.translate.translator import Translator
 
-AT_ONCE = 40  # texts, at most
-WINDOW = 4_000  # characters in which the ends of sentences are found at a time: 6 ms
+AT_ONCE = 40  # the maximum number of texts in a batch
+WINDOW = 4_000  # the number of characters in which to find the ends of sentences at a time; this takes 6 ms
 SPEED = 8  # parsing this many characters takes as long as translating one
 
 
 class Slice(NamedTuple):
     """A part of a text."""
 
-    number: int  # the text's
+    number: int  # the index of the text
     start: int
     text: str
 
 
 def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
-    """The models by their languages. Of two for the same pair, the first counts."""
+    """Return the models' folders by language pair. If two models have the same pair, the first one is used."""
     named = [find.find(name) for name in names]
     available = [folder for name, folder in find.available().items() if name not in find.LESSONS]
     folders: dict[Pair, Path] = {}
@@ -51,11 +51,11 @@ def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
 
 
 class Reply(NamedTuple):
-    """A translated text, and its alternatives."""
+    """A translated text and its alternatives."""
 
     text: str
     alternatives: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()  # what seems to be lost or invented
+    doubts: tuple[str, ...] = ()  # facts that seem to be lost or invented
 
 
 class Service:
@@ -70,7 +70,7 @@ class Service:
         return self._opened(self.folders[pair])
 
     def way(self, source: str, target: str) -> list[Pair]:
-        """The way as pairs of languages; empty from a language to itself."""
+        """Return the language pairs that lead from source to target. The list is empty if the two are the same."""
         for code in (source, target):
             if code not in self.languages:
                 raise Refusal(400, f"{code:.20} is not supported")
@@ -83,7 +83,7 @@ class Service:
     def translate(
         self, way: Sequence[Pair], texts: Sequence[str], alternatives: int, terms: Terms, stopped: Stopped
     ) -> Steps[list[Reply]]:
-        """Texts through all models of the way. Alternatives are the last model's."""
+        """Translate texts with all models of `way` in succession. The last model provides the alternatives."""
         hidden = [hide(text, terms) for text in texts]
         found = [one.text for one in hidden]
         for pair in way[:-1]:
@@ -99,8 +99,8 @@ class Service:
         terms: Terms,
         stopped: Stopped,
     ) -> Steps[T]:
-        """A document through all models of the way. `plan` is for the first, `planned` makes the plans of the others,
-        and the last one inserts the terms."""
+        """Translate a document with all models of `way` in succession. `plan` is for the first model, and `planned`
+        makes the plans for the other models. The last plan inserts the terms."""
         pair, *others = way
         yield parsing(plan.texts)
         plan = with_terms(plan, () if others else terms)
@@ -128,12 +128,12 @@ class Service:
 
 
 def parsing(texts: Sequence[str]) -> int:
-    """How many characters translate in the time that parsing these texts takes."""
+    """Return how many characters can be translated in the time that it takes to parse these texts."""
     return sum(map(len, texts)) // SPEED
 
 
 def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Slice]:
-    """The texts, cut between sentences. A slice exceeds the limit only if a sentence does."""
+    """Yield the slices of each text, cut between sentences. A slice far exceeds PIECE only if a sentence does."""
     for number, text in enumerate(texts):
         if stopped():
             raise CancelledError
@@ -149,8 +149,9 @@ def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Sl
 
 
 def ends(text: str, language: str, stopped: Stopped) -> Iterator[int]:
-    """Where sentences of a long text end, at least PIECE characters apart. They are found in one window after the
-    other, and only in its first half, because what is protected may continue beyond it."""
+    """Yield the positions where sentences of a long text end, at least PIECE characters apart. The text is read in
+    windows. In all but the last window, only ends in the first half count, because a protected span may cross the end
+    of the window."""
     start, size = 0, WINDOW
     while len(text) - start > 2 * PIECE:
         if stopped():
@@ -167,7 +168,7 @@ def ends(text: str, language: str, stopped: Stopped) -> Iterator[int]:
 
 
 def groups(slices: Iterable[Slice]) -> Iterator[list[Slice]]:
-    """Neighbouring slices that are translated as one batch."""
+    """Yield groups of neighbouring slices, each of which is translated as one batch."""
     group: list[Slice] = []
     size = 0
     for one in slices:
@@ -181,7 +182,7 @@ def groups(slices: Iterable[Slice]) -> Iterator[list[Slice]]:
 
 
 def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int) -> Reply:
-    """The reply to a text, with its case and surrounding spaces."""
+    """Return the reply to a text, with the case and the surrounding spaces of the text."""
     texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
     best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
     return Reply(best, tuple(others), tuple(reveal(str(doubt), hidden) for doubt in translation.doubts))

@@ -1,8 +1,8 @@
-"""The words of a language that carry facts: numbers, months and days, rulers, units, obligations, negations.
+"""The words of a language that express facts: numbers, months and days, rulers, units, obligations and negations.
 
-`lexicons/` has a file per language code. To add a language, add a file with the same fields. Words that stand for the
-same are one text; the first form is the one that is written. If either language of a pair has no file, only signs and
-digits are compared.
+`lexicons/` contains one file per language, named after its code. To add a language, add a file with the same fields.
+Words with the same meaning are listed in one string, and the first of them is used for writing. If either language of a
+pair has no file, only signs and digits are compared.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _ACCENTS = str.maketrans("áéíóúü’", "aeiouu'")
 
 
 class Lexicon:
-    """The words of one language, folded. What its file lacks is empty."""
+    """The folded words of one language. Fields that are missing from the language's file are empty."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         def words(name: str) -> frozenset[str]:
@@ -30,53 +30,53 @@ class Lexicon:
             return {word: int(key) for word, key in keys(name).items()}
 
         self.ordinals = numbers("ordinals")
-        self.values = numbers("cardinals") | self.ordinals  # they are added up
-        self.hundreds = words("hundreds")  # multiply the number before them by 100
-        self.powers = numbers("powers")  # multiply the number before them: thousand, million
-        self.short = numbers("short")  # the same, directly after digits: 3bn
-        # Words that another language may express by numbers: dozen, both, twenties; and numbers that may be decades.
+        self.values = numbers("cardinals") | self.ordinals  # words whose values are added
+        self.hundreds = words("hundreds")  # words that multiply the number before them by 100
+        self.powers = numbers("powers")  # words that multiply the number before them: thousand, million
+        self.short = numbers("short")  # abbreviations of powers directly after digits: 3bn
+        # Words that another language may express as numbers (dozen, both, twenties), and numbers that may be decades.
         self.about: dict[str, list[str]] = {}
         for key, group in data.get("about", {}).items():
             for word in group.split():
                 self.about.setdefault(word, []).append(key)
-        self.unsure = words("unsure")  # numbers, months and days that are often something else: second, one, may
-        # Between the parts of a number, "and" first; or after one of them: miles_de.
+        self.unsure = words("unsure")  # numbers, months and days that often mean something else: second, one, may
+        # Words that join the parts of a number. The first is "and"; miles_de stands for "de" after "miles".
         self.joints: list[str] = data.get("joints", "").split()
-        self.articles = words("articles")  # before a power or after a half: a million, half a million
+        self.articles = words("articles")  # words before a power or after a half: a million, half a million
         self.halves = words("halves")
-        self.numeric = {*self.values, *self.hundreds, *self.powers, *self.halves}  # a number may begin with them
-        self.decades = words("decades")  # before a number that stands for ten years: años veinte, década de 1980
+        self.numeric = {*self.values, *self.hundreds, *self.powers, *self.halves}  # words that may begin a number
+        self.decades = words("decades")  # words before a number that denotes a decade: años veinte, década de 1980
         self.centuries = words("centuries")
-        self.century_follows = bool(data.get("century_follows"))  # the word for a century follows its number
+        self.century_follows = bool(data.get("century_follows"))  # whether the word for a century follows its number
         self.calendar = keys("calendar")  # months and days
-        self.names = words("names")  # months and days that may be something else if they have a capital letter
-        self.capitals = bool(data.get("capitals"))  # months and days have capital letters
+        self.names = words("names")  # months and days that may mean something else if they are capitalised
+        self.capitals = bool(data.get("capitals"))  # whether months and days are capitalised
         self.rulers = keys("rulers")  # names that are translated before a Roman numeral, in all their forms
-        self.measures = keys("measures")  # words that a sign may replace
+        self.measures = keys("measures")  # words for units and currencies that may be written as signs
         self.negative = words("negative")
-        self.almost_negative = tuple(words("almost_negative"))  # beginnings of words that may be a negation elsewhere
-        self.no_negation: str = data.get("no_negation", "(?!)")  # a pattern of negative words in "isn't it?"
-        # Patterns of "must not" (forbidden) and "need not" (needless), and templates that replace one by the other.
+        self.almost_negative = tuple(words("almost_negative"))  # beginnings of words that may correspond to a negation
+        self.no_negation: str = data.get("no_negation", "(?!)")  # a pattern for negative words in tags: isn't it?
+        # Patterns for "must not" (forbidden) and "need not" (needless), and templates for replacing one with the other.
         self.obligations: Mapping[str, str] = data.get("obligations", {})
         self.instead: Mapping[str, str] = data.get("instead", {})
-        self.between: str = data.get("between", ",")  # a pattern of what separates the items of a list
-        self.point: str = data.get("point", ".")  # before a fraction
+        self.between: str = data.get("between", ",")  # a pattern for the separators of a list
+        self.point: str = data.get("point", ".")  # the decimal separator
         self.ordinal: str = data.get("ordinal", "{}")  # a template
         self.century: str = data.get("century", "{}")
-        # The forms of a month, a day, a ruler or a power, with accents; the first one is written.
+        # The forms of each month, day, ruler and power, with accents; the first form is used for writing.
         tables = (data.get(name, {}) for name in ("powers", "calendar", "rulers"))
         self.written: Mapping[str, list[str]] = {key: forms.split() for table in tables for key, forms in table.items()}
-        # Abbreviations without their last full stop: before words, before a number, or at the end of a sentence; and
-        # words that begin a sentence far more often than they are a name after an abbreviation.
+        # Abbreviations (without the last full stop) that occur before words, before numbers or at the end of a
+        # sentence, and words that begin a sentence far more often than they are a name after an abbreviation.
         self.sentences = {kind: words(kind) for kind in ("before_words", "before_numbers", "may_end", "starters")}
 
 
 def folded(word: str) -> str:
-    """Small letters without the accents of vowels."""
+    """Return the word in lower case, without accents on vowels."""
     return word.lower().translate(_ACCENTS)
 
 
-# Languages without a file that write 1,234.5; all others write 1.234,5.
+# Languages without a file that write 1,234.5. All others write 1.234,5.
 _WITH_POINT = "cy ga gu he hi ja km kn ko lo ml mr ms mt my ne pa si sw ta te th tl ur zh"
 _OTHERS = {point: Lexicon({"point": point}) for point in ".,"}
 NONE = _OTHERS["."]
@@ -84,14 +84,14 @@ NONE = _OTHERS["."]
 
 @lru_cache
 def lexicon(code: str) -> Lexicon:
-    """The words of a language."""
+    """Return the words of a language."""
     known = {path.stem: path for path in FOLDER.glob("*.json")}
     other = _OTHERS["." if code in _WITH_POINT.split() else ","]
     return Lexicon(json_data(known[code].read_text("utf-8"))) if code in known else other
 
 
 def lexicons(source: str, target: str) -> tuple[Lexicon, Lexicon]:
-    """Those of two languages; without words, unless both have some."""
+    """Return the lexicons of two languages. Unless both languages have words, both lexicons are empty."""
     codes = [code.lower().replace("_", "-").partition("-")[0] for code in (source, target)]
     first, second = map(lexicon, codes) if all(codes) else (NONE, NONE)
     both = bool(first.values and second.values)

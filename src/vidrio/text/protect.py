@@ -1,9 +1,9 @@
-"""Protected spans, which must be preserved in a translation: addresses, numbers, placeholders, tags, code, paths,
+"""Find protected spans, which a translation must preserve: addresses, numbers, placeholders, tags, code, paths and
 emoji.
 
-`spans` finds them; account.py checks that a translation has exactly the same. A number may be written differently
-(1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and is compared by its digits; all others are compared by their
-characters.
+`spans` finds them, and account.py checks that a translation contains the same spans. A number may be written
+differently (1,234.5 is 1.234,5 in Spanish, and €18.10 is 18,10 €), so numbers are compared by their digits. All other
+spans are compared character by character.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-_ENDINGS = (  # of addresses and of files
+_ENDINGS = (  # endings of domain names and file names
     "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|eu|uk|us|es|mx|ar|co|cl|pe|fr|de|it|pt|br|ch|nl|jp|cn|ru|"
     "py|js|ts|c|h|cpp|rs|go|java|rb|php|sh|html?|css|json|xml|ya?ml|toml|ini|cfg|csv|tsv|txt|md|rst|pdf|docx?|xlsx?|"
     "pptx?|odt|png|jpe?g|gif|svg|webp|mp[34]|wav|ogg|zip|gz|xz|zst|tar|exe|dll|so|log|po|ipynb|sql"
@@ -19,7 +19,7 @@ _ENDINGS = (  # of addresses and of files
 _QUOTES = '"“”«»`<>'
 MONEY = "€$£¥₹₽₩¢"
 UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
-# Left to the model: 21st may be XXI or 21.º in the translation.
+# Ordinals are left to the model: the translation of 21st may be XXI or 21.º.
 _ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
 _PICTURE = (
     "[\U0001f000-\U0001faff\u00a9\u00ae\u2100-\u214f\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf"
@@ -27,8 +27,8 @@ _PICTURE = (
 )
 _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
-# Kinds and patterns, tried in this order at each position. Each ends at white space or has a limit, so the time is
-# linear in the length.
+# Kinds and their patterns, tried in this order at each position. Each pattern ends at white space or has a maximum
+# length, so the search takes linear time.
 _KINDS = (
     ("code", r"`[^`\n]{1,200}`"),
     ("url", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
@@ -77,17 +77,17 @@ _KINDS = (
         rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{MONEY}%‰°](?!%)|(?:{UNITS})(?!\w)))?(?:\.\d+)*",
     ),
 )
-# Within a word only these may begin, so most positions are skipped.
+# Within a word, a span can begin only with one of these, so most positions are skipped.
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3|[\u2460-\u24ff\u2776-\u2793]))"
-# A text without any of these has no protected spans. This quick test settles most sentences.
+# A text that contains none of these has no protected spans. For most sentences, this quick test is sufficient.
 _SIGN = "[\\d`@<>&{$#%\\[/~\\\\_+\u00a9\u00ae\u20e3\u2100-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]"
-# The digits of a number up to its fraction: 1,234.5
 LONG = 1_000  # characters; the spans of longer texts are not cached
+# A number with thousands separators, up to its fraction: 1,234 in 1,234.5.
 _THOUSANDS = r"(?<!\d)\d{1,3}([.,'’\u00a0\u202f ])\d{3}(?:\1\d{3})*(?!\d)"
 
 
 class Span(NamedTuple):
-    """A span of a text, and its kind."""
+    """A span of a text and its kind."""
 
     start: int
     end: int
@@ -95,7 +95,7 @@ class Span(NamedTuple):
 
 
 def spans(text: str) -> tuple[Span, ...]:
-    """All protected spans of a text, in order and without overlap."""
+    """Return all protected spans of a text, in order and without overlap."""
     return _remembered(text) if len(text) <= LONG else _found(text)
 
 
@@ -105,18 +105,18 @@ def _found(text: str) -> tuple[Span, ...]:
     return tuple([Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _pattern().finditer(text)])
 
 
-_remembered = lru_cache(4096)(_found)  # several functions ask about the same sentence
+_remembered = lru_cache(4096)(_found)  # several functions need the spans of the same sentence
 
 
 @lru_cache
 def _pattern() -> re.Pattern[str]:
-    """The pattern for all kinds, compiled on first use, because that takes a while."""
+    """Return the pattern for all kinds. It is compiled on first use, because compiling it is slow."""
     kinds = (f"(?P<{kind}_{n}>{expression})" for n, (kind, expression) in enumerate(_KINDS))
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds)})")
 
 
 def gaps(start: int, end: int, places: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """The parts from start to end that are outside these positions (in order)."""
+    """Yield the parts from start to end that are outside these sorted spans."""
     for place in places:
         yield start, place.start
         start = place.end
@@ -124,19 +124,19 @@ def gaps(start: int, end: int, places: Sequence[Span]) -> Iterator[tuple[int, in
 
 
 def touches(text: str, span: Span) -> bool:
-    """Whether a letter or digit directly precedes or follows."""
+    """Return whether a letter or digit directly precedes or follows a span."""
     return text[span.start - 1 : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
 
 
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
-    """Whether it overlaps none of the others."""
+    """Return whether the span from start to end overlaps none of the taken spans."""
     return not any(span.start < end and start < span.end for span in taken)
 
 
 def number_key(number: str) -> str:
-    """The key of a number, however it is written: its groups of digits, with those of thousands joined. 1,234.5 and
-    1.234,5 are 1234.5, not 12345; 9:30 and 9.30 are the same, and so are 01.02.2023 and 01/02/2023. Numbers that mix
-    signs (1.250.00, 01,02.2023) are keys themselves."""
+    """Return a key for a number that doesn't depend on how it is written: its groups of digits, without thousands
+    separators. 1,234.5 and 1.234,5 become 1234.5, not 12345; 9:30 and 9.30 have the same key, and so do 01.02.2023 and
+    01/02/2023. A number that mixes separators (1.250.00, 01,02.2023) is its own key."""
     thousands = re.search(_THOUSANDS, number)
     whole = number.replace(thousands[0], re.sub(r"\D", "", thousands[0]), 1) if thousands else number
     signs = set(re.findall(r"(?<=\d)\D(?=\d)", whole))

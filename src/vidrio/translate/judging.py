@@ -1,4 +1,4 @@
-"""Find the faults of a search's hypotheses, and choose one."""
+"""Find the faults of the hypotheses from a search, and choose the best hypothesis."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,14 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import token_places
 from vidrio.translate.translation import Doubt, Pieces, Sentence
 
-AGAIN = r"(?s)(.{1,8}?)\1{3}"  # a few tokens four times, one after the other; a character is a token
-UNREADABLE = 1_000  # a translation without a symbol, which stands for something, is worse than any other
-MARGIN = 0.25  # how much worse the score of a hypothesis may be if it keeps a bracket or a negation
-# A word is a misspelled name below this log p of a token, and above this similarity, with and without a capital letter.
+AGAIN = r"(?s)(.{1,8}?)\1{3}"  # one to eight tokens, four times in a row; each token is represented by a character
+UNREADABLE = 1_000  # the faults of a translation that lost a symbol, so that any other translation is better
+MARGIN = 0.25  # how much lower the score of a hypothesis may be if it keeps a bracket or a negation
+# A word may be a misspelled name if the log p of one of its tokens is below UNSURE and its similarity to the name is
+# above ALIKE, or above ALMOST if the word is not capitalised.
 UNSURE, ALIKE, ALMOST = -1.5, 0.4, 0.85
-UNSURE_OF_ALL = -0.5  # score of a hypothesis
-# Capitalised words; the first one of a sentence, if a numeral or another such word follows.
+UNSURE_OF_ALL = -0.5  # a model is unsure of a hypothesis with a lower score
+# Capitalised words. The first word of a sentence counts only if a numeral or another capitalised word follows.
 _NAME = rf"(?:(?<=[\w,;] )|(?=\b\w+ (?:{ROMAN}\b|[A-ZÀ-Ý][^\W\d_])))[^\W\d_a-zß-öø-ÿ][^\W\d_]{{3,}}"
 NEVER_INVENTED = f"{MONEY}\ufffd"
 
@@ -33,22 +34,22 @@ class Query(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A hypothesis, its text, and its faults."""
+    """A hypothesis with its text and its faults."""
 
     hypothesis: Hypothesis
-    written: str  # with symbols
-    text: str | None  # without symbols; None if one was lost
+    written: str  # the text with symbols
+    text: str | None  # the text without symbols; None if a symbol was lost
     account: Faults
     repeats: bool
 
     @property
     def faults(self) -> int:
-        """The number of faults that are worth another search."""
+        """The number of faults that are serious enough to search again."""
         return self.account.serious + self.repeats + (UNREADABLE if self.text is None else 0)
 
 
 class Attempt(NamedTuple):
-    """The best translation of a sentence so far, as a whole or in pieces; no pieces if a symbol was lost."""
+    """The best translation of a sentence so far, whole or in pieces. If a symbol was lost, there are no pieces."""
 
     query: Query
     best: Candidate
@@ -57,14 +58,14 @@ class Attempt(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """What is needed of a model to find the faults of its translations."""
+    """The parts of a model that are needed to find the faults of its translations."""
 
     masker: Masker
     target: Tokenizer
     lexicons: tuple[Lexicon, Lexicon]
 
     def candidates(self, query: Query, source_ids: Ids, found: Sequence[tuple[Hypothesis, str]]) -> Iterator[Candidate]:
-        """The faults of each hypothesis."""
+        """Yield each hypothesis with its faults."""
         masked = query.masked
         said = facts(masked.given, self.lexicons[0])
         names = [Fact("name", name[0], *name.span()) for name in re.finditer(_NAME, masked.given)]
@@ -83,8 +84,9 @@ class Judge(NamedTuple):
             yield Candidate(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
-        """Names, each with the similar word that an unsure model wrote in its place: Núñez and Areñez. It ends like the
-        name, as Lisboa for Lisbon does not. A confident model's Londres for London is not a misspelling."""
+        """Return the names that an unsure model misspelled, each with the similar word that it wrote instead: Núñez and
+        Areñez. The word must end like the name; Lisboa for Lisbon does not, so it is not a misspelling. A confident
+        model's Londres for London isn't one either."""
         tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
         found = dict[Fact, Fact]()
         for other in re.finditer(r"[^\W\d_]{3,}", written):
@@ -100,8 +102,8 @@ class Judge(NamedTuple):
 
 
 def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bool) -> list[Fact]:
-    """Names that a translation lacks, if it has two words in one (RafaelÍñez); and names with accents, if an unsure
-    model wrote no similar word: Córcega may be Corsica."""
+    """Return the names that a translation lacks: all of them if two words were merged into one (RafaelÍñez), otherwise
+    names with accents for which an unsure model wrote no similar word. (For Córcega, Corsica would be similar.)"""
     words = re.findall(r"[^\W\d_]+", written)
     if any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words):
         return [*names]
@@ -110,12 +112,12 @@ def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bo
 
 
 def similarity(a: str, b: str) -> float:
-    """Similarity from 0 to 1, ignoring case and accents."""
+    """Return the similarity of two words from 0 to 1, ignoring case and accents."""
     return SequenceMatcher(None, folded(a), folded(b)).ratio()
 
 
 def chosen(query: Query, found: Sequence[Candidate]) -> Attempt:
-    """The hypothesis with the fewest faults, followed by the other requested ones in their order."""
+    """Choose the hypothesis with the fewest faults. The other requested hypotheses follow in their original order."""
     enough = found[0].hypothesis.score - MARGIN
 
     def rank(one: Candidate) -> tuple[int, int]:
@@ -134,13 +136,13 @@ def chosen(query: Query, found: Sequence[Candidate]) -> Attempt:
 
 
 def without_inventions(text: str, source: str, account: Faults) -> str:
-    """Remove currency signs, and marks of broken characters, that the source does not have."""
+    """Remove currency signs and replacement characters (�) that the source does not contain."""
     signs = account.invented and {fact.key for fact in account.invented} & set(NEVER_INVENTED) - set(source)
     return " ".join(text.translate(dict.fromkeys(map(ord, signs))).split()) if signs else text
 
 
 def doubts_about(masked: Masked, best: Candidate) -> Iterator[Doubt]:
-    """The doubts: each lost fact with what replaces it, then every other fault."""
+    """Yield the doubts about a translation: each lost fact with the fact that replaces it, then all other faults."""
     things = str.maketrans(masked.things)
     lost = {fact: said(fact, masked.given).strip().translate(things) for fact in best.account.lost}
     invented = {fact: said(fact, best.written).strip().translate(things) for fact in best.account.invented}
@@ -150,19 +152,19 @@ def doubts_about(masked: Masked, best: Candidate) -> Iterator[Doubt]:
 
 
 def pairs_of(account: Faults) -> list[tuple[Fact, Fact]]:
-    """Each lost fact with an invented one: the first of a kind with the first of the same kind."""
+    """Pair the lost facts of each kind with the invented facts of the same kind, in order."""
     kinds = dict.fromkeys(fact.kind for fact in account.lost)
     groups = (([fact for fact in facts if fact.kind == kind] for facts in account) for kind in kinds)
     return [pair for lost, invented in groups for pair in zip(lost, invented, strict=False)]
 
 
 def said(fact: Fact, text: str) -> str:
-    """What a text says there."""
+    """Return the text of a fact."""
     return text[fact.start : fact.end]
 
 
 def repeats(source: Ids, target: Ids) -> bool:
-    """Whether the target repeats a few tokens four times in a row and the source does not. Models do so with input that
-    was rare in training: a single word, a line of capitals, another language."""
+    """Return whether the target repeats a few tokens four times in a row although the source does not. Models do this
+    with input that was rare in training: a single word, a line in capitals, another language."""
     found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
     return bool(found and not there)

@@ -1,7 +1,7 @@
-"""What to search for next if a translation has lost or invented something.
+"""Decide what to search for next if a translation has lost or invented something.
 
-The first remedy is another hypothesis of the same beam (judging.py). REMEDIES are tried in order as long as there are
-faults; faults that remain become the sentence's doubts.
+The first remedy is another hypothesis of the same beam (judging.py). REMEDIES are then tried in order while there are
+faults. Any faults that remain become the sentence's doubts.
 """
 
 import re
@@ -18,24 +18,24 @@ from vidrio.text.sentences import around
 from vidrio.translate.judging import UNREADABLE, Attempt, Judge, Query, pairs_of, said
 from vidrio.translate.translation import Sentence, fitted
 
-NO_REPEAT = 3  # tokens that may not recur, if a translation repeated itself
+NO_REPEAT = 3  # if a translation repeated itself, no sequence of this many tokens may recur
 HIDEABLE = ("number", "calendar", "sign", "name")
-ALIKE = {("calendar", False), ("number", True)}  # kinds, and whether they are of a century
+ALIKE = {("calendar", False), ("number", True)}  # facts that are hidden together: kind, and whether it is of a century
 WITH_POWER = r"\S*\d\s[^\W\d]+"
-LARGE = r"\d{7,}"  # other numbers in words are translated with what they count
+LARGE = r"\d{7,}"  # smaller numbers in words are translated together with the noun that they count
 
 
 class Plan(NamedTuple):
-    """The parts of a sentence to search for, each with its position, and the parts that need no search."""
+    """The parts of a sentence to search for and the parts that need no search, each with its position."""
 
     queries: Sequence[tuple[int, Query]]
     fixed: Sequence[tuple[int, Sentence]] = ()
 
 
 def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
-    """The whole sentence, differently. If a symbol was lost, names are not hidden. If a fact came out wrong, the
-    translation up to it is forced, with the right fact in its place. Otherwise lost facts are hidden behind symbols and
-    invented ones are forbidden."""
+    """Plan a different search for the whole sentence. If a symbol was lost, names are not hidden. If a fact is wrong,
+    the translation up to that fact is forced, with the fact corrected. Otherwise, lost facts are hidden behind symbols
+    and invented facts are forbidden."""
     masked, options = attempt.query
     account, written = attempt.best.account, attempt.best.written
     never_forced = (*MINOR, "name") if judge.masker.symbols else MINOR
@@ -58,8 +58,8 @@ def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
 
 
 def translate_parts(attempt: Attempt, judge: Judge) -> Plan:
-    """The parts of the sentence around protected spans and facts, which are copied or written in the target
-    language."""
+    """Plan a search for each part of the sentence between protected spans and facts, which are copied or written in the
+    target language."""
     masked, options = attempt.query
     source, wanted, protected = masked.source, hideable(attempt, judge), spans(masked.source)
     is_list = any(fact.kind == "list" for fact in attempt.best.account.lost)
@@ -68,7 +68,7 @@ def translate_parts(attempt: Attempt, judge: Judge) -> Plan:
     for place in (*wanted, *protected, *judge.masker.unspellable(source), *masked.hidden, *commas):
         if is_free(place.start, place.end, [*fixed]) and not re.match("['’]s\\b", source[place.end :]):
             text = source[place.start : place.end]
-            # Python 3.11 stays as it is; 3,110 would be three, and a fraction, in Spanish.
+            # Python 3.11 stays as it is, but 3,110 is converted, because in Spanish it would be three and a fraction.
             is_grouped = place.kind == "number" and re.search(r"\d[.,]\d{3}(?!\d)", text)
             copied = masked.hidden.get(place, in_notation(text, *judge.lexicons) if is_grouped else text)
             fixed[place] = copied if place in protected else wanted.get(place, copied)
@@ -93,7 +93,7 @@ REMEDIES = (search_again, translate_parts)
 
 
 def combine(before: Attempt, plan: Plan, found: Sequence[Attempt], judge: Judge) -> Attempt:
-    """The sentence as a plan translates it, if that has fewer faults than before."""
+    """Return the sentence as translated by a plan if the result has fewer faults; otherwise, return it as before."""
     if len(found) == 1 and found[0].query.masked.source == before.query.masked.source:
         return min(before, found[0], key=lambda one: one.faults)
     pieces = [sentence._replace(source_start=start) for start, sentence in plan.fixed]
@@ -107,15 +107,15 @@ def combine(before: Attempt, plan: Plan, found: Sequence[Attempt], judge: Judge)
 
 
 def _correction(fact: Fact, wrong: Fact, attempt: Attempt, judge: Judge) -> str:
-    """What should replace a wrong fact."""
+    """Return the text that should replace a wrong fact."""
     if fact.kind == "obligation":
         return obliging(fact.key, said(wrong, attempt.best.written), judge.lexicons[1])
     return rendered(fact, said(fact, attempt.query.masked.given), *judge.lexicons)
 
 
 def corrected_prefix(written: str, right: Sequence[tuple[Fact, str]]) -> str:
-    """A translation up to the last of its wrong facts, with the right ones in their places. After a Roman numeral the
-    next word is kept, too, or the search may continue with the numeral."""
+    """Return a translation up to its last wrong fact, with the facts corrected. After a Roman numeral, the next word is
+    also kept; otherwise, the search might extend the numeral."""
     text, at, instead = "", 0, ""
     for wrong, instead in sorted(right, key=lambda pair: pair[0].start):
         capital = wrong.start == 0 and written[:1].isupper()
@@ -126,9 +126,9 @@ def corrected_prefix(written: str, right: Sequence[tuple[Fact, str]]) -> str:
 
 
 def hideable(attempt: Attempt, judge: Judge) -> dict[Span, str]:
-    """The positions of lost facts that can be hidden or copied, each with its form in the target language. Centuries,
-    months and days go together: a model that confuses one of them confuses its neighbours, too. "31 trillion" is never
-    parted."""
+    """Return the spans of lost facts that can be hidden or copied, each with its form in the target language. If one
+    century is wrong, all centuries are included, because a model that confuses one often confuses its neighbours; the
+    same applies to months and days. Numbers such as "31 trillion" are never divided."""
     masked, account = attempt.query.masked, attempt.best.account
     kinds = {(fact.kind, fact.of_century) for faults in account for fact in faults} & ALIKE
     every = (fact for fact in facts(masked.given, judge.lexicons[0]) if fact.sure)

@@ -1,4 +1,4 @@
-"""Text → text: sentences, protect, mask, tokens, search, unmask.
+"""Translate texts: split them into sentences, mask, tokenise, search, decode and unmask.
 
     translator = Translator.load("en-es")          # a name or a folder; by default en-es
     translator.translate("Hello world").text       # "Hola mundo"
@@ -38,7 +38,7 @@ from vidrio.translate.remedies import REMEDIES, combine
 from vidrio.translate.stream import in_chunks, in_order
 from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
 
-LONGEST = 128  # tokens; training has few longer sentences, and models translate them badly
+LONGEST = 128  # tokens; longer sentences are rare in training data, and models translate them badly
 
 
 class NoTranslator(ModelError):
@@ -46,14 +46,14 @@ class NoTranslator(ModelError):
 
 
 class Translator:
-    """A model that translates. Threads may share one."""
+    """A model that translates. Threads can share it."""
 
     def __init__(
         self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self.options = default_options(config)
-        self.shortlist: Shortlist | None = None  # the tokens that a sentence may be translated with; None: all
+        self.shortlist: Shortlist | None = None  # selects the tokens to consider for a sentence; None means all
         self.source, self.target = tokenizers
         self._masker = Masker(self.source, about.symbols)
         self._judge = Judge(self._masker, self.target, lexicons(about.source_language, about.target_language))
@@ -63,8 +63,9 @@ class Translator:
 
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
-        """Load a model by name or folder; `workers` threads translate at the same time, by default one per core. With
-        `shortlist`, a model that has a shortlist considers only the tokens on it."""
+        """Load a model by name or folder. `workers` is the number of threads that translate at the same time, by
+        default one per core. With `shortlist`, only the tokens on the model's shortlist are considered, if it has
+        one."""
         folder = find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -91,8 +92,8 @@ class Translator:
     def translate(
         self, text: str | Sequence[str], options: Options | None = None, stopped: Stopped = None
     ) -> Translation | list[Translation]:
-        """Translate a text, or a list of texts as one batch. By default the search options are the model's.
-        `stopped` is called from time to time; when it returns True, a CancelledError is raised."""
+        """Translate a text, or a list of texts as one batch, by default with the model's own search options. `stopped`
+        is called from time to time; if it returns True, a CancelledError is raised."""
         if isinstance(text, str):
             return self.translate([text], options, stopped)[0]
         plans = [self._sentences(one) for one in text]
@@ -105,7 +106,7 @@ class Translator:
         ]
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
-        """Translate any number of texts, in order and in constant memory. Texts are read as they are needed."""
+        """Translate any number of texts, in order and in constant memory. Texts are read only when they are needed."""
         if isinstance(texts, str):
             raise InputError(
                 "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
@@ -115,13 +116,14 @@ class Translator:
             yield from translations
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """Score given translations: the log-probability of each token and of the end token. Each pair (source,
+        """Return the log-probability of each token, including the end token, of given translations. Each pair (source,
         translation) is treated as one sentence."""
         found = self.engine.forced([self._pair_ids(*pair) for pair in pairs])
         return list(map(tuple, found))
 
     def fits(self, source: str, target: str) -> bool:
-        """Whether a pair can be scored as one sentence: its source is not empty, and neither side is too long."""
+        """Return whether a pair can be scored as one sentence: the source is not empty, and neither side is too
+        long."""
         source_ids, target_ids = self._pair_ids(source, target)
         there = len(source_ids) > len(self._close)
         return there and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
@@ -130,25 +132,25 @@ class Translator:
         return (*self.source.encode(source), *self._close), tuple(self.target.encode(target))
 
     def details(self, sentences: Sequence[Sentence]) -> list[Details]:
-        """Alignment, words and tokens of each sentence. This imports NumPy."""
+        """Return the alignment, words and tokens of each sentence. This method imports NumPy."""
         from vidrio.translate.alignment import details
 
         return [details(sentence, self.source, self.target) for sentence in sentences]
 
     def unknown(self, sentence: Sentence) -> list[str]:
-        """The words of a sentence that are not in the vocabulary."""
+        """Return the words of a sentence that are not in the vocabulary."""
         return [
             sentence.given[piece.start : piece.end] for piece in self.source.pieces(sentence.given) if piece.unknown
         ]
 
     def _sentences(self, text: str) -> list[tuple[int, str]]:
-        """The parts of a text to translate, each with its start."""
+        """Return the parts of a text to translate, each with its start position."""
         valid(text)
         sentences = split(text, self.about.source_language)
         return [(start, text[start:end]) for start, end in self._splitter.parts(text, sentences)]
 
     def _translated(self, sentences: Sequence[str], options: Options, stopped: Stopped) -> dict[str, Pieces]:
-        """The translation of each sentence: of at most three searches, the one with the fewest faults."""
+        """Translate each sentence with at most three searches, and return the translations with the fewest faults."""
         first = self._attempts([Query(self._masker.mask(source), options) for source in sentences], stopped)
         best = dict(zip(sentences, first, strict=True))
         for remedy in REMEDIES:
@@ -160,7 +162,7 @@ class Translator:
         return {source: attempt.pieces for source, attempt in best.items()}
 
     def _attempts(self, queries: Sequence[Query], stopped: Stopped) -> list[Attempt]:
-        """Search for each sentence, and choose its best hypothesis."""
+        """Search for translations of each sentence, and choose the best hypothesis."""
         if stopped and stopped():
             raise CancelledError
         if not queries:
@@ -181,13 +183,13 @@ class Translator:
         return attempts
 
     def _search(self, sources: Sequence[Ids], options: Sequence[Options], stopped: Stopped) -> list[list[Hypothesis]]:
-        """All hypotheses of each beam. Sentences with the same options are searched as one batch."""
+        """Return all hypotheses of each beam. Sentences with the same options are searched as one batch."""
         groups: dict[Options, list[int]] = {}
         for n, one in enumerate(options):
             groups.setdefault(one, []).append(n)
         found: dict[int, list[Hypothesis]] = {}
         for one, numbers in groups.items():
-            returns_n_best = one.sampling or one.length_penalty == 0  # otherwise the whole beam costs nothing extra
+            returns_n_best = one.sampling or one.length_penalty == 0  # otherwise, the whole beam comes at no cost
             wide = replace(one, n_best=one.n_best if returns_n_best else one.beam)
             some = [sources[n] for n in numbers]
             listed = [self.shortlist.of(source) for source in some] if self.shortlist else None
@@ -197,8 +199,8 @@ class Translator:
 
 @lru_cache
 def search_options(options: Options, config: ModelConfig, tokens: int, bytes_: frozenset[int]) -> Options:
-    """The options for the engine: max_length leaves room for the end token; byte tokens, and embedding rows without a
-    token, are never chosen."""
+    """Return the options for the engine. They leave room for the end token, and exclude byte tokens and embedding rows
+    without a token."""
     room = min(options.max_length, max(1, config.max_positions - 1))
     nameless = range(tokens, config.target_vocabulary)
     return replace(options, max_length=room, suppressed=(*options.suppressed, *sorted(bytes_), *nameless))

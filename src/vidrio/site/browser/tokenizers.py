@@ -1,4 +1,4 @@
-"""A browser substitute for `tokenizers`: the parts of the Rust library that our tokenizer files need, in Python.
+"""A substitute for `tokenizers` in the browser: Python code for the parts of the library that our files need.
 
 It interprets the steps in a tokenizer.json (as written by text/tokens/normalise.py) and returns the same ids, tokens
 and positions, except for positions within a letter that has several marks. classes.json lists the characters that the
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 CLASSES = Path(__file__).with_name("classes.json")
-Step = dict[str, Any]  # as in the file
+Step = dict[str, Any]  # a step as it is stored in the file
 Spans = list[tuple[int, int]]  # the span of each character in the original text
 Prepared = tuple[str, Spans]
 

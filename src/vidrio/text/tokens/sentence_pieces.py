@@ -1,13 +1,13 @@
-"""A SentencePiece model as the engine of a `Tokenizer`, for models of OPUS-MT, Marian and Firefox.
+"""SentencePiece models as engines of a `Tokenizer`, for models from OPUS-MT, Marian and Firefox.
 
-Texts are normalised (charsmap.py) and split (unigram.py) as by the library, to the character. The ids of pieces come
-from a list beside the model (`vocab.json`), because OPUS-MT separates the two: the list may contain pieces that only
-the other language's model has.
+Texts are normalised (charsmap.py) and split (unigram.py) exactly as the SentencePiece library does it. The ids of
+pieces come from a separate list (`vocab.json`), as in OPUS-MT. This list may contain pieces that only the model of the
+other language has.
 
-Instead of a `tokenizers` file there is an object of ours:
+The model is stored as a JSON object instead of a `tokenizers` file:
 
-    {"sentencepiece": the model in base64, "vocabulary": [pieces in the order of their ids], "unknown": its id,
-     "opening": a token put before every text, such as >>spa<<; "" for none}
+    {"sentencepiece": the model in base64, "vocabulary": [pieces in the order of their ids],
+     "unknown": the id of the unknown token, "opening": a token to add before every text, such as >>spa<<, or ""}
 """
 
 import base64
@@ -23,21 +23,21 @@ from vidrio.text.tokens.charsmap import SPACE
 from vidrio.text.tokens.unigram import DAMAGED, Unigram
 from vidrio.text.tokens.vocabulary import BYTES
 
-BEGINNING = '{"sentencepiece":'  # of such a file
+BEGINNING = '{"sentencepiece":'  # how such a file begins
 UNKNOWN_SURFACE = " ⁇ "
 END = "</s>"
 
 
 class Encoding(NamedTuple):
-    """A text's tokens, as `tokenizers` returns them."""
+    """The tokens of a text, in the form in which `tokenizers` returns them."""
 
     ids: list[int]
     tokens: list[str]
-    offsets: list[tuple[int, int]]  # the characters of each
+    offsets: list[tuple[int, int]]  # the span of each token in the text
 
 
 class SentencePieces:
-    """What a `Tokenizer` needs of its engine, under the names in `tokenizers`."""
+    """The methods that a `Tokenizer` needs from its engine, named as in `tokenizers`."""
 
     def __init__(self, proto: bytes, vocabulary: Sequence[str], unknown: int, opening: str = "") -> None:
         try:
@@ -55,7 +55,7 @@ class SentencePieces:
             )
         self.proto, self._vocabulary, self._unknown = proto, list(vocabulary), unknown
         self.openings = (opening,) if opening else ()
-        self.normalizer = self  # `tokenizers` wraps it in an object
+        self.normalizer = self  # in `tokenizers`, this is a separate object
 
     @staticmethod
     def from_json(text: str) -> "SentencePieces":
@@ -67,18 +67,20 @@ class SentencePieces:
 
     @property
     def special(self) -> SpecialIds:
-        """As in Marian: no padding or start token. The unknown token, which is never chosen, is the padding."""
+        """The special tokens, as in Marian. There is no start token, and the unknown token, which is never chosen, also
+        serves as padding."""
         return SpecialIds(pad=self._unknown, unk=self._unknown, start=-1, end=self._ids[END])
 
     def to_str(self, *, pretty: bool = False) -> str:
-        """The content of the file."""
+        """Return the content of the file."""
         model = base64.b64encode(self.proto).decode()
         rest = {"vocabulary": self._vocabulary, "unknown": self._unknown, "opening": "".join(self.openings)}
         return json_text({"sentencepiece": model, **rest})
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
-        """The ids, pieces and positions of a text's tokens, the token of its target language first. Adjacent unknown
-        characters are one token, or their bytes if the model has those."""
+        """Return the ids, pieces and spans of a text's tokens, beginning with the token for the target language, if
+        any. Adjacent unknown characters are combined into one token, or encoded as bytes if the model has byte
+        tokens."""
         opening, rest = self._opened(text)
         begin = len(text) - len(rest)
         normalised, places = self._model.normalise(rest)
@@ -104,15 +106,15 @@ class SentencePieces:
         return [self.encode(text) for text in texts]
 
     def decode_batch(self, many: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
-        """The texts."""
+        """Decode many sequences of ids."""
         return [b"".join(map(self._surface, ids)).decode(errors="replace").strip() for ids in many]
 
     def normalize_str(self, text: str) -> str:
-        """The normalised text, with spaces as ▁."""
+        """Return the normalised text, with ▁ for each space."""
         return self._model.normalise(self._opened(text)[1])[0]
 
     def words(self, text: str) -> list[tuple[str, int]]:
-        """Each word with its number of tokens. A word begins at a token that begins with ▁."""
+        """Return the words of a text, each with its number of tokens. A token that begins with ▁ begins a word."""
         words: list[list[str]] = []
         for token in self.encode(text).tokens:
             if token.startswith(SPACE) or not words:
@@ -125,11 +127,11 @@ class SentencePieces:
 
     @property
     def scores(self) -> dict[str, float]:
-        """log p of each piece that is not a byte, which determines the splits."""
+        """The log-probability of each piece that is not a byte, which determines how texts are split."""
         return self._model.scores
 
     def _surface(self, token: int) -> bytes:
-        """The text that a token adds."""
+        """Return the text of a token, in bytes."""
         piece = self._vocabulary[token]
         if piece in self._bytes:
             return self._bytes[piece]
@@ -142,7 +144,7 @@ class SentencePieces:
         return {name: bytes([byte]) for byte, name in enumerate(BYTES)} if self._model.has_bytes else {}
 
     def _opened(self, text: str) -> tuple[Sequence[str], str]:
-        """The token of the target language, and the text without it. A text may begin with another one."""
+        """Return the token for the target language, and the rest of the text. A text may begin with its own token."""
         if text.startswith(">>") and (end := text.find("<<")) >= 0 and text[: end + 2] in self._ids:
             return [text[: end + 2]], text[end + 2 :]
         return self.openings, text

@@ -284,7 +284,7 @@ def _read(text: str) -> tokenizers.Tokenizer:
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files can cause panics."""
+    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files cause panics."""
     try:
         yield
     except BaseException as error:
