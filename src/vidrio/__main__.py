@@ -1,4 +1,4 @@
-"""Runs the `vidrio` command as `python -m vidrio`."""
+"""Run the `vidrio` command with `python -m vidrio`."""
 
 from vidrio.cli import main
 

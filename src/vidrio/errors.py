@@ -22,7 +22,7 @@ class VidrioError(Exception):
 
 
 class DataError(VidrioError):
-    """Unusable sentence pairs or text files."""
+    """Sentence pairs or text files that cannot be used."""
 
 
 class TokenizerError(VidrioError):
@@ -34,7 +34,7 @@ class ModelError(VidrioError):
 
 
 class ConfigError(VidrioError):
-    """Invalid sizes or options."""
+    """Sizes or options that are invalid."""
 
 
 class AddressError(VidrioError):
@@ -63,7 +63,7 @@ def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
 
 @contextmanager
 def about_file(path: PathLike[str] | str) -> Iterator[None]:
-    """Add a file name to an OSError that has none: unlike `open`, a failed write does not report the name."""
+    """Add a file name to an OSError that has none. (Unlike `open`, a failed write does not report the name.)"""
     try:
         yield
     except OSError as error:

@@ -1,1 +1,2 @@
-"""The commands, one per file: parse options, call the library, print. Heavy modules are imported inside functions."""
+"""The commands, one per file. They parse options, call the library and print. Slow modules are imported in
+functions."""

@@ -1,4 +1,4 @@
-"""Read and write lines from files, pipes and terminals of any size, in constant memory."""
+"""Read and write lines of files, pipes and terminals in constant memory, regardless of the size of the input."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ READ_AT_ONCE = 1 << 20  # bytes
 
 
 def translate_lines(work: "Work") -> None:
-    """Write one line of output per line of input. With --resume, keep the output of an earlier command."""
+    """Write one line of output per line of input. With --resume, continue the output of an earlier command."""
     request = work.request
     source = Path(request.sources[0]) if request.sources else None
     target = None if request.target is None else Path(request.target)
@@ -51,7 +51,7 @@ def translate_lines(work: "Work") -> None:
 
 
 class Decoder:
-    """Decode lines one at a time, dropping an initial byte-order mark. Errors report which line is not UTF-8."""
+    """Decodes lines one at a time, removing an initial byte-order mark. Errors report which line is not UTF-8."""
 
     def __init__(self, name: str) -> None:
         self._name, self._number = name, 0
@@ -70,7 +70,7 @@ class Decoder:
 
 def arriving(source: Path | None) -> Iterator[Iterator[str]]:
     """Yield the lines of a file or of standard input in batches, as they arrive, so that lines from a pipe or a
-    terminal are translated before the next ones are read."""
+    terminal are translated before the next lines are read."""
     name = "standard input" if source is None else str(source)
     decode = Decoder(name)
     if source is None and sys.stdin.isatty():

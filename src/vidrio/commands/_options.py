@@ -18,7 +18,7 @@ Decorator = Callable[[Any], Any]
 
 
 def together(*options: Decorator) -> Callable[[F], F]:
-    """Combine several options into one decorator. The help lists them in the given order."""
+    """Combine several options into one decorator. The help text lists them in the given order."""
 
     def decorated(command: F) -> F:
         for option in reversed(options):
@@ -68,7 +68,7 @@ shortlist_option = click.option("--shortlist", is_flag=True, help=SHORTLIST)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-# Beam search, length and sampling; `as_options` converts them to search options.
+# Options for beam search, length and sampling. `as_options` converts them to search options.
 search_options = together(
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy search."),
     click.option(
@@ -103,7 +103,7 @@ SEARCH = ("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram
 
 
 def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
-    """Return the model's default options, overridden by those given on the command line."""
+    """Return the model's default options, overridden by the options on the command line."""
     from dataclasses import replace
 
     from vidrio.hypothesis import Sampling, default_options

@@ -1,5 +1,5 @@
-"""Write translated lines. Standard output, devices and pipes are written directly. A file is written under a temporary
-name, from which an interrupted command can resume, and renamed when it is complete."""
+"""Write translated lines. Standard output, devices and pipes are written directly. A file is first written under a
+temporary name and renamed when it is complete; an interrupted command can continue the temporary file."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ LOCK = ".vidrio-lock"
 
 @contextmanager
 def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """Open the output, and yield it with the number of lines that an earlier command has already written."""
+    """Open the output. Yield it with the number of lines that an earlier command has already written."""
     if target is None:
         with about_file("stdout"):
             yield sys.stdout.buffer, 0
@@ -37,8 +37,8 @@ def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, in
 
 @contextmanager
 def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """Open the partial file, and rename it to the target when it is complete. Only one command at a time can write it,
-    and no command discards lines written by another."""
+    """Open the partial file, and rename it to the target when it is complete. Only one command at a time can write to
+    it, and no command discards lines that another command has written."""
     part = part_of(target)
     with _locked(target):
         done = whole_lines(part)
@@ -77,7 +77,7 @@ def _locked(target: Path) -> AbstractContextManager[None]:
 
 
 def part_of(target: Path) -> Path:
-    """Return the partial file, to which an output is written until it is complete."""
+    """Return the path of the partial file for an output."""
     place = real_place(target)
     return place.with_name(f"{place.name}{PART}")
 
@@ -108,7 +108,7 @@ def _tell_what_is_left(part: Path) -> None:
 
 
 def refuse_same_file(output: Path | TextIO, inputs: Iterable[Path | TextIO]) -> None:
-    """Raise an error if the output is also one of the inputs, under whatever name."""
+    """Raise an error if the output is also one of the inputs, even under a different name."""
     with suppress(OSError):  # the file does not exist, or the stream has no file descriptor
         written = _status(output)
         for source in inputs:

@@ -26,12 +26,12 @@ DOUBTFUL = 0.5  # words with a lower probability are reported
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The parsed command line."""
+    """The options and arguments of the command."""
 
-    text: str | None  # None: read lines from files or standard input
+    text: str | None  # None means that lines are read from files or standard input
     sources: tuple[str, ...]
     target: str | None
-    models: tuple[str, ...]  # applied in sequence; empty: the default model
+    models: tuple[str, ...]  # applied in sequence; the default model if empty
     ray: str | None
     resume: bool
     n_best: int
@@ -52,14 +52,14 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """The models that process texts, their options, and the request that determines the output format."""
+    """The models that process texts, the options, and the request, which determines the output format."""
 
     request: Request
     first: "Sequence[Translator]"  # all models but the last, if several are chained
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    doubtful: Counter[int] = field(default_factory=Counter)  # count per line number; 0: lines beyond the first SHOWN
+    doubtful: Counter[int] = field(default_factory=Counter)  # by line number; lines after the first SHOWN count under 0
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":
@@ -122,7 +122,8 @@ class Work:
         return self.model.config.shape == "encoder-decoder"
 
     def checksum(self) -> str:
-        """Return a checksum of the models. Hashing each config is enough: it contains the other files' checksums."""
+        """Return a checksum of the models. Hashing each config is enough, because it contains the checksums of the
+        other files."""
         return " ".join(sha256(model.folder / "config.json") for model in (*self.first, self.model))
 
     def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
@@ -144,7 +145,8 @@ class Work:
         return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **doubts})
 
     def _warn(self, number: int, translation: "Translation") -> None:
-        """Record whether a line needs checking. With --confidence, print its confidence, unlikely words and doubts."""
+        """Record whether a line should be checked. With --confidence, print the line's confidence, unlikely words and
+        doubts."""
         if self.translates and translation.doubts:
             self.doubtful[number if len(self.doubtful) < SHOWN else 0] += 1
         if self.request.confidence:

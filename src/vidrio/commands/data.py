@@ -81,7 +81,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
 
 
 def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
-    """Create a temporary folder next to the output, so that results can be renamed into place."""
+    """Create a temporary folder next to the output, so that the result can be moved into place by renaming it."""
     from tempfile import TemporaryDirectory
 
     from vidrio.errors import DataError
@@ -95,7 +95,7 @@ def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
 
 
 def _move(source: Path, to: Path) -> None:
-    """Move a finished file into place, or copy it into a device or a pipe."""
+    """Move a finished file into place, or copy it to a device or a pipe."""
     import shutil
 
     from vidrio.model.files import is_plain_file, keep_access, real_place

@@ -1,4 +1,4 @@
-"""`vidrio evaluate MODEL --src F --ref F`: measure speed and scores, with confidence intervals, on a test set."""
+"""`vidrio evaluate MODEL --src F --ref F`: measure speed and scores on a test set, with confidence intervals."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -44,7 +44,7 @@ def evaluate(
     output, as_json = given.pop("output"), given.pop("as_json")
     if output is not None:
         refuse_same_file(output, [source, *references, *([Path(against)] if against else [])])
-    # Report a missing sacreBLEU now, not after the translation, which may take a long time.
+    # Report a missing sacreBLEU now, not after the translation, which may take long.
     metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
     sources, *right = read_aligned([source, *references])
     other = None

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from vidrio.lessons.run import Language
 
-ANSWER = "<details>"  # folded on the page; in a terminal, the user is asked to think first
+ANSWER = "<details>"  # on the page, answers are folded; in a terminal, the command pauses before each answer
 SAYS = {
     "en": (
         "Lessons (to list the sections of one, run `vidrio lesson NAME`):",
@@ -75,7 +75,7 @@ def lesson(name: str | None, section: str | None, wants_code: bool, language: "L
 
 
 def show(pieces: Iterable[str], pause: str) -> None:
-    """Print Markdown, pausing before each answer to let the user think."""
+    """Print Markdown. Pause before each answer, so that the user can think first."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)

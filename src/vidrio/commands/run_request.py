@@ -1,4 +1,4 @@
-"""Parse and execute the run that `look`, `why` and `check` inspect."""
+"""Define and execute the run that `look`, `why` and `check` inspect."""
 
 import os
 import tomllib
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from vidrio.look.writing import CommandLine
     from vidrio.search import Tree
 
-# NumPy reads this variable when it is first imported. The matrix products for one sentence are small: a second thread
-# would only wait for the first, and triple the CPU time.
+# NumPy reads this variable when it is first imported. The matrix products for one sentence are small, so a second
+# thread would mostly wait for the first, and triple the CPU time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 WhatIfOptions = list[tuple[str, str]]  # ("without", "layer-norm")
 
-# `glass/whatif` defines the valid values, but is too slow to import for the help. Changes are applied in this order.
+# `glass/whatif` defines the valid values, but importing it for the help is too slow. Changes are applied in this order.
 _WHATIF = {
     "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
@@ -84,7 +84,7 @@ class RunRequest:
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
-        """Remove a run's options from a command's options, and return them as a request."""
+        """Remove the options of a run from a command's options, and return them as a request."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif = values_of(given["values"])
         for option in _WHATIF:
@@ -150,7 +150,7 @@ class RunRequest:
 
 
 def values_of(path: str | None) -> WhatIfOptions:
-    """Read a TOML file of values as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
+    """Read what-if values from a TOML file. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
 
     def under(name: str, value: Any) -> WhatIfOptions:
         if not isinstance(value, dict):
@@ -178,7 +178,7 @@ def tell_unknown(seen: "Look") -> None:
 
 
 def refuse_copied(seen: "Look") -> None:
-    """Raise an error if the text is copied without running the model, so that there are no numbers to show."""
+    """Raise an error if the text was copied without running the model, so that there are no numbers to show."""
     from vidrio.look.translated import COPIED
 
     if seen.copied:

@@ -16,7 +16,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """Define an option that takes its default from the setting of the same name. It can also be set by an environment
-    variable: --char-limit by VIDRIO_CHAR_LIMIT, or by LT_CHAR_LIMIT as in LibreTranslate."""
+    variable: --char-limit by VIDRIO_CHAR_LIMIT or, as in LibreTranslate, by LT_CHAR_LIMIT."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
         settings.setdefault("default", getattr(DEFAULTS, word))
@@ -84,8 +84,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """
     import os
 
-    # One sentence is a small task: threads that wait for each other cost more time than they save, up to ten times
-    # more on a busy machine.
+    # One sentence is a small task, in which threads that wait for each other cost more time than they save (up to ten
+    # times more on a busy machine).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.app import serve as run
 

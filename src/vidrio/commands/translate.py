@@ -1,4 +1,4 @@
-"""`vidrio translate`: translate text, files or standard input, with one line of output per line of input."""
+"""`vidrio translate`: translate text, files or standard input. Each line of input becomes one line of output."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned
     from vidrio.wide.bulk import Answer
 
-AT_ONCE = 200  # texts of a document between two updates of the progress bar
+AT_ONCE = 200  # number of texts to translate between updates of the progress bar
 NAMES = {"html": "a.html", "markdown": "a.md"}
 EPILOG = """\b
 Examples:
@@ -97,7 +97,7 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
 
 
 def is_document(request: Request) -> bool:
-    """Whether the input is a file or marked-up text that is translated as a whole."""
+    """Return whether the input is translated as a whole, because it is a file or marked-up text."""
     if request.form is not None:
         return request.form != "text"
     return any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in request.sources)

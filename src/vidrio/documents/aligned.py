@@ -1,4 +1,4 @@
-"""Translations for documents, with aligned words, and with the case and final punctuation of the source."""
+"""Translations for documents, with aligned words and with the case and final punctuation of the source."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ MARKS = ".!?…。！？"
 
 
 class Link(NamedTuple):
-    """A word of the translation, and the position of its source word."""
+    """A word of the translation and the position of its source word."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Link(NamedTuple):
 class Aligned(NamedTuple):
     source: str
     text: str
-    links: Iterable[Link] = ()  # iterated at most once
+    links: Iterable[Link] = ()  # can be iterated only once
 
 
 def aligned(source: str, translation: Translation) -> Aligned:
@@ -41,8 +41,8 @@ def _links(translation: Translation, length: int) -> Iterator[Link]:
 
 
 def as_source(source: str, translation: str) -> str:
-    """Adapt the case and the final punctuation mark of a translation to the source. Clients of LibreTranslate rely on
-    this."""
+    """Adapt the case and the final punctuation of a translation to the source, because clients of LibreTranslate rely
+    on both."""
     text, found = source.rstrip(), translation.rstrip()
     rest = translation[len(found) :]
     if not text or not found:

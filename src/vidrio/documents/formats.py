@@ -1,4 +1,4 @@
-"""Select the planner for a file by its extension, and plan plain text."""
+"""Select a file's planner by its extension, and provide the planner for plain text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,13 +14,13 @@ from vidrio.documents.subtitles import plan_subtitles
 from vidrio.errors import DataError
 
 # A long text is translated in pieces, so that it does not delay other requests and each piece can be sent as soon as it
-# is ready. No sentence crosses an empty line, so this does not change the translation.
+# is ready. Because no sentence crosses a blank line, this does not change the translation.
 BREAK = re.compile(r"\n(?:[^\S\n]*\n)+")
-PIECE = 1_000  # minimum characters per piece, which ends at the next empty line
+PIECE = 1_000  # minimum characters per piece; a piece ends at the next blank line
 
 
 def pieces(text: str) -> list[str]:
-    """Split a text at empty lines. The pieces concatenate to the original text."""
+    """Split text at blank lines. Together, the pieces are identical to the text."""
     found, start = [], 0
     for gap in BREAK.finditer(text):
         if gap.end() - start >= PIECE:
@@ -34,7 +34,7 @@ def plan_text(source: str, target: str = "") -> Plan:
 
 
 def of_text(planned: Callable[[str, str], Plan]) -> Callable[[bytes, str], FilePlan]:
-    """Adapt a plan of text to UTF-8 files, preserving their byte-order mark and line endings."""
+    """Wrap a text planner so that it handles UTF-8 files, preserving their byte-order mark and line endings."""
 
     def plan_file(data: bytes, target: str) -> FilePlan:
         try:

@@ -1,5 +1,5 @@
-"""Tokenise HTML with the justhtml parser, which recognises tags, comments and scripts as browsers do and reports their
-positions."""
+"""Tokenise HTML with the justhtml parser, which recognises tags, comments and scripts as browsers do and reports the
+positions of tags."""
 
 import re
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ HTML = Dialect(
     attributes=names("alt title placeholder aria-label"),
     is_kept=_is_kept,
 )
-RAW_TEXT = ("script", "style", "textarea", "title")  # tags are not recognised in their contents
+RAW_TEXT = ("script", "style", "textarea", "title")  # elements in which tags are not recognised
 DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 # Markup that the parser ignores: comments, declarations, misplaced tags.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
 MOST_TAGS = 100_000  # each tag takes about 100 µs and 1 kB
-# Formatting elements, which the parser reopens in every block until they are closed: the tree can outgrow the page.
+# Formatting elements, which the parser reopens in every block until they are closed, so the tree can outgrow the page.
 REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
 
@@ -65,7 +65,7 @@ def check_tags(source: str) -> None:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of a page, which concatenate to the original page."""
+    """Yield the tokens of a page. Together, they are identical to the page."""
     at, raw_text = 0, False
     for start, end, token in _tags(source):
         if start < at:
@@ -82,7 +82,7 @@ def _between(raw: str, raw_text: bool) -> Iterator[Token]:
     at = 0
     for passed in () if raw_text else PASSED.finditer(raw):
         yield from _text(raw[at : passed.start()])
-        yield Token("thing", passed[0], (passed[1] or "").lower())  # its name determines whether a sentence ends here
+        yield Token("thing", passed[0], (passed[1] or "").lower())  # the name determines whether a sentence ends here
         at = passed.end()
     yield from _text(raw[at:])
 
@@ -92,7 +92,7 @@ def _text(raw: str) -> list[Token]:
 
 
 def _tags(source: str) -> list[tuple[int, int, Token]]:
-    """Return all tags that the parser recognised, with start and end positions, in order."""
+    """Return all tags that the parser recognised, in order, with their start and end positions."""
     document = JustHTML(source, fragment=not DOCUMENT.match(source), track_node_locations=True, sanitize=False)
     found: dict[int, tuple[int, int, Token]] = {}
     waiting = [document.root]

@@ -1,4 +1,4 @@
-"""Change the language declared in a document to the target language. The language of a quotation is unchanged."""
+"""Change the declared language of a document to the target language. The language of quotations is unchanged."""
 
 from collections.abc import Sequence
 

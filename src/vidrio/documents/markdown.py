@@ -1,4 +1,4 @@
-"""Markdown. The tokens from markdown-it are located in the source text, in which only the words are replaced."""
+"""Translate Markdown. Tokens from markdown-it are located in the source text, where only words are replaced."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from vidrio.errors import DataError
 
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)\n.*?\n\1\n", re.DOTALL)
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>", re.DOTALL)
-BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # starts a block if it begins a line
+BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # starts a block if it is at the beginning of a line
 # Inline syntax that CommonMark does not define: formulas, footnotes, alert markers. The lengths are bounded, because
 # the pattern is tried at every position where such syntax could begin.
 FORMULA = r"\$\$[^$]{1,2000}\$\$|\$(?!\s)(?:[^$\\]|\\[\s\S]){1,1000}?(?<!\s)\$(?!\w)"
@@ -63,7 +63,7 @@ def plan_markdown(source: str, target: str = "") -> Plan:
 
 
 def _kept(state: StateInline, silent: bool) -> bool:
-    """Parser rule for formulas, footnote marks and alert markers."""
+    """Parse formulas, footnote marks and alert markers."""
     found = KEPT.match(state.src, state.pos) if state.src[state.pos] in "$\\[" else None
     if not found or not MATHS.search(found["inner"] or found["display"] or "="):
         return False
@@ -87,7 +87,7 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
 
 
 def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Parser rule for lines from $$ to $$, which are not Markdown."""
+    """Parse lines from $$ to $$, which are not Markdown."""
     if not _line(state, first).startswith("$$"):
         return False
     for end in range(first, min(last, first + FORMULA_LINES)):
@@ -100,7 +100,7 @@ def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 
 def _directive(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Parser rule for a line that begins or ends a block in another Markdown dialect."""
+    """Parse a line that begins or ends a block in another Markdown dialect."""
     return bool(DIRECTIVE.match(_line(state, first))) and _is_block(state, first, first + 1, silent)
 
 
@@ -116,7 +116,8 @@ def _line(state: StateBlock, number: int) -> str:
 
 
 def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -> Iterator[tuple[int, int]]:
-    """Yield the source span of each line of a block. A line ends its source line, after any >, 1. or spaces."""
+    """Yield the source span of each line of a block. Each line is at the end of its source line, after any >, 1. or
+    spaces."""
     for line in content.split("\n"):
         line_end = source.find("\n", start, end)
         at = -1 if in_cell else source.rfind(line, start, line_end if line_end >= 0 else end)
@@ -129,7 +130,7 @@ def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -
 
 
 def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
-    """Plan the text of a block; `line_start` is the prefix of its continuation lines."""
+    """Plan the text of a block. `line_start` is the prefix of its continuation lines."""
     tokens = list(_tokens(found))
     plain = "".join(token.raw for token in tokens if token.kind == "text" and token.raw == token.text)
     special = str.maketrans({sign: f"\\{sign}" for sign in SPECIAL if sign not in plain})

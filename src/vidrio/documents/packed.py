@@ -1,4 +1,4 @@
-"""Archives of XML files (DOCX, ODT, EPUB). Parts with text are rewritten, and all others are copied."""
+"""Read and write archives of XML files (DOCX, ODT, EPUB). Parts with text are rewritten, and all others are copied."""
 
 import re
 import zipfile
@@ -27,8 +27,8 @@ from vidrio.documents.markup import (
 )
 from vidrio.errors import DataError
 
-MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, decompressed bytes, ratio to the compressed bytes
-LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # totals for the parts with text
+MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # maximum parts, decompressed bytes and compression ratio
+LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # maximum totals for the parts with text
 
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
@@ -57,7 +57,7 @@ ODT = Dialect(
     insets=names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
     only_in=names("text:p text:h"),
 )
-PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=names("text"))}  # in a book
+PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=names("text"))}  # parts of a book
 
 
 def plan_docx(data: bytes, target: str) -> FilePlan:
@@ -182,7 +182,7 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
 
 # --- XML --------------------------------------------------------------------------------------------------------------
 
-# A token of a document that is known to be well formed and to have no declarations.
+# Matches one token of a document that is known to be well formed and to have no declarations.
 TOKEN = re.compile(
     r"""<!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!DOCTYPE(?:"[^"]*"|'[^']*'|[^>"'])*>
     | <(?P<ends>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*?)(?P<is_empty>/?)> | [^<]+""",
@@ -191,7 +191,7 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """Split an XML file into tokens, which concatenate to the original file. `what` names the file in error messages.
+    """Split an XML file into tokens. Together, they are identical to the file. `what` names the file in error messages.
 
     Declarations are refused, because entities can expand without limit. Equal tokens share one object, because most of
     a document is repetitive.

@@ -1,4 +1,4 @@
-"""gettext's PO files. Untranslated messages are translated, and all other lines are copied."""
+"""Translate gettext's PO files. Only untranslated and fuzzy messages are translated; all other lines are copied."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ CHARSET = re.compile(r"(?<=charset=)[\w-]+")
 
 @dataclass
 class Message:
-    """A message, and the indices of its lines that may change."""
+    """A message and the indices of the lines that may change."""
 
     sources: dict[str, str] = field(default_factory=dict)  # by keyword
-    forms: dict[str, str] = field(default_factory=dict)  # its translations, one per plural form
-    lines: list[int] = field(default_factory=list)  # lines of the translations
-    fuzzy: list[int] = field(default_factory=list)  # lines with the fuzzy flag
-    previous: list[int] = field(default_factory=list)  # lines with the previous source of a fuzzy translation
+    forms: dict[str, str] = field(default_factory=dict)  # the translations, one per plural form
+    lines: list[int] = field(default_factory=list)  # lines that contain the translations
+    fuzzy: list[int] = field(default_factory=list)  # lines that contain the fuzzy flag
+    previous: list[int] = field(default_factory=list)  # lines that contain the previous source of a fuzzy translation
 
     @property
     def texts(self) -> list[str]:
@@ -34,7 +34,7 @@ class Message:
 
 
 def plan_po(source: str, target: str) -> Plan:
-    """Return the plan of a catalogue, whose texts are the untranslated and fuzzy messages."""
+    """Return the plan of a catalogue. The texts are the untranslated and the fuzzy messages."""
     lines = source.split("\n")
     messages = list(_messages(lines))
 

@@ -1,4 +1,4 @@
-"""Subtitles (SRT, VTT). Each cue is translated separately. Times, numbers, notes and styles are copied."""
+"""Translate subtitles (SRT, VTT). Each cue is translated separately. Times, numbers, notes and styles are copied."""
 
 import re
 from bisect import bisect_left
@@ -7,7 +7,7 @@ from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 
 TIME = r"[ \t]*(?:\d+[:.,])+\d+[ \t]*-->[ \t]*(?:\d+[:.,])+\d+(?!\d)"
 NUMBER = r"[ \t]*\d+[^\S\n]*\n"
-# A timing line, and the text below it up to an empty line or to the number and timing line of the next cue.
+# A timing line and the text below it, up to a blank line or to the number and timing line of the next cue.
 CUE = re.compile(
     rf"^{TIME}[^\n]*(?:\n|\Z)(?P<text>(?:(?!(?:{NUMBER})?{TIME})[^\S\n]*+\S[^\n]*(?:\n|\Z))*)", re.MULTILINE
 )
@@ -17,7 +17,7 @@ SUBTITLES = Dialect(inline=frozenset(NAMES), escape=str)
 
 
 def plan_subtitles(source: str, target: str = "") -> Plan:
-    """Return the plan of a subtitle file, with one or more texts per cue."""
+    """Return the plan of a subtitle file. Each cue has one or more texts."""
     parts: list[str | Plan] = []
     at = 0
     for cue in CUE.finditer(source):
@@ -28,7 +28,7 @@ def plan_subtitles(source: str, target: str = "") -> Plan:
 
 
 def _cue(text: str) -> Plan:
-    """Plan the text of a cue, preserving its number of lines. Lines of different speakers are translated separately."""
+    """Plan the text of a cue, preserving the number of lines. Lines of different speakers are translated separately."""
     lines = text.split("\n")
     if any(line.lstrip().startswith(("-", "–", "♪")) for line in lines):
         return joined([part for line in lines for part in (_cue(line) if len(lines) > 1 else _line(line), "\n")][:-1])

@@ -1,7 +1,7 @@
 """Translate glossary terms as specified, or keep them unchanged.
 
-The model never sees a term. It sees a placeholder, which it must copy, and which is then replaced with the term's
-translation. The surrounding words may therefore not agree with the term grammatically.
+The model never sees a term, but a placeholder, which it must copy. The placeholder is then replaced with the term's
+translation, so the surrounding words may not agree with the term grammatically.
 """
 
 import re
@@ -27,7 +27,7 @@ class Hidden(NamedTuple):
 
 
 def read_terms(path: Path | None) -> Terms:
-    """Read lines of `term<TAB>translation`. A term without a translation is kept unchanged. # begins a comment."""
+    """Read lines of `term<TAB>translation`. A term without a translation is left unchanged. # begins a comment."""
     if path is None:
         return ()
     terms = []

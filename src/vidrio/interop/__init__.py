@@ -1,1 +1,1 @@
-"""Import and export models in other programs' formats. Those programs' names are used only in this package."""
+"""Import and export models in the formats of other programs. Only this package uses the names of these programs."""

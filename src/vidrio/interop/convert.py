@@ -1,5 +1,5 @@
-"""Import another program's model as a model folder, or export a model folder. Either succeeds completely or writes
-nothing, and includes the model's card and licence."""
+"""Import another program's model as a model folder, or export a model folder. On failure, nothing is written. The
+result includes the model's card and licence."""
 
 import re
 import shutil
@@ -64,8 +64,8 @@ def import_model(
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
-    """Export a model to the new folder `to` or, for Argos, to the file `to`. Marian needs source-language lines to
-    calibrate its activation scales."""
+    """Export a model to the new folder `to` or, for Argos, to the file `to`. For Marian, `lines` in the source language
+    are needed to calibrate the activation scales."""
     folder = models.find(name)
     if program == "argos":
         write_output(to, export_argos(folder))
@@ -95,10 +95,10 @@ def fetched(name: str, to: Path) -> Path:
     try:
         for file in ("config.json", *huggingface.WEIGHTS, *FILES):
             if file in huggingface.WEIGHTS and any((to / other).is_file() for other in huggingface.WEIGHTS):
-                continue  # already downloaded in another format
+                continue  # the parameters were already downloaded in another format
             try:
                 hf_hub_download(name, file, local_dir=to)
-            except EntryNotFoundError as error:  # no such file, or the Hub is unreachable
+            except EntryNotFoundError as error:  # the file does not exist, or the Hub is unreachable
                 if isinstance(error, LocalEntryNotFoundError):
                     raise
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
@@ -111,8 +111,8 @@ def fetched(name: str, to: Path) -> Path:
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a temporary folder, which is renamed to `to` on success, and its parent for downloads, which is removed. A
-    lock prevents two commands from creating the same folder."""
+    """Yield a temporary folder, which is renamed to `to` on success, and its parent, which can be used for downloads
+    and is removed at the end. A lock prevents two commands from creating the same folder."""
     to.parent.mkdir(parents=True, exist_ok=True)
     name, do = to.resolve().name, "wait for it to finish, or choose another folder"
     with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):

@@ -26,7 +26,7 @@ NO_LANGUAGES = "no source_language or target_language; add them to its config.js
 
 @dataclass(frozen=True)
 class Side:
-    """The SentencePiece model of one language, and the ids of its pieces."""
+    """The SentencePiece model of one language, and the ids of the pieces."""
 
     spm: Path
     pieces: Mapping[str, int]
@@ -46,10 +46,10 @@ class Foreign:
     config: ModelConfig
     source: Side
     target: Side
-    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # loads one parameter in our layout
+    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # loads one parameter and converts it to our layout
     files: Sequence[Path]  # the files that make up the model
-    languages: tuple[str, str] = ("", "")  # as the program's own codes
-    scores: Sequence[dict[str, Any]] = ()  # as reported by its authors
+    languages: tuple[str, str] = ("", "")  # the language codes that the other program uses
+    scores: Sequence[dict[str, Any]] = ()  # scores reported by the model's authors
     shortlist: Path | None = None  # Marian's list of likely translations, copied into the model folder
 
 
@@ -105,7 +105,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
 
 
 def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
-    """Write a model folder, with the config last. The token `opening` precedes every source."""
+    """Write a model folder, with the config last. The token `opening` is added before every source text."""
     config, name = foreign.config, Path(origin).resolve().name
     splits = [
         tokenizer(foreign.source, config.source_vocabulary, opening),
@@ -191,7 +191,7 @@ def read_spm(path: Path) -> bytes:
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
-    """Return the model's card, or a new one, and the licence stated in it."""
+    """Return the model's card, or a new card if it has none, and the licence stated in the card."""
     folder = foreign.files[0].parent
     card, licence = (
         (folder / file).read_text(encoding="utf-8", errors="replace") if (folder / file).is_file() else ""

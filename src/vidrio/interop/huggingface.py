@@ -25,9 +25,9 @@ from vidrio.model.parameters import ParameterSpec
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# Settings that the format allows but that no published MarianMT model uses.
+# Settings that the format allows, but that no published MarianMT model uses.
 NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
-# Possible names of an embedding. A shared one is stored only once, under one of them.
+# Possible names of an embedding. If an embedding is shared, it is stored only once, under one of these names.
 EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
 POSITIONS = "sinusoidal-halves"  # the encoding that `transformers` computes
 
@@ -45,11 +45,11 @@ class Settings:
     decoder_layers: int
     activation_function: str
     vocab_size: int
-    decoder_vocab_size: int = 0  # 0: same as vocab_size
+    decoder_vocab_size: int = 0  # 0 means the same as vocab_size
     max_position_embeddings: int = 512
     pad_token_id: int
     eos_token_id: int = 0
-    decoder_start_token_id: int = -1  # -1: start with the padding token
+    decoder_start_token_id: int = -1  # -1 means the padding token
     share_encoder_decoder_embeddings: bool = True
     tie_word_embeddings: bool = True
     scale_embedding: bool = False
@@ -134,7 +134,7 @@ def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
 
 
 def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
-    """Return the kind of the position tables. Old files contain them; `transformers` computes missing ones."""
+    """Return the type of the position tables. Old files contain them; `transformers` computes missing tables."""
     shape = (config.max_positions, config.d_model)
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:

@@ -29,7 +29,7 @@ END = "</s>"
 MAX_POSITIONS = 512
 SIZE, SIZES = r"[1-9][0-9]{0,7}", ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn")
 OFF = ("", "false", "0", "none", "[]")
-# Supported values. The first one is the default for an absent key.
+# Supported values. The first value of each key is the default.
 COMPUTED = {
     "type": ("transformer",),
     "transformer-preprocess": ("",),
@@ -43,7 +43,7 @@ COMPUTED = {
     "tied-embeddings-src": ("false",),
     **dict.fromkeys(("ulr", "skip", "right-left", "lemma-dim-emb", "factors-combine"), OFF),
 }
-# Settings that affect only training, or layers that these models never have.
+# Settings that affect only training, or layers that these models never contain.
 WITHOUT_MEANING = r"transformer-(aan-|dim-aan|dropout|guided-alignment|depth-scaling|dim-ffn|heads|model)"
 
 
@@ -83,7 +83,7 @@ def read_folder(folder: Path) -> Foreign:
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """Convert exceptions from a damaged file into an error that names it."""
+    """Convert exceptions from a damaged file into an error that names the file."""
     try:
         yield
     except marian_files.BROKEN as error:

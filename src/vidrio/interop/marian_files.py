@@ -28,9 +28,9 @@ CONFIG = "special:model.yml"
 WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the integers
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
 MOST_ITEMS, LONGEST_NAME, MOST_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
-LARGEST_FILE = 1 << 32  # in bytes; for .npz, after decompression
+LARGEST_FILE = 1 << 32  # maximum size in bytes; for .npz, after decompression
 MOST_SQUEEZED = 100  # maximum compression ratio: array bytes per file byte
-# The exceptions that reading a damaged file may raise.
+# Exceptions that can occur when a damaged file is read.
 BROKEN = (
     *(ValueError, OSError, EOFError, OverflowError, NotImplementedError, RuntimeError),
     *(struct.error, zlib.error, zipfile.BadZipFile),
@@ -57,7 +57,7 @@ def kind_of(path: Path) -> str:
 
 
 def read_bin(path: Path) -> dict[str, Item]:
-    """Return the arrays of a .bin file by name. Raises one of BROKEN if the file is not valid."""
+    """Return the arrays of a .bin file by name. Raise one of BROKEN if the file is invalid."""
     size, at = path.stat().st_size, 16
     if size > LARGEST_FILE:
         raise ValueError(f"{size:,} bytes")

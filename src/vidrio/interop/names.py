@@ -11,7 +11,7 @@ import numpy as np
 from vidrio.model.parameters import ParameterSpec
 
 SIDES = {"enc": "encoder", "dec": "decoder"}
-# Our name, followed by the names in Hugging Face and Marian.
+# Our names, each followed by the names in Hugging Face and Marian.
 TABLES = {
     "embed": ("model.shared.weight", "Wemb"),
     "src.embed": ("model.encoder.embed_tokens.weight", "encoder_Wemb"),
@@ -21,7 +21,7 @@ TABLES = {
     "out.W": ("lm_head.weight", "decoder_ff_logit_out_W"),
     "out.b": ("final_logits_bias", "decoder_ff_logit_out_b"),
 }
-# Our name of a sub-layer, then Hugging Face's prefixes of the sub-layer and its norm, then Marian's.
+# Our names of sub-layers, then Hugging Face's prefixes of the sub-layer and its norm, then Marian's.
 PARTS = {
     "self": ("self_attn.", "self_attn_layer_norm.", "self_", "self_Wo_ln_"),
     "cross": ("encoder_attn.", "encoder_attn_layer_norm.", "context_", "context_Wo_ln_"),
@@ -32,7 +32,7 @@ HF_PROJECTIONS = {"Q": "q_proj", "K": "k_proj", "V": "v_proj", "O": "out_proj", 
 
 
 def hf_name(name: str) -> str:
-    """Return Hugging Face's name: enc.0.self.WQ → model.encoder.layers.0.self_attn.q_proj.weight."""
+    """Return Hugging Face's name for a parameter: enc.0.self.WQ → model.encoder.layers.0.self_attn.q_proj.weight."""
     if name in TABLES:
         return TABLES[name][0]
     side, *middle, last = name.split(".")
@@ -45,7 +45,7 @@ def hf_name(name: str) -> str:
 
 
 def marian_name(name: str) -> str:
-    """Return Marian's name: enc.0.self.WQ → encoder_l1_self_Wq."""
+    """Return Marian's name for a parameter: enc.0.self.WQ → encoder_l1_self_Wq."""
     if name in TABLES:
         return TABLES[name][1]
     side, layer, sub_layer, *norm, last = name.split(".")
@@ -54,7 +54,7 @@ def marian_name(name: str) -> str:
 
 
 def is_table(axes: str) -> bool:
-    """Return whether the parameter is a lookup table, such as an embedding."""
+    """Return whether a parameter with these axes is a lookup table, such as an embedding."""
     return axes in ("VD", "PD")
 
 

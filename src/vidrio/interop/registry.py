@@ -1,4 +1,4 @@
-"""List the models in Mozilla's registry of Firefox models, and download their files, verifying checksums.
+"""List the models in Mozilla's registry of Firefox models, download their files and verify the checksums.
 
 MIRROR/db/models.json   {"models": {"en-es": [{"architecture", "releaseStatus", "files": {"model": {"path", …}}, …}]}}
 MIRROR/PATH             one file, compressed with gzip
@@ -51,8 +51,8 @@ class Offer(NamedTuple):
     name: str  # en-es
     architecture: str
     status: str
-    files: dict[str, dict[str, Any]]  # by kind; each entry contains the path
-    scores: dict[str, float]  # on FLORES-200+
+    files: dict[str, dict[str, Any]]  # by kind; each entry contains the file's path
+    scores: dict[str, float]  # scores on FLORES-200+
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def _offer(name: str, entry: dict[str, Any]) -> Offer:
 
 
 def choose(name: str, mirror: str) -> Offer:
-    """Return the released model of a language pair, or the best-scoring one if there are several."""
+    """Return the released model of a language pair, or the one with the best score if there are several."""
     all_offers = offers(mirror)
     of_pair = [offer for offer in all_offers if offer.name == name]
     if not of_pair or not of_pair[0].released:
@@ -109,7 +109,7 @@ def choose(name: str, mirror: str) -> Offer:
 
 
 def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
-    """Download a model's files and write its card into a folder. Files from an earlier call are kept."""
+    """Download a model's files into a folder, and write the model's card. Files from an earlier call are kept."""
     to.mkdir(parents=True, exist_ok=True)
     for file in offer.files.values():
         path = to / Path(file["path"]).name.removesuffix(".gz")

@@ -1,8 +1,8 @@
-"""Export a model folder for `transformers`, where AutoModelForSeq2SeqLM and AutoTokenizer load it unchanged.
+"""Export a model folder for `transformers`, so that AutoModelForSeq2SeqLM and AutoTokenizer can load it.
 
 A post-norm model is exported as MarianMT, and a pre-norm model with a final norm as Pegasus. Both store sines in the
-first half of a row and cosines in the second. If ours alternate, every axis of the model's width is permuted, which
-leaves all dot products unchanged.
+first half of a row and cosines in the second half. If sines and cosines alternate in our model, every axis of the
+model's width is permuted, which leaves all dot products unchanged.
 """
 
 import json
@@ -132,7 +132,7 @@ def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
 
 
 def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
-    """Return our tokenizer file, modified to add the end token after a source and nothing before it."""
+    """Return our tokenizer file, modified so that it adds the end token after a source and nothing before it."""
     data = json.loads(tokenizer.file_text())
     names = {name: tokenizer.token(i) for name, i in vars(config.special).items() if i >= 0}
     end = names["end"]

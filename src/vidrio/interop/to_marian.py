@@ -1,7 +1,8 @@
 """Export a model folder in Marian's `int8shiftAlphaAll` format, for Firefox, translateLocally and bergamot.
 
-Each weight matrix has one scale, 127 / max |W|. The activations that it multiplies also have one scale, the alpha:
-127 / (μ + 1.1 σ), where μ and σ are the mean and standard deviation of max |x| over sentences provided by the user.
+Each weight matrix has one scale, 127 / max |W|. The activations multiplied with the matrix also have one scale, the
+alpha: 127 / (μ + 1.1 σ), where μ and σ are the mean and standard deviation of max |x| over sentences that the user
+provides.
 """
 
 import struct
@@ -30,12 +31,13 @@ from vidrio.translate.translator import Translator
 
 FLOAT32, INT8, INTGEMM8 = 0x0404, 0x0101, 0x4101
 BLOCK = 256  # data blocks are padded to a multiple of this many bytes
-MOST_SENTENCES = 500  # maximum number of sentences to calibrate on
+MOST_SENTENCES = 500  # maximum number of sentences for calibration
 Item = tuple[str, int, tuple[int, ...], bytes]
 
 
 def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
-    """Return the exported files. The alphas are calibrated on the model's own translations of the lines."""
+    """Return the files of the exported model. The alphas are calibrated on the model's own translations of the
+    lines."""
     translator = Translator.load(folder)
     config, about = translator.config, translator.about
     pair = about.source_language + about.target_language
@@ -82,7 +84,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
 
 
 def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
-    """Calibrate the input scale, or alpha, of each matrix."""
+    """Return the calibrated input scale, or alpha, of each matrix."""
     config = translator.config
     stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
     inputs = {
@@ -138,7 +140,7 @@ def container(arrays: Iterator[Item], settings: str) -> bytes:
 
 
 def settings_text(config: ModelConfig) -> str:
-    """Return the configuration as Marian settings. Those left out have suitable defaults."""
+    """Return the configuration as Marian settings. Marian's defaults are suitable for all other settings."""
     recurrent = config.decoder_cell == "ssru"
     return f"""\
 type: transformer

@@ -1,4 +1,4 @@
-"""Evaluates a model on a test set: scores, confidence intervals and speed."""
+"""Evaluate a model on a test set: scores, confidence intervals and speed."""
 
 import math
 import time
@@ -16,7 +16,7 @@ class Run:
 
     translations: list[str]
     seconds: float
-    tokens: int  # in the translations of distinct sentences, including end tokens
+    tokens: int  # number of tokens in the translations of distinct sentences, including end tokens
     cut: int  # number of distinct sentences whose translation was cut short
 
     @property
@@ -32,7 +32,7 @@ class Evaluation:
     beam: int
     length_penalty: float
     scores: list[Score]
-    other_scores: list[Score]  # of the other system, if there is one
+    other_scores: list[Score]  # the scores of the other system; empty if there is none
     bits_per_character: float
     left_out: int  # number of pairs that are empty or too long to score
     run: Run
@@ -60,7 +60,7 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     began = time.perf_counter()
     translated = list(translator.stream(sources, options))
     seconds = time.perf_counter() - began
-    # Repeated sentences are translated only once, so they must be counted only once.
+    # Repeated sentences are translated only once, so they are counted only once.
     best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
     cut = sum(not hypothesis.ended for hypothesis in best)
@@ -68,9 +68,9 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
-    """Return bits per character of the references, and the number of pairs that were empty or too long.
+    """Return the bits per character of the references, and the number of pairs that were empty or too long.
 
-    Lower is better. Unlike the loss per token, it can be compared between models with different vocabularies.
+    Lower is better. Unlike loss per token, this measure can be compared between models with different vocabularies.
     """
     fitting = [pair for pair in zip(sources, references, strict=True) if translator.fits(*pair)]
     log_prob = sum(map(sum, translator.score(fitting)))

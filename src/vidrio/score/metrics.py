@@ -1,4 +1,4 @@
-"""Scores computed with sacreBLEU, including the signatures that make them comparable.
+"""Compute scores with sacreBLEU, including the signatures that make scores comparable.
 
 Confidence intervals are computed by bootstrap resampling of lines. Two systems are compared with a paired bootstrap,
 which uses the same samples for both.
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 Metrics = dict[str, "Metric"]
 DRAWS = 1000  # number of bootstrap samples
-CERTAIN = 0.05  # differences with a lower p are significant
+CERTAIN = 0.05  # a difference with a lower p is significant
 
 
 @dataclass(frozen=True)
 class Score:
-    """A metric of a system. mean ± half_width is the interval that contains the middle 95 % of the bootstrap scores."""
+    """A system's score in one metric. mean ± half_width is the interval with the middle 95 % of the bootstrap
+    scores."""
 
     metric: str
     value: float
@@ -63,7 +64,7 @@ def corpus_scores(
     *,
     against: Sequence[str] | None = None,
 ) -> tuple[list[Score], list[Score]]:
-    """Return the scores of the translations, and those of the other system if there is one.
+    """Return the scores of the translations, and the scores of the other system if there is one.
 
     `references` contains one list for each reference translation of the test set.
     """
@@ -80,7 +81,7 @@ def corpus_scores(
             other: Any = results[name][0]
             p = None
             if system and against is not None:
-                # sacreBLEU counts samples that differ by more than the systems do, which fails for equal systems.
+                # sacreBLEU counts the samples that differ more than the systems do, which fails for equal systems.
                 p = float(found.p_value) if found.score != other.score else 1.0
             yield Score(name, float(found.score), float(found.mean), float(found.ci), str(signature), p)
 

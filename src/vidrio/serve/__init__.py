@@ -1,1 +1,1 @@
-"""The page in which the translator is made of glass, and the small server behind it."""
+"""The server for the page and for LibreTranslate's API."""

@@ -1,8 +1,10 @@
-"""Access control: who may ask the server to compute, and how much; one guard for every such route.
+"""Access control: who may use the server, and how much.
 
-API keys are in a text file that the operator writes, one key per line:
+API keys are stored in a text file that the operator writes, with one key per line:
 
-    NAME KEY [requests per minute [characters per request]]      -1: no limit; lines that begin with # are comments
+    NAME KEY [requests per minute [characters per request]]
+
+−1 means no limit. Lines that begin with # are comments.
 """
 
 import hmac
@@ -19,19 +21,19 @@ from vidrio.serve.requests import Refusal, busy
 from vidrio.serve.settings import Settings
 
 BEARER = "bearer "
-WINDOW = 60  # seconds
+WINDOW = 60  # the length of a rate-limit window, in seconds
 
 
 class Key(NamedTuple):
-    """What a key allows; −1 means no limit, None the server's own."""
+    """The limits of a key. −1 means no limit, and None means that the server's default applies."""
 
     name: str
-    req_limit: int = -1  # requests a minute
-    char_limit: int | None = None  # characters a request
+    req_limit: int = -1  # requests per minute
+    char_limit: int | None = None  # characters per request
 
 
 def read_keys(path: Path) -> list[tuple[str, Key]]:
-    """The secrets in a file, each with its limits."""
+    """Return the secrets in a file, each with the limits of its key."""
     try:
         rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
         return [(row[1], Key(row[0], *map(int, row[2:]))) for row in rows if row and not row[0].startswith("#")]
@@ -44,14 +46,14 @@ def read_keys(path: Path) -> list[tuple[str, Key]]:
 
 
 class RequestLimits:
-    """Counts each client's requests in the current minute."""
+    """Counts the requests of each client in the current minute."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._minute, self._counts = 0, Counter[str]()
 
     def take(self, client: str, requests: int, limit: int) -> None:
-        """Refuse what exceeds the limit; −1 means no limit."""
+        """Count requests, and refuse them if they exceed the limit. −1 means no limit."""
         now = self._clock()
         if int(now // WINDOW) != self._minute:
             self._minute, self._counts = int(now // WINDOW), Counter()
@@ -61,22 +63,22 @@ class RequestLimits:
 
 
 class Access:
-    """The settings' API keys, and each client's requests."""
+    """Checks the API keys from the settings, and limits each client's requests."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self._limits = settings, RequestLimits()
         if settings.keys:
-            read_keys(settings.keys)  # reports a mistake before the first request
+            read_keys(settings.keys)  # raises an error at startup if the file is invalid
 
     def admit(self, request: Request, field: str) -> Key:
-        """The key of a request, which is counted."""
+        """Return the key of a request, and count the request."""
         key = self.key_of(request, field)
         self.count(request, key, 1)
         return key
 
     def key_of(self, request: Request, field: str = "") -> Key:
-        """The key in the field `api_key` or the header `Authorization: Bearer KEY`; without one, the server's own
-        limits. A wrong key is refused, and a missing one if keys are required."""
+        """Return the key in the field `api_key` or in the header `Authorization: Bearer KEY`. If there is no key,
+        return one with the server's default limits. Refuse wrong keys, and missing keys if keys are required."""
         everybody = Key("", self.settings.req_limit)
         if self.settings.keys is None:
             return everybody
@@ -90,17 +92,17 @@ class Access:
                     return key
             raise Refusal(403, "Invalid API key")
         if self.settings.key_required:
-            status = 401 if request.url.path.startswith("/api/") else 403  # LibreTranslate's clients know 403
+            status = 401 if request.url.path.startswith("/api/") else 403  # LibreTranslate's clients expect 403
             wanted = {"WWW-Authenticate": "Bearer"}
             raise Refusal(status, "Please contact the server operator to get an API key", wanted)
         return everybody
 
     def count(self, request: Request, key: Key, requests: int) -> None:
-        """Refuse a key, or without one an address, that exceeds its rate."""
+        """Count requests for a key, or for an address if there is no key, and refuse them above the rate limit."""
         client = f"key {key.name}" if key.name else request.client.host if request.client else ""
         self._limits.take(client, requests, key.req_limit)
 
     def characters(self, key: Key, otherwise: int | None = None) -> int:
-        """The maximum number of characters of a request with this key; −1 means no limit."""
+        """Return the maximum number of characters in a request with this key. −1 means no limit."""
         limits = (key.char_limit, otherwise, self.settings.char_limit)
         return next(limit for limit in limits if limit is not None)

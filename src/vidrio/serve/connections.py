@@ -7,39 +7,39 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-HEAD_SECONDS = 10.0  # for a request's head to arrive
-SEND_SECONDS = 30.0  # for a client to take an answer, plus one second per SLOWEST bytes
+HEAD_SECONDS = 10.0  # for the head of a request to arrive
+SEND_SECONDS = 30.0  # for a client to receive a response, plus one second per SLOWEST bytes
 SLOWEST = 50_000
-MOST_UNSENT = 32 << 20  # bytes of untaken answers
-CLOSE_WAIT = 8  # state of a TCP connection that the other end has closed
-RESERVED = 64  # open files that are not connections
+MOST_UNSENT = 32 << 20  # bytes of responses that clients have not received
+CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
+RESERVED = 64  # the number of open files that are not connections
 
 
-Idle = dict["Connection", None]  # in the order in which they became idle
+Idle = dict["Connection", None]  # connections in the order in which they became idle
 
 
 class Connection(H11Protocol):
-    """One of at most `most` connections. One more closes an idle one, so a client that sends its request at once is
-    served, however many others send half a request."""
+    """One of at most `most` connections. If there are more, an idle one is closed. A client that sends its request at
+    once is therefore served, however many other clients have sent only half a request."""
 
     def __init__(self, *, most: int, idle: "tuple[Idle, Idle]", **given: Any) -> None:
         super().__init__(**given)
         self._most = most
-        self._new, self._answered = idle  # those that are not busy: before their first answer, and after one
+        self._new, self._answered = idle  # connections that are not busy: before their first response, and after one
         self._all: set[Connection] = self.connections  # type: ignore[assignment]
         self.idle_since = self.loop.time()
-        self.send_until: float | None = None  # while the client is not reading its answer
+        self.send_until: float | None = None  # the deadline, while the client is not reading its response
         self._checking: asyncio.TimerHandle | None = None
 
     @property
     def is_answered(self) -> bool:
-        """Whether no request's head has arrived since the last answer."""
+        """Whether no request's head has arrived since the last response."""
         cycle: RequestResponseCycle | None = self.cycle  # None before the first request
         return cycle is None or cycle.response_complete
 
     @property
     def is_busy(self) -> bool:
-        """Whether a complete request is being answered."""
+        """Whether a complete request is being processed."""
         return not self.is_answered and not self.cycle.more_body
 
     @property
@@ -50,7 +50,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._check()
         self._new[self] = None
-        if len(self._all) > self._most:  # the longest idle of the larger group: attackers do not displace the others
+        if len(self._all) > self._most:  # abort the longest idle in the larger group, so attackers displace each other
             group = max(self._new, self._answered, key=len)
             longest = next(iter(group))
             del group[longest]
@@ -63,8 +63,8 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """A request that arrives before the previous answer is not read, and the connection is closed after that
-        answer. Reading continues, to notice when the client disconnects."""
+        """Don't read a request that arrives before the previous response is complete, and close the connection after
+        that response. Continue to receive data, to notice when the client disconnects."""
         was_busy = self.is_busy
         if not was_busy and has_left(self.transport.get_extra_info("socket")):
             self.transport.abort()
@@ -99,7 +99,8 @@ class Connection(H11Protocol):
         self.send_until = None
 
     def _check(self) -> None:
-        """Every second: close the connection if a request's head is late, or the client does not read its answer."""
+        """Check every second whether a request's head is late or the client is not reading its response. If so, close
+        the connection."""
         end = self.idle_since + HEAD_SECONDS if self.is_answered else inf
         if self.loop.time() >= (self.send_until or end):
             self.transport.abort()
@@ -108,7 +109,7 @@ class Connection(H11Protocol):
 
 
 def most_connections(wanted: int) -> int:
-    """The requested number, or fewer if the system limits this process."""
+    """Return the requested number of connections, or fewer if the system allows this process fewer."""
     try:
         import resource
     except ImportError:  # Windows
@@ -118,7 +119,7 @@ def most_connections(wanted: int) -> int:
 
 
 def has_left(client: socket.socket) -> bool:
-    """Whether the client has closed its end, so that its request need not be read. Linux only."""
+    """Return whether the client has closed its end, so that its request need not be read. Works only on Linux."""
     if not hasattr(socket, "TCP_INFO"):
         return False
     return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT

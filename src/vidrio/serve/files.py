@@ -1,4 +1,4 @@
-"""Translate files. The results are kept in a folder for a while, as FILES/<job>."""
+"""Translate files for clients. The results are kept in a folder for a while, as FILES/<job>."""
 
 import asyncio
 import re
@@ -25,14 +25,14 @@ from vidrio.serve.service import Service
 from vidrio.serve.settings import Settings
 
 JOB = re.compile(r"[0-9a-f]{32}")
-OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # the second: files of a server that was killed
+OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # a result, or a partial file of a killed server
 SIGNS = re.compile(r"[^\w.() -]+")
-AT_ONCE, MOST_WAITING = 2, 8  # files; a document in memory is larger than its file
-SAMPLE = 50  # texts of a file from which its language is detected
+AT_ONCE, MOST_WAITING = 2, 8  # files; few, because a document in memory is larger than its file
+SAMPLE = 50  # the number of texts in a file that are used to detect its language
 
 
 def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
-    """The routes. Without a folder for files, they refuse."""
+    """Return the routes. If there is no folder for files, they refuse all requests."""
     router = APIRouter()
     at_work, turn = asyncio.Semaphore(AT_ONCE + MOST_WAITING), asyncio.Semaphore(AT_ONCE)
 
@@ -96,7 +96,7 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
 
 
 def checked(folder: Path) -> None:
-    """Refuse a folder in which files cannot be written."""
+    """Raise an error if no files can be written to this folder."""
     probe = folder / token_hex(16)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def checked(folder: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file, completely or not at all, that other users of this machine cannot read."""
+    """Write a file atomically. Other users of this machine cannot read it."""
     part = path.with_name(f".{path.name}.{token_hex(8)}.part")
     with open(part, "xb", opener=private) as file:
         file.write(data)
@@ -127,6 +127,6 @@ def forget_old(folder: Path, seconds: float) -> None:
 
 
 def clean_name(name: str) -> str:
-    """The base name of an upload, in characters that are safe in shells, paths and headers."""
+    """Return the base name of an upload, using only characters that are safe in shells, paths and headers."""
     plain = PurePath(name.replace("\\", "/")).name
     return SIGNS.sub("_", plain).strip(". ")[-100:] or "file"

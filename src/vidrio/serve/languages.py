@@ -1,4 +1,4 @@
-"""The languages that a server translates, directly or through others, and language detection."""
+"""Define the languages that a server translates, directly or through other languages, and detect languages."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ NAMES = {
     **{"sv": "Swedish", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu"},
     **{"vi": "Vietnamese", "zh-Hans": "Chinese", "zh-Hant": "Chinese (traditional)"},
 }
-ENOUGH = 2_000  # characters from which a language is detected
-# Words that people try first, too short for the detector.
+ENOUGH = 2_000  # the number of characters that are used to detect a language
+# Words that people often try first, and that are too short for the detector.
 GREETINGS = {"hola": "es", "hello": "en", "hallo": "de", "bonjour": "fr", "ciao": "it", "olá": "pt"}
 
 Pair = tuple[str, str]
@@ -26,11 +26,11 @@ Pair = tuple[str, str]
 class Language(NamedTuple):
     code: str
     name: str
-    targets: tuple[str, ...]  # sorted, including itself
+    targets: tuple[str, ...]  # the codes of all targets, sorted, including the language itself
 
 
 def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:
-    """The shortest way from one language to another, as pairs; earlier models win ties. None if there is none."""
+    """Return the shortest route between two languages, as pairs, or None. If there are several, earlier models win."""
     ways: dict[str, list[Pair]] = {source: []}
     waiting = deque([source])
     while waiting:
@@ -45,7 +45,7 @@ def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:
 
 
 def languages(pairs: Sequence[Pair]) -> list[Language]:
-    """All source languages, or all target languages."""
+    """Return all languages that are the source or the target of a pair."""
     codes = list(dict.fromkeys(code for pair in pairs for code in pair))
     return [
         Language(code, NAMES.get(code, code), tuple(sorted(t for t in codes if route(code, t, pairs) is not None)))
@@ -59,27 +59,28 @@ class Detected(NamedTuple):
 
 
 class Detector:
-    """Detects languages with py3langid; languages that it does not know come last. Threads may share one."""
+    """Detects languages with py3langid. Threads can share a detector."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._all = list(codes)
-        self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # the library's name for pt-BR is pt
+        self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # the library uses pt for pt-BR
 
     def ranked(self, text: str) -> list[Detected]:
-        """All languages, most probable first. A text without letters has confidence 0 in all."""
+        """Return all languages, most probable first. Languages that the library does not know come last. If a text has
+        no letters, the confidence is 0 for every language."""
         found: dict[str, float] = {}
         greeting = self._codes.get(GREETINGS.get("".join(filter(str.isalpha, text[:ENOUGH])).casefold(), ""))
         if greeting is not None:
             found = {greeting: 100.0}
         elif any(map(str.isalpha, text[:ENOUGH])) and self._identifier is not None:
-            # The spaces mark the start of the first word and the end of the last.
+            # The spaces mark the start of the first word and the end of the last word.
             ranked = self._identifier.rank(f" {text[:ENOUGH]} ")
             found = {self._codes[name]: round(100 * float(p), 1) for name, p in ranked}
         return [Detected(code, found.get(code, 0.0)) for code in (*found, *(c for c in self._all if c not in found))]
 
     @cached_property
     def _identifier(self) -> Any:
-        """Loaded on first use, which takes most of a second."""
+        """The library's detector, which takes most of a second to load."""
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

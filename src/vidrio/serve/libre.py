@@ -1,6 +1,6 @@
-"""LibreTranslate's API, implemented from its description; its clients work unchanged.
+"""LibreTranslate's API, implemented from its description so that its clients work unchanged.
 
-They rely on the meaning of each field, and on the wording of refusals.
+The clients rely on the meaning of each field and on the wording of error messages.
 """
 
 import os
@@ -26,7 +26,7 @@ from vidrio.serve.settings import Settings
 
 PLANS = {"html": plan_html, "markdown": plan_markdown}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the suggestions file
-LARGEST_SEARCH = 10_000_000  # terms × characters; finding the terms then takes a tenth of a second
+LARGEST_SEARCH = 10_000_000  # maximum terms × characters; at this size, finding the terms takes a tenth of a second
 DETECTING = 10  # detecting a language takes as long as translating this many characters
 
 
@@ -101,7 +101,7 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
 
 
 def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dict[str, Any]]:
-    """The answer to `POST /translate`."""
+    """Return the response to `POST /translate`."""
     detected = [Detected(ask.source, 100.0)] * len(ask.texts)
     if ask.source == "auto":
         for place, text in enumerate(ask.texts):
@@ -127,7 +127,7 @@ def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dic
 def _replies(
     service: Service, ask: Translate, texts: list[str], source: str, stopped: Stopped
 ) -> Steps[Sequence[Reply]]:
-    """Replies to texts in one language."""
+    """Return the replies to texts in one language."""
     way = service.way(source, ask.target)
     if not way:
         return [Reply(text) for text in texts]
@@ -143,5 +143,5 @@ def _replies(
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file; a new one is unreadable for other users of this machine."""
+    """Open a file. If it is new, other users of this machine cannot read it."""
     return os.open(path, flags, 0o600)

@@ -1,4 +1,4 @@
-"""A function that keeps its latest results for a while."""
+"""Cache the latest results of a function for a while."""
 
 import threading
 import time
@@ -10,12 +10,14 @@ from vidrio.engine.engine import Stopped
 
 K = TypeVar("K")
 V = TypeVar("V")
-POLL = 0.02  # seconds between checks whether a waiting caller has left
+POLL = 0.02  # seconds between checks for callers that have left while they waited
 
 
 class Memo(Generic[K, V]):
-    """`make`, with its latest results kept while their sizes add up to at most `most`. A single larger one is
-    kept until another is computed.
+    """Calls `make` and keeps the latest results while their sizes add up to at most `most`. A single larger result is
+    kept until another one is computed.
+
+    Simultaneous calls with the same key share one computation. Calls with different keys do not wait for each other.
 
     Simultaneous calls with one key share one computation; different keys do not wait for each other.
     """
@@ -30,13 +32,13 @@ class Memo(Generic[K, V]):
         self._make, self._most, self._size, self._clock = make, most, size, clock
         self._lock = threading.Lock()  # never held during a computation
         self._making: dict[K, threading.Event] = {}
-        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size, time of the last request; in that order of time
+        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size and time of the last request, in order of time
 
     def __contains__(self, key: K) -> bool:
         return key in self._kept
 
     def __call__(self, key: K, stopped: Stopped = None) -> V:
-        """The result for a key; CancelledError once `stopped` returns true."""
+        """Return the result for a key. Raise CancelledError if `stopped` returns True."""
         while True:
             with self._lock:
                 if key in self._kept:
@@ -51,7 +53,7 @@ class Memo(Generic[K, V]):
                 if stopped and stopped():
                     raise CancelledError
         try:
-            self._drop_oldest(0)  # so that what is computed never lies beside more than `most`
+            self._drop_oldest(0)  # before computing, so that kept results never take more than `most`
             value = self._make(key, stopped)
             with self._lock:
                 self._kept[key] = value, self._size(value), self._clock()
@@ -63,7 +65,7 @@ class Memo(Generic[K, V]):
             made.set()
 
     def _drop_oldest(self, fewest: int) -> None:
-        """Drop results until they fit or only the `fewest` are left."""
+        """Drop the oldest results until the rest fit, but keep at least `fewest`."""
         with self._lock:
             while len(self._kept) > fewest and sum(size for _, size, _ in self._kept.values()) > self._most:
                 del self._kept[next(iter(self._kept))]

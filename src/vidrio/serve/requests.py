@@ -1,6 +1,6 @@
-"""Request fields, described once for OpenAPI and for parsing JSON and forms; and refusals.
+"""Define the request fields, once for OpenAPI and for parsing JSON and forms, and the refusals.
 
-A missing or wrong field is refused in LibreTranslate's words, which its clients rely on.
+Error messages for missing or invalid fields are the same as LibreTranslate's, because its clients rely on them.
 """
 
 import json
@@ -19,18 +19,18 @@ from starlette.formparsers import MultiPartException
 from vidrio.errors import ConfigError, ModelError, VidrioError
 
 MOST_FIELDS, MOST_TERMS = 100, 1_000
-LARGEST_PART = 1 << 30  # bytes; whole requests are limited before they are read (guards.py)
+LARGEST_PART = 1 << 30  # bytes; the size of whole requests is limited before they are read (guards.py)
 JSON, URLENCODED, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 log = logging.getLogger("vidrio.serve")
 
 
 class Refusal(HTTPException):
-    """A refused request."""
+    """The error response to a refused request."""
 
 
 def busy(status: int, error: str, seconds: float) -> Refusal:
-    """A refusal after which the client may retry in `seconds`."""
+    """Return a refusal that allows the client to retry after `seconds`."""
     return Refusal(status, error, {"Retry-After": str(max(1, round(seconds)))})
 
 
@@ -39,7 +39,8 @@ def bad(error: str) -> Refusal:
 
 
 def refusal_of(error: VidrioError) -> Refusal:
-    """Why a text cannot be translated. The operator's mistakes, with their paths, are only logged."""
+    """Return a refusal that explains an error to the client. The operator's mistakes, which may contain paths, are only
+    logged."""
     if not isinstance(error, ModelError | ConfigError):
         return bad(f"{error.what}, {error.found}".rstrip(", "))
     log.error("%s", error)
@@ -48,7 +49,7 @@ def refusal_of(error: VidrioError) -> Refusal:
 
 
 def _from_json(value: Any) -> Any:
-    """A body is JSON, and so is an object in a form."""
+    """Parse JSON, which may be a request body or an object in a form field."""
     try:
         return json.loads(value) if isinstance(value, str | bytes) else value
     except (ValueError, RecursionError):
@@ -60,7 +61,7 @@ Glossary = Annotated[dict[Term, Term], Field(max_length=MOST_TERMS), BeforeValid
 
 
 class Asked(BaseModel):
-    """Fields of every request."""
+    """The fields of every request."""
 
     api_key: Annotated[str, Field(description="An API key, if the server wants one")] = ""
 
@@ -104,7 +105,7 @@ M = TypeVar("M", bound=Asked)
 
 
 async def read(model: type[M], request: Request) -> M:
-    """A request's body, as JSON or as a form."""
+    """Read and validate a request body, as JSON or as a form."""
     if kind_of(request) == URLENCODED:
         return of_form(model, fields_of(await body_of(request)))
     if kind_of(request) == MULTIPART:
@@ -114,12 +115,12 @@ async def read(model: type[M], request: Request) -> M:
 
 
 async def body_of(request: Request) -> bytes:
-    """A request's body. Unlike `request.body()`, it is not kept until the answer."""
+    """Return a request body. Unlike `request.body()`, this does not keep the body until the response is sent."""
     return b"".join([part async for part in request.stream()])
 
 
 def fields_of(body: bytes) -> dict[str, str]:
-    """The fields of a form that is not multipart."""
+    """Return the fields of a form that is not multipart."""
     try:
         text = body.decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
@@ -128,7 +129,8 @@ def fields_of(body: bytes) -> dict[str, str]:
 
 
 async def json_of(request: Request) -> dict[str, Any]:
-    """A body that is a JSON object of that media type, which other sites' pages cannot send without a preflight."""
+    """Return a request body that is a JSON object. The media type must be JSON, which pages on other websites cannot
+    send without a preflight."""
     if kind_of(request) != JSON:
         raise Refusal(415, f"Send JSON, with Content-Type: {JSON}")
     data = _from_json(await body_of(request) or b"{}")
@@ -138,18 +140,18 @@ async def json_of(request: Request) -> dict[str, Any]:
 
 
 def kind_of(request: Request) -> str:
-    """The media type of a body, without its parameters."""
+    """Return the media type of a request body, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def of_form(model: type[M], fields: Mapping[str, Any]) -> M:
-    """Normalise the texts of a form, in which browsers send \\r\\n."""
+    """Validate the fields of a form. Line breaks are normalised, because browsers send \\r\\n."""
     texts = {name: value.replace("\r\n", "\n") for name, value in fields.items() if isinstance(value, str)}
     return of_fields(model, texts)
 
 
 def of_fields(model: type[M], fields: Mapping[str, Any]) -> M:
-    """An empty field counts as missing."""
+    """Validate fields. An empty field counts as missing."""
     try:
         return model.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
     except ValidationError as error:
@@ -174,12 +176,12 @@ def _in_words(error: ValidationError) -> str:
 
 @asynccontextmanager
 async def form_of(request: Request) -> AsyncIterator[FormData]:
-    """A form, whose uploads are closed afterwards."""
+    """Parse a form. Its uploads are closed afterwards."""
     try:
         form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
         raise
-    except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: bytes that are not UTF-8
+    except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: invalid UTF-8
         raise bad(f"the form cannot be read: {error!s:.200}") from None
     try:
         yield form
@@ -188,12 +190,12 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
 
 
 def hold(what: str, number: int, name: str, limit: int) -> None:
-    """Refuse more than a limit; −1 means no limit."""
+    """Refuse a request if a number exceeds a limit. −1 means no limit."""
     if limit != -1 and number > limit:
         raise bad(f"{what} ({number}) exceeds {name} ({limit})")
 
 
 def described(model: type[BaseModel], *kinds: str) -> dict[str, Any]:
-    """A request's body, for OpenAPI."""
+    """Return the OpenAPI description of a request body."""
     content = {kind: {"schema": model.model_json_schema()} for kind in kinds or (JSON, URLENCODED, MULTIPART)}
     return {"requestBody": {"required": True, "content": content}}

@@ -1,5 +1,5 @@
-"""The page's first question, the translation. It needs only the engine, so a browser can start without NumPy and the
-reference (looking.py)."""
+"""Handles the page's first request, for the translation. It needs only the engine, so that the page can start in a
+browser without NumPy or the reference implementation (looking.py)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,27 +15,27 @@ from vidrio.translate.translation import Translation
 from vidrio.translate.translator import NoTranslator, Translator
 
 LONGEST_TEXT = 4_000  # characters
-MOST_TENSORS = 512  # in one question
+MOST_TENSORS = 512  # per request
 MOST_CHANGES = 64
-SHORT = 300  # characters of an address or a change
-TRANSLATIONS = 64  # kept
+SHORT = 300  # maximum characters of an address or a change
+TRANSLATIONS = 64  # the number of translations to keep
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request. Equal requests give equal numbers, also after a restart."""
+    """A request for a run. Identical requests give identical numbers, even after a restart."""
 
     text: str
     model: str
     sentence: int = 0
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
-    numbers: str = ""  # number type of the computation; empty: as in translation
+    numbers: str = ""  # the number type of the computation; empty means the same as in translation
 
 
 @dataclass(frozen=True)
 class Question:
-    """A run (text, model, changes), and what to return of it."""
+    """A request: the run (text, model, changes), and which of its results to return."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -45,20 +45,20 @@ class Question:
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
     numbers: str = ""
-    # A decoding step, and the sampling options to show
+    # A decoding step, and the sampling options to apply to it
     step: int = 0
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
-    # A number and the format to copy it in; quantities, and whether to omit those that this run lacks
+    # The address of a number and the format to copy it in; the addresses of tensors, and whether to omit missing ones
     address: str = ""
     kind: str = ""
     addresses: tuple[str, ...] = ()
     if_there: bool = False
-    answer: str = ""  # the right one
-    word: str = ""  # of the translation, instead of a step
-    rival: str = ""  # a token or word that was not chosen; empty: the runner-up
-    other: str = ""  # a text whose run is inserted row by row
+    answer: str = ""  # the correct translation
+    word: str = ""  # a word of the translation, instead of a step
+    rival: str = ""  # a token or word that was not chosen; empty means the runner-up
+    other: str = ""  # a text; each row of a run on it is substituted in turn
 
     def __post_init__(self) -> None:
         texts = [self.model, self.numbers, self.address, self.kind, self.word, self.rival]
@@ -79,12 +79,12 @@ class Question:
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
-    """Translators by folder, each loaded once."""
+    """Return a memo of translators by folder, each of which is loaded once."""
     return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 
 class Translating:
-    """Models by name, the default one first, each loaded on first use."""
+    """The models by name, with the default model first. Each is loaded on first use."""
 
     def __init__(self, folders: Mapping[str, Path], translators: Memo[Path, Translator] | None = None) -> None:
         self.folders = dict(folders)
@@ -94,7 +94,7 @@ class Translating:
         self.latest = Memo(self._translated, most=TRANSLATIONS)
 
     def translator(self, name: str) -> Translator | None:
-        """None for a model that does not translate."""
+        """Return a model's translator, or None if the model does not translate."""
         if name not in self.models:
             raise ModelError(
                 f"this server has no model {name!r}", found=", ".join(self.models), do="choose one of them"
@@ -107,7 +107,7 @@ class Translating:
             return None
 
     def translated(self, asked: Asked, stopped: Stopped = None) -> Translation | None:
-        """By the engine; None if the model does not translate."""
+        """Return the engine's translation, or None if the model does not translate."""
         translator = self.translator(asked.model)
         return self.latest((asked.text, asked.model, asked.beam), stopped) if translator else None
 
@@ -119,7 +119,7 @@ class Translating:
         return translator.translate(text, options, stopped)
 
     def answer(self, q: Question, stopped: Stopped = None) -> Any:
-        """The translation alone, at once, and its doubts."""
+        """Return the translation and its doubts, without tracing."""
         translation = self.translated(q.asked(self.default), stopped)
         doubts = [{"reason": str(doubt), **doubt._asdict()} for doubt in (translation.doubts if translation else ())]
         return {"translation": translation.text if translation else None, "doubts": doubts}

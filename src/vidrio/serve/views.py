@@ -1,4 +1,4 @@
-"""The page's routes: its questions (questions.py), the models and the lessons."""
+"""The routes of the page: its requests (questions.py), the models and the lessons."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,30 +20,30 @@ from vidrio.serve.requests import hold, json_of
 from vidrio.serve.translating import Question
 
 QUESTION = TypeAdapter(Question)
-# Questions for which the reference computes more than one run
+# Requests for which the reference implementation computes more than one run.
 SEARCHES = ("search", "learning", "forced", "why_words", "why_heads", "why_rows")
-AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would delay all clients
+AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and compressing them would delay other clients
 
 
 def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
-    """The page's questions, answered by these models. Searches and traces take longest."""
+    """Return the page's routes. Searches and traces take the longest."""
     api = APIRouter(prefix="/api")
     folders = looking.translating.folders
     walked = {name for name, folder in folders.items() if read_config(folder)[0].shape != "encoder-decoder"}
 
     @api.get("/models")
     def models() -> Any:
-        """The models that can be inspected."""
+        """Return the models that can be inspected."""
         return {"default": looking.default, "models": looking.models}
 
     @api.get("/lessons")
     def lessons(language: Language = "en") -> Any:
-        """The lessons, and the titles of their sections."""
+        """Return the lessons and the titles of their sections."""
         return contents(language)
 
     @api.get("/lessons/{name}/{number}")
     def lesson(name: str, number: int, language: Language = "en") -> Any:
-        """A section of a lesson, as HTML."""
+        """Return a section of a lesson, as HTML."""
         (section,) = chosen(name, str(number), language)
         return {"title": section.title, "html": section_html(name, number, language)}
 
@@ -53,7 +53,7 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
             question = await question_of(request)
             asked = question.asked(looking.default)
             is_kept = looking.is_kept(asked)
-            access.count(request, key, 0 if is_kept else 1)  # a page asks many questions about one run
+            access.count(request, key, 0 if is_kept else 1)  # the page sends many requests about one run
             hold("request", len(question.text), "text limit", access.characters(key))
             is_slow = bool(asked.changes or asked.numbers) or asked.model in walked
             lane = lane_of(queue, name, is_kept=is_kept, is_slow=is_slow)
@@ -72,8 +72,8 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
 
 
 def lane_of(queue: Queue, name: str, *, is_kept: bool, is_slow: bool) -> Lane:
-    """The lane for a question, about a kept run or not. At most one what-if or search is computed at a time, since each
-    takes up to 100 MB."""
+    """Return the lane for a request. `is_kept` is whether its run is kept. At most one what-if or search is computed at
+    a time, because each takes up to 100 MB."""
     if name in SEARCHES:
         return queue.glass
     if is_kept or name == "translate":
@@ -82,7 +82,7 @@ def lane_of(queue: Queue, name: str, *, is_kept: bool, is_slow: bool) -> Lane:
 
 
 async def question_of(request: Request) -> Question:
-    """A question of the page."""
+    """Parse a request from the page."""
     data = await json_of(request)
     try:
         return QUESTION.validate_python(data)
@@ -91,7 +91,7 @@ async def question_of(request: Request) -> Question:
 
 
 def as_response(answer: Any) -> Response:
-    """Bytes, a text, or data as JSON."""
+    """Return a response with bytes, text, or data as JSON."""
     if isinstance(answer, bytes):
         return Response(answer, media_type="application/octet-stream", headers=AS_IT_IS)
     return PlainTextResponse(answer) if isinstance(answer, str) else as_json(answer)

@@ -1,4 +1,4 @@
-"""Pack several files into one, for the files that the browser loads and the bytecode that it caches."""
+"""Pack several files into one, such as the files that the browser loads and the bytecode that it caches."""
 
 import struct
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vidrio.model.json_text import json_text
 
-UNCHECKED = struct.pack("<I8x", 1)  # .pyc flags: never check the file against its source
+UNCHECKED = struct.pack("<I8x", 1)  # .pyc flags: never compare the file with its source
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
@@ -20,7 +20,8 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 
 
 def compiled(folder: str) -> bytes:
-    """Pack the bytecode of the modules imported from a folder, so that the next startup need not compile them."""
+    """Pack the bytecode of the modules imported from a folder, so that they need not be compiled at the next
+    startup."""
     paths = sorted(Path(folder).rglob("__pycache__/*.pyc"))
     code = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     return pack({name: data[:4] + UNCHECKED + data[16:] for name, data in code.items()})

@@ -27,7 +27,7 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
-# Modules that answer the page's requests. Training, documents and commands do not run in a browser.
+# Modules that the page's requests need. Training, documents and commands do not run in a browser.
 ROOMS = (
     *("_version.py", "engine", "errors.py", "glass", "hypothesis.py", "look", "model", "search.py", "serve", "text"),
     *("translate", "site"),
@@ -156,12 +156,12 @@ def _write_page(to: Path) -> dict[str, str]:
 def _app() -> dict[str, bytes]:
     """Collect our sources, the library substitutes, the engine and the lessons' models."""
     ours = [path for room in ROOMS for path in _all(PACKAGE / room, "*.py")]
-    ours += _all(PACKAGE / "text", "*.json")  # word lists by language
+    ours += _all(PACKAGE / "text", "*.json")  # lexicons
     ours += _all(PACKAGE / "engine" / "built", "*.wasm")
     ours += [path for folder in find.LESSONS.values() for path in _all(PACKAGE / "lessons" / folder, "*")]
     files = {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in ours}
     files |= {path.relative_to(SHIMS).as_posix(): path.read_bytes() for path in _all(SHIMS, "*.py")}
-    files["vidrio/__init__.py"] = b""  # imports libraries that the browser does not need
+    files["vidrio/__init__.py"] = b""  # the public Python API, which the page does not use
     files["classes.json"] = json_text(classes()).encode()
     return files
 

@@ -1,1 +1,1 @@
-"""Text processing: tokenizers, sentences, and what must be preserved in a translation."""
+"""Text processing: tokenizers, sentences, and the parts of a text that a translation must preserve."""

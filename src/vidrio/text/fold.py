@@ -1,11 +1,11 @@
-"""A text without case, punctuation and spacing, to find duplicates."""
+"""Remove case, punctuation and spacing from a text, for duplicate detection."""
 
 import unicodedata
 from collections.abc import Callable
 
 
 class Table(dict[int, str]):
-    """What each character becomes, for `str.translate`; computed on first use."""
+    """Maps characters to replacements, for `str.translate`. Each replacement is computed on first use."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
         self._rule = rule
@@ -20,7 +20,7 @@ _FOLDING = Table(lambda sign: " " if unicodedata.category(sign)[0] in "PSCZ" els
 
 
 def fold(text: str) -> str:
-    """Lower-case words without punctuation, separated by one space. A text without words is unchanged."""
+    """Return the words in lower case, without punctuation, separated by spaces. Text without words is only stripped."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.casefold().translate(_FOLDING).split()) or text.strip()

@@ -1,4 +1,4 @@
-"""Write a fact of one language in another, when a translation has lost it."""
+"""Write a lost fact of the source in the target language."""
 
 import re
 
@@ -10,7 +10,7 @@ _UNITS = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 
 
 def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
-    """A fact as the target language writes it. `said` is the source's text."""
+    """Return a fact as the target language writes it. `said` is the text of the fact in the source."""
     if fact.key in target.written and fact.kind in ("calendar", "name"):
         name = target.written[fact.key][0]
         return name.capitalize() if target.capitals else name
@@ -31,14 +31,14 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def obliging(key: str, wrong: str, language: Lexicon) -> str:
-    """Replace "need not" by "must not" ("no tienes que" → "no debes"), or the other way round."""
+    """Return the words that replace "need not" by "must not" ("no tienes que" → "no debes"), or the reverse."""
     found = [match for pattern in language.obligations.values() if (match := re.search(pattern, wrong, re.IGNORECASE))]
     end = found[0].groupdict().get("end") if found else ""
     return language.instead[key].format(end=end or "e")
 
 
 def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
-    """A number in digits with the target's separators, if it is written with the source's."""
+    """Return a number in digits with the target's separators, if it was written with the source's."""
     comma = "," if source.point == "." else "."
     usual = rf"[^\d.,]*(?:\d{{1,3}}(?:{re.escape(comma)}\d{{3}})+|\d+)(?:{re.escape(source.point)}\d+)?[^\d.,]*"
     if source.point == target.point or not re.fullmatch(usual, said):
@@ -47,12 +47,12 @@ def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def grouped(number: int, language: Lexicon) -> str:
-    """An integer in digits."""
+    """Return an integer in digits, with thousands separators from 10,000 on."""
     return str(number) if number < 10**4 else f"{number:,}".replace(",", "," if language.point == "." else ".")
 
 
 def _in_powers(number: int, language: Lexicon) -> str:
-    """2.5 million, 3000 millones."""
+    """Return a number with a word for a power, such as 2.5 million or 3000 millones."""
     power = max(power for power in language.powers.values() if power <= number)
     whole, tenths = divmod(number * 10 // power, 10)
     if power < 10**6 or number * 10 % power:

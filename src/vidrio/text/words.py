@@ -1,6 +1,6 @@
-"""The words of a text, and the tokens of each.
+"""Find the words of a text and the tokens of each word.
 
-Positions are pairs of numbers that count characters: start and end.
+Positions are pairs of character offsets: start and end.
 """
 
 import re
@@ -12,16 +12,16 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 
 Place = tuple[int, int]
 
-_LETTER = r"[\w\u0300-\u036f]"  # a combining accent belongs to the letter before it
+_LETTER = r"[\w\u0300-\u036f]"  # a combining accent is part of the letter before it
 _OTHER = r"[^\w\s\u0300-\u036f]"
-# don't, e-mail, 18.10: one sign between letters joins a word, but a dash separates two.
+# don't, e-mail, 18.10: one sign between letters is part of the word, except for dashes, which separate two words.
 _WORD = rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+"
 
 
 def words(text: str) -> list[Place]:
-    """The words of a text, in order, and its other signs. Addresses, numbers and placeholders are single words.
+    """Return the words of a text and its other signs, in order. Addresses, numbers and placeholders are single words.
 
-    Everything except white space is in one of them.
+    Together, they cover everything except white space.
     """
     protected = spans(text)
     between = gaps(0, len(text), protected)
@@ -30,13 +30,14 @@ def words(text: str) -> list[Place]:
 
 
 def worded(text: str) -> bool:
-    """Whether it contains a letter or a digit."""
+    """Return whether a text contains a letter or a digit."""
     return any(map(str.isalnum, text))
 
 
 def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
-    """For each token, in order, the number of its word: the first one that it overlaps, otherwise the next one, since a
-    token may be the space before a word, or one byte of a character. −1 if none follows."""
+    """For each token, in order, return the index of the first word that it overlaps. If there is none, return the index
+    of the next word, because a token may be the space before a word or one byte of a character. If no word follows,
+    return −1."""
     numbers: list[int] = []
     number = 0
     for start, _ in tokens:
@@ -47,16 +48,16 @@ def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
 
 
 def token_places(ids: Sequence[int], tokenizer: Tokenizer) -> list[Place]:
-    """The position of each token in the decoded text: what it adds to the text of the tokens before it.
+    """Return the position of each token in the decoded text, which is the text that the token adds to those before it.
 
-    The bytes of a character start where it starts; the last of them covers it.
+    The tokens for the bytes of a character start where the character starts, and the last of them covers it.
     """
     *begun, text = tokenizer.decode_batch([ids[:count] for count in range(len(ids) + 1)])
     return list(pairwise([*accumulate((in_common(part, text) for part in begun), max), len(text)]))
 
 
 def in_common(a: str, b: str) -> int:
-    """The length of the longest common prefix of two texts."""
+    """Return the length of the longest common prefix of two texts."""
     if b.startswith(a):
         return len(a)
     return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

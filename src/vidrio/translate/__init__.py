@@ -1,1 +1,1 @@
-"""Text → text: sentences, batches, streams, alignment, confidence."""
+"""Translation: sentences, batches, streams, alignment and confidence."""

@@ -1,10 +1,10 @@
-"""Align the words of a translation with those of its source, by the decoder's attention.
+"""Align the words of a translation with the words of its source, using the decoder's attention.
 
 A target token's attention is the last decoder layer's cross-attention at the step that chose the token, averaged over
-heads; the search returns it. A target word's attention to a source word is the sum over the source word's tokens, and
-the mean over its own. It is aligned with the source word of most attention, whose share is the link's weight. A word
-with a letter or a digit is never aligned with a sign, because full stops attract attention without meaning. End tokens
-are not words, so a word's shares may sum to less than 1.
+heads; the search returns it. A target word's attention to a source word is summed over the tokens of the source word
+and averaged over the tokens of the target word. Each target word is aligned with the source word that it attends to
+most, whose share is the link's weight. A word with a letter or a digit is never aligned with punctuation, because full
+stops attract attention that has no meaning. End tokens are not words, so a word's shares may sum to less than 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from vidrio.translate.translation import Details, Link, Sentence, Word
 
 
 def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details:
-    """The alignment of a translation, its words with their confidence, and its tokens."""
+    """Return the alignment of a translation, its words with their confidence, and its tokens."""
     masked, best, text = sentence.masked, sentence.best, sentence.text
     if not best.token_log_probs:
         return Details((), (), ())
@@ -29,7 +29,7 @@ def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details
     written_T = [(origin[start], origin[end]) for start, end in token_places(best.ids, target)]
     source_places, target_places = words(sentence.source), words(text)
     word_S, word_T = word_of_each(read_S, source_places), word_of_each(written_T, target_places)
-    attention_TS = np.asarray(best.attention)[:, : len(read_S)]  # followed by the end token
+    attention_TS = np.asarray(best.attention)[:, : len(read_S)]  # without the end token, which comes last
     share_WW = shares(attention_TS, word_T, word_S, len(target_places), len(source_places))
     prob_T1 = np.exp(best.token_log_probs[: len(word_T)])[:, None]
     confidence_W1 = mean_of_words(prob_T1, word_T, len(target_places))
@@ -48,7 +48,7 @@ def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details
 
 
 def mean_of_words(values_TX: np.ndarray, word_T: Sequence[int], count: int) -> np.ndarray:
-    """For each word, the mean over its tokens. `word_T` has the number of each token's word, −1 for none."""
+    """For each word, return the mean over its tokens. `word_T` contains the index of each token's word, or −1."""
     belongs_TW = np.equal.outer(word_T, np.arange(count))
     mean_WX: np.ndarray = belongs_TW.T @ values_TX / np.maximum(belongs_TW.sum(axis=0), 1)[:, None]
     return mean_WX
@@ -57,13 +57,13 @@ def mean_of_words(values_TX: np.ndarray, word_T: Sequence[int], count: int) -> n
 def shares(
     attention_TS: np.ndarray, word_T: Sequence[int], word_S: Sequence[int], targets: int, sources: int
 ) -> np.ndarray:
-    """The share of each target word's attention that falls on each source word."""
+    """Return the share of each target word's attention that falls on each source word."""
     share_WW: np.ndarray = mean_of_words(attention_TS, word_T, targets) @ np.equal.outer(word_S, np.arange(sources))
     return share_WW
 
 
 def links(source: Sequence[Word], target: Sequence[Word], share_WW: np.ndarray) -> tuple[Link, ...]:
-    """For each target word that has one, the source word that it is aligned with."""
+    """Return a link from each target word to the source word that it is aligned with, if there is one."""
     are_words, are_signs = [worded(word.text) for word in target], [not worded(word.text) for word in source]
     share_WW = np.where(np.logical_and.outer(are_words, are_signs), 0, share_WW)
     rows = zip(share_WW.argmax(axis=1), target, share_WW, strict=True)
@@ -71,8 +71,8 @@ def links(source: Sequence[Word], target: Sequence[Word], share_WW: np.ndarray) 
 
 
 def origins(text: str, given: str, things: Mapping[str, str]) -> list[int]:
-    """For each position in the model's input or output, and for its end, the position in the text: found by their
-    common parts, ignoring case, after symbols are replaced by what they represent."""
+    """For each position in the model's input or output, including the end, return the position in the text. The symbols
+    are first replaced by what they represent; then the common parts of the two texts are found, ignoring case."""
     lengths = [len(things.get(letter, letter)) for letter in given]
     revealed = "".join(things.get(letter, letter) for letter in given)
     if len(text) == len(revealed) and text.lower() == revealed.lower():

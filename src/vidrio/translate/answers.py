@@ -1,4 +1,4 @@
-"""Models that do not translate: a classifier names the class of a text, a language model continues it."""
+"""Run models that do not translate: a classifier names the class of a text, and a language model continues it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer to a text."""
+    """A model's result for a text."""
 
     source: str
-    details: dict[str, Any]  # for a machine to read
-    alternatives: Sequence[str]  # the name of the class; or possible continuations, most probable first
-    unknown: Sequence[str]  # words that are not in the vocabulary
+    details: dict[str, Any]  # data for programs
+    alternatives: Sequence[str]  # the name of the class, or possible continuations, most probable first
+    unknown: Sequence[str]  # the words that are not in the vocabulary
 
     @property
     def text(self) -> str:
@@ -45,7 +45,7 @@ class Answers:
         return Answers(models.find(name))
 
     def answer(self, text: str, options: Options | None = None) -> Answer:
-        """What the model says of a text."""
+        """Classify or continue a text."""
         tokenizer = self._source if self.config.has_encoder else self._target
         pieces = tokenizer.pieces(valid(text))
         ids = tuple(piece.id for piece in pieces)

@@ -1,4 +1,4 @@
-"""Several models, one after the other: Spanish to English, then English to French."""
+"""Translate with several models in succession: Spanish to English, then English to French."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,8 +8,8 @@ from vidrio.translate.translator import Translator
 
 
 def load_chain(names: Sequence[str | None], workers: int | None = None, *, shortlist: bool = False) -> list[Translator]:
-    """Load models that translate one after the other. Each must read the language that the previous one writes.
-    Without names, load the default model."""
+    """Load models that translate in succession. The source language of each model must be the target language of the
+    previous one. Without names, load the default model."""
     translators = [Translator.load(name, workers, shortlist=shortlist) for name in names or [None]]
     for one, following in pairwise(translators):
         written, read = one.about.target_language, following.about.source_language

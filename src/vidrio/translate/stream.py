@@ -1,4 +1,4 @@
-"""Any number of texts in constant memory, translated in chunks."""
+"""Translate any number of texts in chunks, in constant memory."""
 
 import threading
 import time
@@ -9,16 +9,16 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-# Several chunks are in progress at the same time, so that one is searched while others are encoded and decoded.
+# The number of chunks in progress at the same time, so that one is searched while others are encoded and decoded.
 CHUNKS = 4
-CHUNK = 8_000  # characters: some seconds of work
-POLL_SECONDS = 0.2  # maximum delay of Ctrl-C
-SLOW = 0.1  # seconds to wait for a text; several are translated in less
+CHUNK = 8_000  # characters, which take a few seconds to translate
+POLL_SECONDS = 0.2  # the maximum delay of Ctrl-C
+SLOW = 0.1  # seconds; a text that takes longer to arrive is translated at once
 
 
 def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
-    """Chunks of texts, of about `size` characters each. A text that took longer to arrive than to translate does not
-    wait for others: an empty chunk follows it."""
+    """Yield chunks of texts with about `size` characters each. If a text takes longer to arrive than to translate, its
+    chunk ends with it, and an empty chunk follows."""
     chunk: list[str] = []
     length = 0
     asked = time.perf_counter()
@@ -33,7 +33,7 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
                 if slow:
                     yield []
             asked = time.perf_counter()
-    except Exception:  # a line that cannot be read; those before it are translated first
+    except Exception:  # a line cannot be read; translate the lines before it first
         yield from (chunk, [])
         raise
     if chunk:
@@ -43,8 +43,8 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
 def in_order(
     chunks: Iterable[Sequence[str]], work: Callable[[Sequence[str], Callable[[], bool]], Found]
 ) -> Iterator[Found]:
-    """The result of each chunk, with several in progress. An empty chunk means: finish what is in progress. `work`
-    receives a function that tells whether the results are still wanted."""
+    """Yield the result of each chunk in order, with several chunks in progress. An empty chunk means that all chunks in
+    progress must be finished first. `work` receives a function that returns whether to stop."""
     left = threading.Event()
     pending: deque[Future[Found]] = deque()
     pool = ThreadPoolExecutor(CHUNKS)
@@ -62,8 +62,8 @@ def in_order(
 
 
 def waited_for(future: Future[Found]) -> Found:
-    """Wait for a result. The system may deliver Ctrl-C to any thread, and Python handles it when the main thread runs,
-    so it must run from time to time."""
+    """Wait for a result. The system may deliver Ctrl-C to any thread, but Python handles it only when the main thread
+    runs, so the main thread must run from time to time."""
     while not future.done():
         wait([future], POLL_SECONDS)
     return future.result()

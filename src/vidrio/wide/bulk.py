@@ -1,7 +1,7 @@
-"""Translates many files line by line on a Ray cluster.
+"""Translate many files line by line on a Ray cluster.
 
-Each task reads a file and writes its translation atomically, so every existing output is complete, and it does no harm
-to process a file twice.
+Each task reads a file and writes the translation atomically. Every output that exists is therefore complete, and
+processing a file twice does no harm.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,20 +16,20 @@ from vidrio.wide.cluster import Failed, cluster, cores_of_a_worker, results
 from vidrio.wide.files import Place, matching
 
 MOST_LISTED = 20  # maximum number of failed files to list
-NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # cannot be read line by line
+NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # files that cannot be read line by line
 
 Answer = Callable[[str, Iterable[bytes]], Iterable[str]]  # file name, input lines → output lines
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]  # title, total → progress function
 
 
 class Bulk(NamedTuple):
-    """A bulk job."""
+    """A bulk translation job."""
 
-    inputs: Sequence[str]  # files, folders, patterns
-    output: str  # a folder
-    address: str | None  # of the cluster
+    inputs: Sequence[str]  # files, folders or patterns
+    output: str  # the output folder
+    address: str | None  # the address of the cluster
     resume: bool
-    cores: int | None  # per worker
+    cores: int | None  # number of cores per worker
     begin: Callable[[int], Answer]  # opens the model on a worker with this number of cores
 
 
@@ -42,7 +42,7 @@ class File(NamedTuple):
 
 
 def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
-    """Open the model on a worker. Returns a function that translates a file and returns its number of lines."""
+    """Open the model on a worker. Return a function that translates a file and returns the number of its lines."""
     answer = begin(cores)
 
     def work(file: File) -> int:
@@ -57,7 +57,7 @@ def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
 
 
 def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
-    """Translate all files. Returns the number of files, of files already complete, and of lines translated."""
+    """Translate all files. Return the number of files, of files that were complete before, and of lines translated."""
     out = Place.of(bulk.output)
     files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
     for file in files:

@@ -1,4 +1,4 @@
-"""Runs tasks on a Ray cluster. Tasks and results are small, because workers read and write files themselves.
+"""Run tasks on a Ray cluster. Tasks and results are small, because workers read and write files themselves.
 
 Ray retries tasks that fail or whose machine dies.
 """
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
 
-MOST_CORES = 8  # per worker, since Python takes about a tenth of the engine's time for each line
+MOST_CORES = 8  # per worker, because for each line, Python takes about a tenth of the engine's time
 MOST_WAITING = 1_000  # maximum number of tasks submitted in advance
 TRIES = 3  # attempts per task
 Do = Callable[[Any], Any]  # task → result
-_opened: list[Do] = []  # in a worker process, which is reused: the function and its model
+_opened: list[Do] = []  # in a worker process, which is reused, this contains the function with its model
 
 
 class Failed(NamedTuple):
-    """The result of a task that failed."""
+    """The result of a failed task."""
 
     why: str
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """Join the cluster at the address. By default, use a cluster on this machine, or start one."""
+    """Connect to the cluster at the address. Without an address, use a cluster on this machine, or start one."""
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no data to Ray's developers
@@ -52,7 +52,7 @@ def cluster(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress anything that libraries print to stderr. Exceptions are still raised."""
+    """Suppress output from libraries to stderr. Exceptions are still raised."""
     kept = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -64,7 +64,8 @@ def _quiet() -> Iterator[None]:
 
 
 def cores_of_a_worker(wanted: int | None) -> int:
-    """Return the requested number of cores, or by default the number of cores of the smallest machine."""
+    """Return the requested number of cores, or by default the number of cores of the smallest machine, up to
+    MOST_CORES."""
     import ray
 
     machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
@@ -76,7 +77,8 @@ def cores_of_a_worker(wanted: int | None) -> int:
 
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
-    """Run a task on a worker. Errors in the data are returned; all others are raised, so that Ray retries the task."""
+    """Run a task on a worker. Errors in the data are returned. All other errors are raised, so that Ray retries the
+    task."""
     try:
         if not _opened:
             _opened.append(make())
@@ -86,7 +88,7 @@ def attempt(make: Callable[[], Do], piece: Any) -> Any:
 
 
 def results(make: Callable[[], Do], pieces: Sequence[Any], cores: int) -> Iterator[tuple[Any, Any]]:
-    """Yield each task with its result, in any order. `cores` is the number of cores per worker."""
+    """Yield each task with its result, in the order of completion. `cores` is the number of cores per worker."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 

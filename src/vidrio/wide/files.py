@@ -1,4 +1,4 @@
-"""Files on any file system that pyarrow supports (local files, s3://, gs://, abfs://, hdfs://, fsspec+…://)."""
+"""Access files on any file system that pyarrow supports (local, s3://, gs://, abfs://, hdfs://, fsspec+…://)."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ class Place(NamedTuple):
         return info.size if info.is_file else None
 
     def is_same(self, other: "Place") -> bool:
-        """Return whether both refer to the same file, possibly by different paths."""
+        """Return whether both places are the same file, possibly via different paths."""
         paths = {os.path.realpath(p.path) if p.system.type_name == "local" else p.path for p in (self, other)}
         return len(paths) == 1 and self.system.type_name == other.system.type_name
 
@@ -52,9 +52,9 @@ class Place(NamedTuple):
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
-        """Open a stream to a temporary file, which is renamed once it is complete.
+        """Write to a temporary file, which is renamed when it is complete.
 
-        This also matters for object stores, where closing a stream completes the object even after an error.
+        Object stores need this, too: closing a stream completes the object even after an error.
         """
         folder = PurePosixPath(self.path).parent
         self.system.create_dir(str(folder), recursive=True)
@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
 
 def matching(patterns: Sequence[str]) -> list[Place]:
-    """Find the files that match any of these files, folders or patterns, such as in/*.txt."""
+    """Return the files that match any of these files, folders or patterns (such as in/*.txt)."""
     from pyarrow.fs import FileSelector
 
     found: dict[str, Place] = {}

@@ -1,1 +1,1 @@
-"""Text → tokens → ids, and back."""
+"""Tokenization: from text to tokens and ids, and back."""

@@ -1,12 +1,12 @@
 """Capital letters as separate tokens, so that *Preheat*, *preheat* and *PREHEAT* are one word to a model.
 
-`⇧` capitalises the next letter, `⇪` all letters up to the end of the word. Both precede the space before their word,
-and everything after them is in lower case:
+`⇧` capitalises the next letter, and `⇪` all letters up to the end of the word. Both come before the space that precedes
+their word, and everything after them is in lower case:
 
     ▁Hello▁NATO▁McDonald  →  ⇧▁hello⇪▁nato⇧▁mc⇧donald
 
-Only letters with exactly one lower-case form, from which they can be restored, are treated so; all others are
-unchanged. So `restore` is exact.
+A capital is marked only if it can be restored from a single lower-case letter. All others are unchanged, so `restore`
+is exact.
 """
 
 import re
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from tokenizers import Regex, normalizers
 
 CAPITAL, CAPITALS = "⇧", "⇪"
-LETTERS = r"\p{L}\p{M}'’"  # the characters of words
+LETTERS = r"\p{L}\p{M}'’"  # the characters that words consist of
 
 _MARKED = re.compile(
     rf"{CAPITAL}( ?)([^{CAPITAL}{CAPITALS}])|{CAPITALS}( ?)((?:[^\W\d_]|['’])+)|[{CAPITAL}{CAPITALS}]", re.DOTALL
@@ -24,13 +24,13 @@ _MARKED = re.compile(
 
 
 def capital_of(letter: str) -> str:
-    """Its capital letter, if that can be undone exactly; otherwise nothing."""
+    """Return the letter's capital if the change is reversible, otherwise an empty string."""
     upper = letter.upper()
     return upper if len(upper) == 1 and upper != letter and upper.lower() == letter else ""
 
 
 def in_small_letters(counts: Counter[str]) -> Counter[str]:
-    """How often each character occurs, with capitals counted as lower-case letters."""
+    """Return how often each character occurs, counting capitals as lower-case letters."""
     small: Counter[str] = Counter()
     for character, count in counts.items():
         lower = character.lower()
@@ -39,7 +39,7 @@ def in_small_letters(counts: Counter[str]) -> Counter[str]:
 
 
 def marking(letters: Iterable[str]) -> list[normalizers.Normalizer]:
-    """The steps that mark and replace the capitals of these letters, in a text whose spaces are `▁`."""
+    """Return the steps that mark the capitals of these letters and lower-case them, in text with `▁` for spaces."""
     capitals = "".join(filter(None, map(capital_of, letters)))
     if not capitals:
         return []
@@ -47,7 +47,7 @@ def marking(letters: Iterable[str]) -> list[normalizers.Normalizer]:
     begins = rf"(?<!{capital}|{capital}['’])"  # not within a run of capitals
     run = rf"{capital}(?:['’]?{capital})+{end}"
     single = rf"{capital}{end}"
-    inner = rf"{capital}(?!(?:['’]?{capital})*{end})"  # small letters follow
+    inner = rf"{capital}(?!(?:['’]?{capital})*{end})"  # followed by lower-case letters
     return [
         normalizers.Replace(Regex(rf"(?=▁{run})|(?<!▁){begins}(?={run})"), CAPITALS),
         normalizers.Replace(Regex(rf"(?=▁(?:{inner}|{single}))|(?<!▁)(?={inner})|(?<!▁){begins}(?={single})"), CAPITAL),
@@ -56,7 +56,7 @@ def marking(letters: Iterable[str]) -> list[normalizers.Normalizer]:
 
 
 def restore(text: str) -> str:
-    """The text with its capitals, from one with marks."""
+    """Restore the capitals of a text from its marks."""
     return _MARKED.sub(_restored, text)
 
 
@@ -66,4 +66,4 @@ def _restored(found: re.Match[str]) -> str:
         return space + (capital_of(letter) or letter)
     if word is not None:
         return spaces + "".join(capital_of(letter) or letter for letter in word)
-    return ""  # a mark without a letter after it, which only a model can produce
+    return ""  # a mark that no letter follows, which only a model can produce

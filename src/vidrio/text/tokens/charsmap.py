@@ -1,11 +1,11 @@
-"""SentencePiece's normaliser: it rewrites a text by the rules in a model's file, and writes spaces as ▁.
+"""SentencePiece's normaliser, which rewrites a text by the rules in a model's file and writes each space as ▁.
 
-The rules (`precompiled_charsmap`, for instance NFKC) are a trie of UTF-8 keys in Darts' format, and the replacements
-that its values point to. At each position, the longest matching key is replaced.
+The rules (`precompiled_charsmap`, for instance NFKC) are a trie of UTF-8 keys in Darts' format, and the replacements to
+which the values of the trie point. At each position, the longest matching key is replaced.
 
-    bytes 0–3   size of the trie in bytes
-    trie        32-bit units: label of the byte, offset of what follows, whether a value does
-    the rest    replacements, each with a NUL behind it
+    bytes 0–3   the size of the trie in bytes
+    trie        32-bit units: the label of the byte, the offset of its successors, and whether there is a value
+    the rest    replacements, each followed by a NUL
 """
 
 import re
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 SPACE = "▁"
 LONGEST_KEY = 32  # characters
-LONGEST_REPLACEMENT = 256  # bytes; NFKC's longest has 33
+LONGEST_REPLACEMENT = 256  # bytes; the longest replacement in NFKC has 33
 
 
 class Normaliser:
-    """The rules of one model. `symbols` are pieces that stay unchanged."""
+    """The rules of one model. `symbols` are pieces that are left unchanged."""
 
     def __init__(self, charsmap: bytes, symbols: frozenset[str], *, prefix: bool, squeeze: bool) -> None:
-        """`prefix` adds a space before the text; `squeeze` merges spaces and strips the text."""
+        """`prefix` adds a space before the text. `squeeze` merges adjacent spaces and strips the text."""
         self._prefix, self._squeeze = prefix, squeeze
         size = int.from_bytes(charsmap[:4], "little")
         if charsmap and (size % 4 or not 4 <= size <= len(charsmap) - 4):
@@ -31,7 +31,7 @@ class Normaliser:
         self._symbols = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
     def __call__(self, text: str) -> tuple[str, list[int]]:
-        """The normalised text, and for each of its characters, and for its end, the position in `text`."""
+        """Return the normalised text, and the position in `text` of each of its characters and of its end."""
         signs: list[str] = []
         found: list[int] = []
         after_space, begun = self._squeeze, not self._prefix
@@ -51,7 +51,7 @@ class Normaliser:
         return "".join(signs), [*found, end]
 
     def _rewritten(self, text: str) -> Iterator[tuple[int, str]]:
-        """Each part's replacement and position."""
+        """Yield the position and the replacement of each part of the text."""
         at = 0
         while at < len(text):
             symbol = self._symbols.match(text, at)
@@ -60,7 +60,8 @@ class Normaliser:
             at += length
 
     def _rule(self, text: str, at: int) -> tuple[str, int]:
-        """The replacement of the longest key at a position, and its length; without a key, the character itself."""
+        """Return the replacement of the longest key at a position, and the key's length. If no key matches, return the
+        character itself."""
         data, value, length = text[at : at + LONGEST_KEY].encode(), 0, 0
         node = _offset(self._units[0]) if self._units else 0
         for count, byte in enumerate(data if self._units else b"", 1):

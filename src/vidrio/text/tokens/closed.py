@@ -1,8 +1,8 @@
-"""Whether a tokenizer file contains exactly the steps that Vidrio writes.
+"""Check whether a tokenizer file contains exactly the steps that Vidrio writes.
 
-A `tokenizers` file may chain replacements and regular expressions of any kind; nine of them turn a word into gigabytes.
-So the normalizer, pre-tokenizer and decoder are rebuilt from the few choices that a file has (the names of its special
-tokens, whether it is lower-case, the letters whose capitals have marks) and compared with those in the file.
+A `tokenizers` file may chain any replacements and regular expressions, and nine of them can turn a word into gigabytes.
+Therefore, the normalizer, pre-tokenizer and decoder are rebuilt from the few choices that a file has (the names of its
+special tokens, whether it is lower-case, the letters whose capitals are marked) and compared with those in the file.
 """
 
 import json
@@ -17,7 +17,7 @@ MOST_SPECIAL = 4  # pad, unk, start, end
 
 
 def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
-    """Whether the normalizer, pre-tokenizer and decoder are those that Vidrio would write."""
+    """Return whether the normalizer, pre-tokenizer and decoder are the ones that Vidrio would write."""
     added = list(engine.get_added_tokens_decoder().values())
     names = [token.content for token in added if token.special]
     if len(names) != len(added) or len(names) > MOST_SPECIAL or not all(names):
@@ -32,12 +32,12 @@ def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
 
 
 def _small_letter(step: dict[str, Any]) -> str:
-    """The letter whose capital a step replaces; empty for other steps."""
+    """Return the letter whose capital a step replaces, or an empty string for other steps."""
     letter = step.get("content", "")
     capital = case.capital_of(letter) if len(letter) == 1 else ""
     return letter if capital and step.get("pattern") == {"String": capital} else ""
 
 
 def _state(part: Any) -> Any:
-    """A step, as the library writes it into a file."""
+    """Return a step as the library writes it to a file."""
     return json.loads(part.__getstate__())

@@ -1,7 +1,7 @@
 """Train a SentencePiece unigram model, the tokenizer of Marian's engines.
 
-Its pieces come from byte-pair merges, and a piece's score is the log of its relative frequency. Characters without a
-piece are written as bytes. Texts are not normalised, so the file needs no rules.
+The pieces come from byte-pair merges, and the score of a piece is the log of its relative frequency. Characters without
+a piece are encoded as bytes. Texts are not normalised, so the file contains no rules.
 """
 
 import math
@@ -15,9 +15,9 @@ from vidrio.text.tokens.unigram import CONTROL, NORMAL, UNKNOWN
 from vidrio.text.tokens.vocabulary import BYTES, MOST_TEXTS, thin
 
 SPECIAL = {"</s>": CONTROL, "<unk>": UNKNOWN}  # their ids are 0 and 1
-BYTE = 6  # a type of pieces
-MULTIPLE = 8  # of pieces; Marian's engines multiply this many columns at a time
-AT_ONCE = 10_000  # texts to split
+BYTE = 6  # a type of piece
+MULTIPLE = 8  # the number of pieces is a multiple of this, because Marian multiplies this many columns at a time
+AT_ONCE = 10_000  # the number of texts to tokenise at a time
 # Fields of the file's protobuf messages.
 PIECES, TRAINER, NORMALISER = 1, 2, 3
 NAME, SCORE, TYPE = 1, 2, 3
@@ -25,7 +25,7 @@ MODEL_TYPE, SIZE, BYTE_FALLBACK, UNK_ID, BEGIN_ID, END_ID, PAD_ID = 3, 4, 35, 40
 
 
 def learn(texts: Iterable[str], size: int, *, coverage: float = 0.9999) -> SentencePieces:
-    """A model of at most `size` pieces. Characters in the rarest 1 - `coverage` of the texts have none."""
+    """Train a model with at most `size` pieces. The rarest characters, 1 - `coverage` of the texts, have no piece."""
     sample = thin(map(normalise.valid, texts), MOST_TEXTS)
     names = [*SPECIAL, *BYTES]
     engine = vocabulary.learn(sample, size, coverage=coverage, case_tokens=False)
@@ -43,7 +43,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float = 0.9999) -> Sente
 
 
 def file_of(pieces: list[tuple[str, float, int]]) -> bytes:
-    """A `.spm` file of pieces with their scores and types."""
+    """Return a `.spm` file that contains these pieces, with their scores and types."""
     trainer = {MODEL_TYPE: 1, SIZE: len(pieces), BYTE_FALLBACK: 1, UNK_ID: 1, BEGIN_ID: -1, END_ID: 0, PAD_ID: -1}
     parts = [(PIECES, message({NAME: name.encode(), SCORE: score, TYPE: kind})) for name, score, kind in pieces]
     parts += [(TRAINER, message(trainer)), (NORMALISER, message({NAME: b"identity"}))]
@@ -51,7 +51,7 @@ def file_of(pieces: list[tuple[str, float, int]]) -> bytes:
 
 
 def message(fields: Mapping[int, int | float | bytes]) -> bytes:
-    """A protobuf message: integers, float32 numbers and bytes by their field numbers."""
+    """Return a protobuf message with these fields: integers, float32 numbers and bytes by field number."""
     data = b""
     for number, value in fields.items():
         if isinstance(value, bytes):
@@ -64,5 +64,5 @@ def message(fields: Mapping[int, int | float | bytes]) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """An integer with seven bits per byte, lowest first."""
+    """Encode an integer with seven bits per byte, lowest bits first."""
     return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)

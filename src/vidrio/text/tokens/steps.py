@@ -1,6 +1,6 @@
-"""How a text was split into tokens, step by step.
+"""Explain how a text was split into tokens, step by step.
 
-The final pieces are `encode`'s own. The steps are recomputed here and must end at the same pieces; otherwise an
+The final pieces come from `encode`. The steps are recomputed here and must lead to the same pieces; otherwise, an
 AssertionError is raised, because an explanation that differs from the code is worse than none.
 """
 
@@ -13,28 +13,28 @@ from vidrio.text.tokens.vocabulary import BYTES
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two neighbours were merged. Of all possible merges, those with the lowest rank come first."""
+    """A merge of two neighbours. Of all possible merges, the one with the lowest rank comes first."""
 
     left: str
     right: str
     rank: int  # the index of this merge in the order of learning
-    symbols: tuple[str, ...]  # the whole word afterwards
+    symbols: tuple[str, ...]  # all symbols of the word after the merge
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A part of the text that tokens never cross."""
+    """A part of the text whose boundaries no token crosses."""
 
-    text: str  # as prepared: `▁Hello`
-    symbols: tuple[str, ...]  # the initial pieces: characters, or bytes for a character without a token
-    merges: tuple[Merge, ...]  # for BPE; empty for the other kinds
-    scores: tuple[float | None, ...]  # for unigram: log p of each piece of the best split; None for a byte
+    text: str  # the prepared text, such as `▁Hello`
+    symbols: tuple[str, ...]  # the initial symbols: characters, or bytes for characters without a token
+    merges: tuple[Merge, ...]  # for BPE; otherwise empty
+    scores: tuple[float | None, ...]  # for unigram, the log p of each piece of the best split; None for a byte
     pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """text → prepared → words → pieces."""
+    """The steps of tokenization: text → prepared text → words → pieces."""
 
     text: str
     prepared: str
@@ -42,7 +42,7 @@ class Steps:
 
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
-    """All steps from a text to its pieces."""
+    """Return all steps from a text to its pieces."""
     pieces = iter(tokenizer.pieces(text))
     words = [_word(tokenizer, part, tuple(next(pieces) for _ in range(n))) for part, n in tokenizer.words(text)]
     return Steps(text, tokenizer.prepared(text), tuple(words))
@@ -63,12 +63,12 @@ def _word(tokenizer: Tokenizer, text: str, pieces: tuple[Piece, ...]) -> Word:
 
 
 def _spelled(tokenizer: Tokenizer, character: str) -> list[str]:
-    """The character, or its bytes if it has no token."""
+    """Return the character, or its bytes if it has no token."""
     return [character] if tokenizer.id(character) is not None else [BYTES[byte] for byte in character.encode()]
 
 
 def _merges(ranks: dict[tuple[str, str], int], symbols: tuple[str, ...]) -> tuple[Merge, ...]:
-    """Byte-pair encoding as in Sennrich et al. (2016): repeatedly merge the neighbours of the lowest rank."""
+    """Merge as in Sennrich et al. (2016): repeatedly merge the neighbours with the lowest rank."""
     merges: list[Merge] = []
     while True:
         known = [(ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in ranks]

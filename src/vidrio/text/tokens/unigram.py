@@ -1,7 +1,7 @@
-"""SentencePiece's unigram model: from a normalised text to the pieces with the largest sum of scores (log p).
+"""SentencePiece's unigram model: split a normalised text into the pieces with the largest sum of scores (log p).
 
-The library adds in float32 from the start of a text, and rounding decides between splits with nearly the same score,
-such as those of a row of dots.
+Like the library, this code adds scores in float32 from the start of the text. Rounding therefore decides between splits
+with nearly the same score, such as those of a row of dots.
 """
 
 import struct
@@ -10,21 +10,21 @@ from typing import Any
 
 from vidrio.text.tokens.charsmap import Normaliser
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)  # types of pieces
-TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # of models
-UNKNOWN_PENALTY = 10.0  # the score of an unknown character is the lowest score minus this
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)  # the types of pieces
+TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # the types of models
+UNKNOWN_PENALTY = 10.0  # an unknown character's score is this much below the lowest score
 LONGEST_PIECE = 256  # characters
 SCORE = struct.Struct("<f")
-# Exceptions that reading a damaged model may raise.
+# Exceptions that can occur when a damaged model is read.
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
-SIZES = {1: 8, 5: 4}  # of protobuf fields with a fixed size
+SIZES = {1: 8, 5: 4}  # the sizes of protobuf fields with a fixed size, by wire type
 
 
 class Unigram:
-    """Read the model of a `.spm` file."""
+    """The model in a `.spm` file."""
 
     def __init__(self, proto: bytes) -> None:
-        """Raises one of DAMAGED if the file is damaged."""
+        """Read the model. Raise one of DAMAGED if the file is damaged."""
         model = fields(proto)
         trainer, rules = (fields(model.get(part, [b""])[-1]) for part in (2, 3))
         if (kind := trainer.get(3, [1])[-1]) != 1:
@@ -49,8 +49,8 @@ class Unigram:
         self.normalise = Normaliser(rules.get(2, [b""])[-1], frozenset(symbols), prefix=prefix, squeeze=squeeze)
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The pieces of a normalised text, by Viterbi's algorithm: the best split up to each position extends the best
-        split up to an earlier one. An unknown character is a piece."""
+        """Split a normalised text into pieces by Viterbi's algorithm: the best split up to each position extends the
+        best split up to an earlier position. An unknown character is a piece."""
         size = len(text)
         best, rounded, begins = array("f", [0.0]) * (size + 1), array("f", [0.0]), [-1] * (size + 1)
         for begin in range(size):
@@ -71,7 +71,7 @@ class Unigram:
 
 
 def read_piece(message: bytes) -> tuple[str, float, int]:
-    """A piece's name, score and type. This fast path fits almost all of the tens of thousands."""
+    """Return the name, score and type of a piece. A fast path handles almost all of the tens of thousands of pieces."""
     end = 2 + message[1]
     if len(message) == end + 5 and message[0] == 0x0A and message[1] < 128 and message[end] == 0x15:
         return message[2:end].decode(), SCORE.unpack_from(message, end + 1)[0], NORMAL
@@ -80,7 +80,7 @@ def read_piece(message: bytes) -> tuple[str, float, int]:
 
 
 def fields(message: bytes) -> dict[int, list[Any]]:
-    """The values of a protobuf message by field number: integers, and bytes."""
+    """Return the values in a protobuf message, which are integers or bytes, by field number."""
     found: dict[int, list[Any]] = {}
     at = 0
     while at < len(message):
@@ -98,7 +98,7 @@ def fields(message: bytes) -> dict[int, list[Any]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """An integer with seven bits per byte, and its end."""
+    """Read an integer with seven bits per byte, and return it with the position after it."""
     byte = message[at]
     if byte < 128:
         return byte, at + 1

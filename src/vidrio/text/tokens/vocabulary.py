@@ -1,7 +1,7 @@
-"""Train a vocabulary of byte-pair merges on texts; or make one from a list of words.
+"""Train a vocabulary of byte-pair merges on texts, or create a vocabulary from a list of words.
 
 Ids are assigned in this order: special tokens, the 256 bytes (so that no character is unknown), characters by
-frequency, then merges. Hugging Face's `tokenizers` learns them. The same texts give the same vocabulary.
+frequency, then merges. Hugging Face's `tokenizers` learns the merges. The same texts always give the same vocabulary.
 """
 
 import json
@@ -19,18 +19,18 @@ from vidrio.text.tokens.normalise import ESCAPE, MARKS, SPACE
 
 T = TypeVar("T")
 
-NONE = -1  # the id of a special token that the vocabulary lacks
+NONE = -1  # the id of a special token that is not in the vocabulary
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
-MOST_TEXTS = 2_000_000  # characters of training text in memory; more is thinned out evenly
+MOST_TEXTS = 2_000_000  # the maximum number of training texts in memory; if there are more, a regular sample is kept
 
-# Signs and letters of European names that every vocabulary of this size or more contains, however rare in its texts.
+# Signs and letters of European names. Vocabularies of at least this size contain them, however rare they are in texts.
 ROOM_FOR_MORE = 4_000
 MORE_LETTERS = "€£¥‘’“”«»–—…•×°¿¡ªº§àâäåãæçèêëìîïñòôöõøœùûüýÿßčćđěłńřśšžźżőű"
 
 
 class SpecialNames(NamedTuple):
-    """The names of the special tokens in a vocabulary; None if it lacks one."""
+    """The names of the special tokens in a vocabulary. None means that the vocabulary lacks a token."""
 
     pad: str | None = "<pad>"
     unk: str | None = "<unk>"
@@ -47,7 +47,7 @@ class SpecialNames(NamedTuple):
 
 
 def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool) -> tokenizers.Tokenizer:
-    """A tokenizer with at most `size` tokens; fewer if the texts do not have as many."""
+    """Train a tokenizer with at most `size` tokens, or fewer if the texts don't provide enough."""
     from tokenizers import trainers
 
     if not size <= LARGEST_VOCABULARY:
@@ -73,7 +73,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
         )
     engine = tokenizers.Tokenizer(models.BPE())
     pipeline.install(engine)
-    # Rare letters and escapes are left to bytes: a space replaces each of them, so that nothing merges across it.
+    # Rare letters and escapes fall back to bytes. A space replaces them here, so that no merge crosses them.
     unlearned = [f"{normalise.literal(ESCAPE)}.", *map(normalise.literal, rare)]
     spaces = normalizers.Replace(Regex("|".join(unlearned)), SPACE)
     engine.normalizer = normalizers.Sequence([pipeline.normalizer, spaces])
@@ -88,7 +88,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
 
 
 def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> tokenizers.Tokenizer:
-    """A word tokenizer with exactly these words, in this order, after any special tokens that are not among them."""
+    """Create a word tokenizer with these words, in this order, after any special tokens that are not among them."""
     words, given = list(words), names.given()
     if len(set(given)) < len(given):
         raise TokenizerError("the special tokens' names are not all different", found=", ".join(given))
@@ -101,7 +101,7 @@ def of_words(words: Iterable[str], names: SpecialNames, *, lowercase: bool) -> t
 
 
 def with_specials(engine: tokenizers.Tokenizer, names: SpecialNames) -> tokenizers.Tokenizer:
-    """Mark the special tokens for other readers of the file."""
+    """Mark the special tokens for other programs that read the file."""
     from tokenizers import AddedToken
 
     engine.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.given()])
@@ -109,7 +109,7 @@ def with_specials(engine: tokenizers.Tokenizer, names: SpecialNames) -> tokenize
 
 
 def thin(items: Iterable[T], most: int) -> list[T]:
-    """At most `most` of them, evenly spread: every one, or every second, or every fourth …"""
+    """Return at most `most` items, evenly spaced: all of them, or every second, or every fourth, and so on."""
     some: list[T] = []
     step = 1
     for i, item in enumerate(items):
@@ -121,13 +121,13 @@ def thin(items: Iterable[T], most: int) -> list[T]:
 
 
 def alphabet(texts: list[str], coverage: float, *, case_tokens: bool) -> tuple[list[str], list[str]]:
-    """The characters that get a token, by frequency, and the rare ones that are left to bytes."""
+    """Return the characters that get a token, by frequency, and the rare ones that fall back to bytes."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(normalise.normalise(text))
     if case_tokens:
         counts = case.in_small_letters(counts)
-    counts[SPACE] += counts.total() + counts.pop(" ", 0)  # always a token, since it may precede every word
+    counts[SPACE] += counts.total() + counts.pop(" ", 0)  # always a token, because it can precede every word
     ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
     needed, covered = coverage * counts.total(), 0
     for i, letter in enumerate(ordered):

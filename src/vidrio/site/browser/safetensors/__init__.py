@@ -1,4 +1,4 @@
-"""A browser substitute for `safetensors` that reads and writes files with NumPy."""
+"""A substitute for `safetensors` in the browser, which reads and writes files with NumPy."""
 
 
 class SafetensorError(Exception):
