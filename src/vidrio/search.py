@@ -13,7 +13,7 @@ import numpy as np
 from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, computes_nan
 from vidrio.model.exact import F, exp, in_lanes, log
 
-# Takes prefixes, which begin with the start token, and returns the logits of the next token, one row per prefix.
+# A function from prefixes, which begin with the start token, to the logits of the next token, one row per prefix.
 Step = Callable[[Sequence[Ids]], np.ndarray]
 Cut = Callable[[Ids], bool]  # whether to cut a hypothesis with these tokens
 ROOT = -1  # represents the start token and the forced prefix
@@ -157,7 +157,7 @@ def expand(
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
-    """Return a hypothesis with these ids, which are finished or cut."""
+    """Return the hypothesis with these ids, which has ended or was cut."""
     ended = ids[-1:] == (end,)
     log_prob = float(sum(token_log_probs))
     score = log_prob / length_power(len(ids), options)

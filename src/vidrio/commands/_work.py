@@ -59,7 +59,7 @@ class Work:
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    doubtful: Counter[int] = field(default_factory=Counter)  # by line number; lines after the first SHOWN count under 0
+    doubtful: Counter[int] = field(default_factory=Counter)  # counts by line number, or under 0 after the first SHOWN
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":

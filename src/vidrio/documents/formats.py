@@ -20,7 +20,7 @@ PIECE = 1_000  # minimum characters per piece; a piece ends at the next blank li
 
 
 def pieces(text: str) -> list[str]:
-    """Split text at blank lines. Together, the pieces are identical to the text."""
+    """Split text at blank lines. Concatenating the pieces gives the original text."""
     found, start = [], 0
     for gap in BREAK.finditer(text):
         if gap.end() - start >= PIECE:

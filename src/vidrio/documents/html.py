@@ -65,7 +65,7 @@ def check_tags(source: str) -> None:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of a page. Together, they are identical to the page."""
+    """Yield the tokens of a page. Concatenating them gives the original page."""
     at, raw_text = 0, False
     for start, end, token in _tags(source):
         if start < at:

@@ -191,7 +191,7 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """Split an XML file into tokens. Together, they are identical to the file. `what` names the file in error messages.
+    """Split an XML file into tokens, which concatenate to the file. `what` names the file in error messages.
 
     Declarations are refused, because entities can expand without limit. Equal tokens share one object, because most of
     a document is repetitive.

@@ -1,6 +1,6 @@
 """Translate glossary terms as specified, or keep them unchanged.
 
-The model never sees a term, but a placeholder, which it must copy. The placeholder is then replaced with the term's
+The model receives a placeholder instead of a term, and must copy it. The placeholder is then replaced with the term's
 translation, so the surrounding words may not agree with the term grammatically.
 """
 

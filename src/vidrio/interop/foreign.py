@@ -1,4 +1,4 @@
-"""The data of another program's model, and its conversion to a model folder."""
+"""Represent another program's model, and convert it to a model folder."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

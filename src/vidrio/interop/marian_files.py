@@ -57,7 +57,7 @@ def kind_of(path: Path) -> str:
 
 
 def read_bin(path: Path) -> dict[str, Item]:
-    """Return the arrays of a .bin file by name. Raise one of BROKEN if the file is invalid."""
+    """Return the arrays of a .bin file by name. Raise one of the exceptions in BROKEN if the file is invalid."""
     size, at = path.stat().st_size, 16
     if size > LARGEST_FILE:
         raise ValueError(f"{size:,} bytes")

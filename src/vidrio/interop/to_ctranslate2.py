@@ -1,5 +1,5 @@
-"""Export a model folder for `ctranslate2.Translator`, in int8, with tokenizers, because CTranslate2 accepts only
-tokens.
+"""Export a model folder for `ctranslate2.Translator`, in int8. The export includes the tokenizers, because CTranslate2
+accepts only tokens.
 
 CTranslate2's defaults differ from the paper almost everywhere: sinusoids start at position 1, there is a final norm,
 embeddings are multiplied by √D, and ε depends on the kind of norm. We therefore set every option explicitly.
@@ -75,8 +75,8 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
 
 
 def fit_into_seven_bits(spec: Any) -> None:
-    """Scale weights to ±63, as our engine does. If there is only AVX2, CTranslate2 adds pairs of products in 16
-    bits."""
+    """Scale weights to ±63, as our engine does. With AVX2 alone, CTranslate2 adds pairs of products in 16 bits, which
+    larger weights would overflow."""
     variables, smaller = spec.variables(), np.float32(LARGEST / 127)
     for name, scale in variables.items():
         if name.endswith("_scale"):
@@ -129,7 +129,7 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
 
 
 def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: str) -> np.ndarray:
-    """Return our own position table, because CTranslate2's sinusoids differ from those of §3.5. A sinusoidal table is
+    """Return our own position table, because CTranslate2's sinusoids differ from §3.5. A sinusoidal table is
     extended to the number of positions that CTranslate2 accepts."""
     if config.positions == "learned":
         return p[learned].copy()

@@ -83,7 +83,8 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
 
 def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return the server's lifespan, which removes old files and runs, and logs repeated errors once a minute."""
+    """Return the server's lifespan, which removes old files and runs, and logs repeated errors at most once a
+    minute."""
 
     async def tidy() -> None:
         while True:
@@ -152,7 +153,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
     """Listen on a port, call `ready` with the server's address, and serve requests until Ctrl-C or SIGTERM. Running
-    requests can then finish."""
+    requests are then completed."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
     give_back_large_blocks()
@@ -187,7 +188,7 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
 
 
 class Listener(socket.socket):
-    """A listening socket that skips clients who disconnected before they were accepted."""
+    """A listening socket that skips clients that disconnected before they were accepted."""
 
     def listen(self, backlog: int = BACKLOG) -> None:
         """Ignore the backlog that asyncio requests, which is also the number of connections that it accepts at a

@@ -61,7 +61,8 @@ def size_of(arrays: Mapping[str, np.ndarray]) -> int:
 
 
 def folders_of(default: str | None) -> dict[str, Path]:
-    """Return the folder of the default model, under its name if it has one, and those of all other named models."""
+    """Return the folder of the default model, under its name if it has one, and the folders of all other named
+    models."""
     available, first = models.available(), models.find(default)
     known = next((name for name, path in available.items() if path == first), first.name)
     return {known: first, **{name: path for name, path in available.items() if name != known}}
@@ -71,7 +72,7 @@ class Looking:
     """The models that can be inspected, and the latest runs."""
 
     def __init__(self, default: str | None = None, translating: Translating | None = None, kept: float = KEPT) -> None:
-        """Provide the default model and the available models, unless `translating` has others."""
+        """Use the default model and all available models, unless `translating` is given."""
         self.translating = translating = translating or Translating(folders_of(default))
         self.default, self.models = translating.default, translating.models
         self.stopped = cast(Stopped, None)

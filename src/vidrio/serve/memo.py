@@ -18,8 +18,6 @@ class Memo(Generic[K, V]):
     kept until another one is computed.
 
     Simultaneous calls with the same key share one computation. Calls with different keys do not wait for each other.
-
-    Simultaneous calls with one key share one computation; different keys do not wait for each other.
     """
 
     def __init__(

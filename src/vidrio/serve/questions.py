@@ -36,7 +36,7 @@ def translate(looking: Looking, q: Question) -> Any:
 
 
 def run(looking: Looking, q: Question) -> Any:
-    """Return one sentence: its tokens, steps with the most probable next tokens, and the effects of changes."""
+    """Trace a sentence: its tokens, the steps with the most probable next tokens, and the effects of changes."""
     seen = looking.run(q.asked(looking.default))
     of = seen.whole.sentences if seen.whole else ()
     sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
@@ -127,7 +127,7 @@ def copy(looking: Looking, q: Question) -> str:
 
 
 def learning(looking: Looking, q: Question) -> Any:
-    """Return the same sentence at every checkpoint of the model, and the training curves."""
+    """Return the runs of one sentence at every checkpoint of the model, and the training curves."""
     unchanged = replace(q.asked(looking.default), changes=())
     seen = looking.run(unchanged).look
     ages = history.ages_data(seen.model, seen.text, seen.chosen_ids)

@@ -1,4 +1,4 @@
-"""Define the request fields, once for OpenAPI and for parsing JSON and forms, and the refusals.
+"""Define the fields of requests, for OpenAPI and for parsing JSON and forms, and the error responses.
 
 Error messages for missing or invalid fields are the same as LibreTranslate's, because its clients rely on them.
 """

@@ -72,8 +72,8 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
 
 
 def lane_of(queue: Queue, name: str, *, is_kept: bool, is_slow: bool) -> Lane:
-    """Return the lane for a request. `is_kept` is whether its run is kept. At most one what-if or search is computed at
-    a time, because each takes up to 100 MB."""
+    """Return the lane for a request. `is_kept` tells whether the request's run is kept. At most one what-if or search
+    is computed at a time, because each takes up to 100 MB."""
     if name in SEARCHES:
         return queue.glass
     if is_kept or name == "translate":

@@ -1,1 +1,1 @@
-"""The page as static files, with the same Python code, which runs in the browser."""
+"""The page as static files, with the same Python code running in the browser."""

@@ -74,7 +74,7 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> t
 
 
 def _models(names: Iterable[str]) -> dict[str, Path]:
-    """Return the models to include, by name and in order, followed by those of the lessons."""
+    """Return the models to include, by name and in order, followed by the lessons' models."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
     known = {folder: name for name, folder in packaged.items()}

@@ -106,7 +106,7 @@ def facts(text: str, lexicon: Lexicon = NONE) -> tuple[Fact, ...]:
 
 
 def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
-    """Yield the words and numbers of a text, except those in addresses, tags and code."""
+    """Yield the words and numbers of a text that are outside addresses, tags and code."""
     parts = gaps(0, len(text), places)
     words = (match for part in parts for match in re.compile(_WORD).finditer(text, *part))
     found = [place for place in places if place.kind in _BY_DIGITS]

@@ -91,7 +91,7 @@ def lexicon(code: str) -> Lexicon:
 
 
 def lexicons(source: str, target: str) -> tuple[Lexicon, Lexicon]:
-    """Return the lexicons of two languages. Unless both languages have words, both lexicons are empty."""
+    """Return the lexicons of two languages. Unless both have words, the lexicons contain only the decimal separator."""
     codes = [code.lower().replace("_", "-").partition("-")[0] for code in (source, target)]
     first, second = map(lexicon, codes) if all(codes) else (NONE, NONE)
     both = bool(first.values and second.values)

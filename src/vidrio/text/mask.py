@@ -1,4 +1,4 @@
-"""Prepare a sentence for the model: hide what should be copied behind symbols, and simplify unusual characters.
+"""Prepare a sentence for the model: replace text to copy with symbols, and simplify unusual characters.
 
 Addresses, placeholders, code, rare names and rare characters are hidden, because a model is likely to misspell them. A
 model that has learned to copy the symbols ①②③… (`About.symbols`) receives "Click ① to go on." instead of "Click
@@ -18,7 +18,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
-# Titles. The word after a title is hidden as a name, even if it is a common word.
+# Titles. The word after a title is hidden as a name, even if the word is common.
 _ADDRESS = r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\b\.? "
 # A name begins with a capital and ends with a lower-case letter. Adjacent names form a group: Mary-Ann J. O'Neill.
 _CAPITAL = "".join(letter for letter in map(chr, range(0x41, 0x250)) if letter.isupper())
@@ -112,7 +112,8 @@ class Masker:
         return self._tokens(name) >= RARE
 
     def unspellable(self, source: str) -> list[Span]:
-        """Return what the vocabulary cannot spell: words with rare or many repeated letters, and rare characters."""
+        """Return the spans that the vocabulary cannot spell: words with rare or repeated letters, and rare
+        characters."""
         words = list(self._strange_words(source))
         return sorted([*words, *(sign for sign in self.rare_signs(source) if is_free(sign.start, sign.end, words))])
 
@@ -191,7 +192,7 @@ class Masker:
 
 def _read_as(sign: str) -> str:
     """Return the plain form of a character. Invisible characters are removed; ligatures and full-width or mathematical
-    letters and digits become ASCII. №, ½ and ² stay, because their plain forms would lose meaning."""
+    letters and digits become ASCII. №, ½ and ² are kept, because their plain forms would lose meaning."""
     kind = unicodedata.category(sign)
     if (kind in ("Cc", "Cf") and not sign.isspace()) or "VARIATION SELECTOR" in unicodedata.name(sign, ""):
         return ""

@@ -31,7 +31,7 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def obliging(key: str, wrong: str, language: Lexicon) -> str:
-    """Return the words that replace "need not" by "must not" ("no tienes que" → "no debes"), or the reverse."""
+    """Return "must not" in place of a wrong "need not" ("no tienes que" → "no debes"), or the reverse."""
     found = [match for pattern in language.obligations.values() if (match := re.search(pattern, wrong, re.IGNORECASE))]
     end = found[0].groupdict().get("end") if found else ""
     return language.instead[key].format(end=end or "e")

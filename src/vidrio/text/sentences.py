@@ -141,7 +141,7 @@ class Splitter:
         """Yield the parts of the sentences that contain words.
 
         Symbols, numbers and addresses that stand alone are copied. So are the separators in a menu or a table row
-        ("File > Open | Yes / No"), and words in a script outside the vocabulary, which a model could not read.
+        ("File > Open | Yes / No"), and words in a script outside the vocabulary, which a model could not translate.
         """
         protected = spans(text)
         # Emoji that touch a word count as separators; others are hidden (mask.py). Protected spans are never split.
@@ -191,7 +191,7 @@ def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Pla
 
 
 def within(protected: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    """Return those of the sorted protected spans that start in text[start:end]."""
+    """Return the protected spans (which are sorted) that start in text[start:end]."""
     return protected[bisect_left(protected, (start,)) : bisect_left(protected, (end,))]
 
 

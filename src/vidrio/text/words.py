@@ -48,7 +48,7 @@ def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
 
 
 def token_places(ids: Sequence[int], tokenizer: Tokenizer) -> list[Place]:
-    """Return the position of each token in the decoded text, which is the text that the token adds to those before it.
+    """Return the span of the decoded text that each token adds to the text of the tokens before it.
 
     The tokens for the bytes of a character start where the character starts, and the last of them covers it.
     """

@@ -36,7 +36,8 @@ class Link(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What is computed for a sentence on first use. Positions refer to the whole text and the whole translation."""
+    """Data that is computed for a sentence on first use. Positions refer to the whole text and the whole
+    translation."""
 
     alignment: tuple[Link, ...]
     words: tuple[Word, ...]  # the words of the translation that contain a letter or a digit
@@ -102,7 +103,7 @@ class Translation:
 
     @property
     def score(self) -> float:
-        """The mean log-probability of the tokens, or 0 if nothing was translated. −1 means 37 % per token."""
+        """The mean log-probability of the tokens, or 0 if nothing was translated. −1 corresponds to 37 % per token."""
         return mean([log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs], 0.0)
 
     @property
@@ -229,8 +230,8 @@ def confidence(sentences: Sequence[Sentence]) -> float:
 
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
-    """Replace each sentence of a text by its n-th best translation (or its last, if it has fewer). Return the new text,
-    and the sentences with their positions. Positions in `found` are relative to the offset given with them."""
+    """Replace each sentence of a text with its n-th best translation (or its last, if it has fewer). Return the new
+    text, and the sentences with their positions. Positions in `found` are relative to the offset given with them."""
     written: list[str] = []
     placed: list[Sentence] = []
     at = length = 0

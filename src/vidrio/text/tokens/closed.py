@@ -2,7 +2,7 @@
 
 A `tokenizers` file may chain any replacements and regular expressions, and nine of them can turn a word into gigabytes.
 Therefore, the normalizer, pre-tokenizer and decoder are rebuilt from the few choices that a file has (the names of its
-special tokens, whether it is lower-case, the letters whose capitals are marked) and compared with those in the file.
+special tokens, whether it is lower-case, the letters whose capitals are marked) and compared with the ones in the file.
 """
 
 import json

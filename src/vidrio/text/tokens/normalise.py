@@ -36,7 +36,7 @@ WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}
 
 
 def normalise(text: str) -> str:
-    """Return the text as it is after encoding and decoding without loss: step 2."""
+    """Apply step 2. The result is the text that encoding and decoding preserve."""
     return normalizers.NFC().normalize_str(valid(text))
 
 

@@ -144,7 +144,8 @@ class SentencePieces:
         return {name: bytes([byte]) for byte, name in enumerate(BYTES)} if self._model.has_bytes else {}
 
     def _opened(self, text: str) -> tuple[Sequence[str], str]:
-        """Return the token for the target language, and the rest of the text. A text may begin with its own token."""
+        """Return the token for the target language, and the rest of the text. A text may begin with its own such
+        token."""
         if text.startswith(">>") and (end := text.find("<<")) >= 0 and text[: end + 2] in self._ids:
             return [text[: end + 2]], text[end + 2 :]
         return self.openings, text

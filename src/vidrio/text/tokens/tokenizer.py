@@ -1,7 +1,7 @@
 """Convert text to token ids and back, with a Hugging Face `tokenizers` file or a SentencePiece model.
 
 `decode(encode(text)) == normalise(text)` for every text and every tokenizer made by Vidrio, except word tokenizers
-(normalise.py lists what is changed). Tokens look like `▁Hello`. Characters outside the vocabulary are encoded as bytes:
+(normalise.py lists the changes). Tokens look like `▁Hello`. Characters outside the vocabulary are encoded as bytes:
 `<0xF0>` and so on.
 """
 
@@ -188,8 +188,8 @@ class Tokenizer:
         return self._encode(text).tokens
 
     def pieces(self, text: str) -> list[Piece]:
-        """Return the tokens with their spans in the original text. Each span extends to the start of the next one, but
-        without the white space between them unless the tokenizer is BPE.
+        """Return the tokens with their spans in the original text. With BPE, each span extends to the start of the next
+        one; with other tokenizers, white space after a word is in no span.
 
         A character encoded as bytes has several pieces at the same position. Case marks, and the space added before the
         text, have empty spans.
@@ -204,7 +204,7 @@ class Tokenizer:
                 continue
             start = min(start, following)  # in a damaged file, offsets may be wrong
             if start < following:
-                own = text[start:following]  # except with BPE, the white space after a word belongs to no token
+                own = text[start:following]  # except with BPE, white space after a word is in no span
                 end = following if self.kind == "bpe" else start + len(own.rstrip() or own)
             pieces.append(Piece(i, token, start, end, i == self.special.unk))
             following = start
@@ -296,8 +296,8 @@ def _library() -> Iterator[None]:
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
-    """Return the source and target tokenizers of a model. They are the same object unless the model has two
-    vocabularies."""
+    """Return the source and target tokenizers of a model. They are one object unless the vocabularies are
+    separate."""
     names = [name for name in TOKENIZERS if (folder / name).is_file()] or TOKENIZERS[:1]
     check_files(folder, names)
     found = [Tokenizer.load(folder / name, config.special) for name in names]

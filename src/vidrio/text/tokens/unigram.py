@@ -1,7 +1,7 @@
 """SentencePiece's unigram model: split a normalised text into the pieces with the largest sum of scores (log p).
 
 Like the library, this code adds scores in float32 from the start of the text. Rounding therefore decides between splits
-with nearly the same score, such as those of a row of dots.
+with nearly the same score, such as the splits of a row of dots.
 """
 
 import struct
@@ -24,7 +24,7 @@ class Unigram:
     """The model in a `.spm` file."""
 
     def __init__(self, proto: bytes) -> None:
-        """Read the model. Raise one of DAMAGED if the file is damaged."""
+        """Read the model. Raise one of the exceptions in DAMAGED if the file is damaged."""
         model = fields(proto)
         trainer, rules = (fields(model.get(part, [b""])[-1]) for part in (2, 3))
         if (kind := trainer.get(3, [1])[-1]) != 1:
