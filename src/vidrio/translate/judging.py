@@ -136,7 +136,7 @@ def chosen(query: Query, found: Sequence[Candidate]) -> Attempt:
 
 
 def without_inventions(text: str, source: str, account: Faults) -> str:
-    """Remove currency signs and replacement characters (�) that the source does not contain."""
+    """Remove currency signs and replacement characters (U+FFFD) that the source does not contain."""
     signs = account.invented and {fact.key for fact in account.invented} & set(NEVER_INVENTED) - set(source)
     return " ".join(text.translate(dict.fromkeys(map(ord, signs))).split()) if signs else text
 

@@ -1,1 +1,1 @@
-"""Tokenization: from text to tokens and ids, and back."""
+"""Tokenisation: from text to tokens and ids, and back."""

@@ -1,4 +1,4 @@
-"""Prepare text for tokenization, and reverse the preparation when decoding.
+"""Prepare text for tokenisation, and reverse the preparation when decoding.
 
 Before a text is split into tokens, these steps are applied in order:
 
@@ -54,7 +54,7 @@ def valid(text: str) -> str:
 
 
 class Pipeline(NamedTuple):
-    """How a text is prepared and split before tokenization, and how tokens are converted back to text."""
+    """How a text is prepared and split before tokenisation, and how tokens are converted back to text."""
 
     normalizer: normalizers.Normalizer
     splitter: pre_tokenizers.PreTokenizer

@@ -34,7 +34,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of tokenization: text → prepared text → words → pieces."""
+    """The steps of tokenisation: text → prepared text → words → pieces."""
 
     text: str
     prepared: str
