@@ -1,6 +1,7 @@
 """Load, hostile clients and faults: small versions of the server's benchmarks, and tests of their tools."""
 
 import asyncio
+import select
 import socket
 import sys
 import threading
@@ -8,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -22,7 +24,9 @@ import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
 from vidrio.serve import app as serving  # noqa: E402
 from vidrio.serve import connections, guards  # noqa: E402
+from vidrio.serve import listener as listener_module  # noqa: E402
 from vidrio.serve.app import configured, create_app, listening, once_a_minute  # noqa: E402
+from vidrio.serve.listener import Listener  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
 
 
@@ -89,10 +93,11 @@ GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     """A server in this process, of at most eight connections, that does not wait long."""
     monkeypatch.setattr(serving, "SILENT", 1)
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    for module in (connections, listener_module):
+        monkeypatch.setattr(module, "HEAD_SECONDS", 0.5)
     monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
     settings = Settings(connections=8)
-    with listening("127.0.0.1", 0) as listener:
+    with listening("127.0.0.1", 0, 8) as listener:
         app = create_app("lesson", settings)
         app.add_api_route("/large", lambda: Response(bytes(LARGE)))
         there = uvicorn.Server(configured(app, settings))
@@ -230,34 +235,78 @@ def test_bodies_that_arrive_are_bounded_all_together(monkeypatch: pytest.MonkeyP
     assert statuses.count(400) == 1, "and there is room for the last one"
 
 
+def next_of(listener: Listener) -> tuple[socket.socket, Any]:
+    """The next connection, as soon as its request has arrived."""
+    for _ in range(600):
+        with suppress(BlockingIOError):
+            return listener.accept()
+        time.sleep(0.1)
+    raise AssertionError("no connection is accepted")
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")
+def test_a_connection_is_accepted_once_the_head_of_its_request_has_arrived() -> None:
+    async def accepting() -> None:
+        with listening("127.0.0.1", 0, 8) as listener, socket.create_connection(listener.getsockname()) as client:
+            client.sendall(GET[:20])
+            while not listener.arriving:
+                with suppress(BlockingIOError):
+                    assert not listener.accept(), "half a head"
+            client.sendall(GET[20:])
+            accepted, address = next_of(listener)
+            with accepted:
+                assert (address, accepted.recv(1000)) == (client.getsockname(), GET)
+            assert not listener.arriving
+
+    asyncio.run(accepting())
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")
+def test_of_many_connections_without_a_request_the_oldest_are_closed() -> None:
+    async def accepting() -> None:
+        with listening("127.0.0.1", 0, 8) as listener, ExitStack() as stack:
+            clients = [stack.enter_context(socket.create_connection(listener.getsockname())) for _ in range(12)]
+            for client in clients:
+                client.sendall(GET[:20])
+                while client.getsockname() not in [address for _, address, _ in listener.arriving.values()]:
+                    with suppress(BlockingIOError):
+                        listener.accept()
+            assert [address for _, address, _ in listener.arriving.values()] == [
+                one.getsockname() for one in clients[4:]
+            ]
+            assert all(ended(client) for client in clients[:4])
+
+    asyncio.run(accepting())
+
+
 def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() -> None:
-    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
+    with listening("127.0.0.1", 0, 8) as listener, socket.create_connection(listener.getsockname()) as client:
         client.sendall(GET)
-        accepted, _ = listener.accept()
+        accepted, _ = next_of(listener)
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_clients_who_left_are_skipped_before_they_are_accepted() -> None:
-    with listening("127.0.0.1", 0) as listener:
+    with listening("127.0.0.1", 0, 8) as listener:
         for _ in range(5):
             with socket.create_connection(listener.getsockname()) as left:
                 left.sendall(GET)
         with socket.create_connection(listener.getsockname()) as stays:
             stays.sendall(GET)
-            accepted, address = listener.accept()
+            accepted, address = next_of(listener)
             with accepted:
                 assert address == stays.getsockname()
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_DEFER_ACCEPT"), reason="Linux only")
 def test_clients_who_send_nothing_are_not_accepted() -> None:
-    with listening("127.0.0.1", 0) as listener, ExitStack() as stack:
+    with listening("127.0.0.1", 0, 8) as listener, ExitStack() as stack:
         for _ in range(5):
             stack.enter_context(socket.create_connection(listener.getsockname()))
         sends = stack.enter_context(socket.create_connection(listener.getsockname()))
         sends.sendall(GET)
-        accepted, address = listener.accept()
+        accepted, address = next_of(listener)
         with accepted:
             assert address == sends.getsockname()
 
@@ -278,9 +327,9 @@ def test_a_request_whose_client_has_left_is_not_read(leaves: bool) -> None:
             given = {"config": config, "server_state": ServerState(), "app_state": {}}
             return connections.Connection(most=8, idle=({}, {}), **given)
 
-        with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
+        with listening("127.0.0.1", 0, 8) as listener, socket.create_connection(listener.getsockname()) as client:
             client.sendall(GET)
-            accepted, _ = listener.accept()
+            accepted, _ = next_of(listener)
             if leaves:
                 client.close()
             accepted.setblocking(False)
@@ -294,7 +343,7 @@ def test_a_request_whose_client_has_left_is_not_read(leaves: bool) -> None:
 
 
 def test_asyncio_accepts_one_connection_at_a_time_and_many_may_wait() -> None:
-    with listening("127.0.0.1", 0) as listener, ExitStack() as stack:
+    with listening("127.0.0.1", 0, 8) as listener, ExitStack() as stack:
         listener.listen(configured(create_app("lesson"), Settings()).backlog)
         for _ in range(200):
             stack.enter_context(socket.create_connection(listener.getsockname(), timeout=10))

@@ -29,10 +29,11 @@ from uvicorn.config import LOGGING_CONFIG
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.serve import views
 from vidrio.serve.access import Access
-from vidrio.serve.connections import Connection, has_left, most_connections
+from vidrio.serve.connections import Connection, most_arriving, most_connections
 from vidrio.serve.files import checked, files_router, forget_old
 from vidrio.serve.guards import as_json, guarded, limited, problem
 from vidrio.serve.libre import libre_router
+from vidrio.serve.listener import BACKLOG, SILENT, Listener
 from vidrio.serve.looking import Looking
 from vidrio.serve.looking import folders_of as looking_folders
 from vidrio.serve.queue import Queue
@@ -42,8 +43,6 @@ from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
-BACKLOG = 2048  # the number of connections that can wait to be accepted
-SILENT = 5  # seconds until a connection that has sent nothing can be accepted; Linux rounds it up to 7
 TURN = 0.0001  # seconds that a thread can run Python code before another thread has its turn
 GRACE = 30  # seconds for running requests to finish
 RUN_SECONDS = 60  # seconds that a run is kept after the last request for it
@@ -159,7 +158,7 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
     give_back_large_blocks()
     sys.setswitchinterval(TURN)  # otherwise, each response repeatedly waits 5 ms for threads that compute
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise, malformed forms fill stderr
-    with listening(host, port) as listener:
+    with listening(host, port, most_arriving(settings.connections)) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
         config = configured(app, settings)
         ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
@@ -187,26 +186,10 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
     )
 
 
-class Listener(socket.socket):
-    """A listening socket that skips clients that disconnected before they were accepted."""
-
-    def listen(self, backlog: int = BACKLOG) -> None:
-        """Ignore the backlog that asyncio requests, which is also the number of connections that it accepts at a
-        time."""
-        super().listen(BACKLOG)
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        while True:
-            client, address = super().accept()
-            if not has_left(client):
-                return client, address
-            client.close()
-
-
-def listening(host: str, port: int) -> Listener:
+def listening(host: str, port: int, most: int) -> Listener:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = Listener(fileno=socket.create_server((host, port), family=family, backlog=BACKLOG).detach())
+        listener = Listener(socket.create_server((host, port), family=family, backlog=BACKLOG).detach(), most)
     except (OSError, UnicodeError) as error:
         do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None

@@ -1,17 +1,16 @@
 """uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
 
 import asyncio
-import socket
 from math import inf
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-HEAD_SECONDS = 10.0  # for the head of a request to arrive
+from vidrio.serve.listener import HEAD_SECONDS, has_left
+
 SEND_SECONDS = 30.0  # for a client to receive a response, plus one second per SLOWEST bytes
 SLOWEST = 50_000
 MOST_UNSENT = 32 << 20  # bytes of responses that clients have not received
-CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
 RESERVED = 64  # the number of open files that are not connections
 
 
@@ -118,8 +117,6 @@ def most_connections(wanted: int) -> int:
     return wanted if allowed == resource.RLIM_INFINITY else max(8, min(wanted, allowed - RESERVED))
 
 
-def has_left(client: socket.socket) -> bool:
-    """Return whether the client has closed its end, so that its request need not be read. Works only on Linux."""
-    if not hasattr(socket, "TCP_INFO"):
-        return False
-    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT
+def most_arriving(wanted: int) -> int:
+    """The number of connections that may wait for the head of a request: as many again, or what the system allows."""
+    return max(8, most_connections(2 * wanted) - most_connections(wanted))
