@@ -1,8 +1,8 @@
-"""Prepares corpora for training: writes cleaned, deduplicated pairs to a folder, and holds some of them out.
+"""Prepares corpora for training: cleans and deduplicates the pairs, holds some of them out, and writes all to a folder.
 
 The corpora are read once and copied to a temporary file. 64-bit checksums of all sources and targets are kept in memory
-(160 MB for ten million pairs) to find duplicates and select the held-out pairs. The same pairs, in any order, result in
-the same held-out pairs.
+(160 MB for ten million pairs) to find duplicates and select the held-out pairs. The selection does not depend on the
+order of the pairs.
 """
 
 import json
@@ -33,27 +33,27 @@ Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY, DUPLICATE = 0, -1, -2
 LEFT_OUT = {COPY: "repeats a held-out sentence", DUPLICATE: "duplicate"}
-_VERSION = 4  # version of the rules; increment it when the same files would give different pairs
-_SAMPLE = 2000  # pairs per corpus used to estimate scripts and the usual ratio of lengths
-_COUNTED = 100_000  # training pairs used to count words
+_VERSION = 4  # version of the cleaning rules; increment it when a change gives different pairs for the same files
+_SAMPLE = 2000  # number of pairs per corpus used to estimate its scripts and its usual length ratio
+_COUNTED = 100_000  # number of training pairs used to count words
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningOptions:
-    """Which pairs to exclude and which to hold out."""
+    """Options that determine which pairs are excluded and which are held out."""
 
     limits: Limits = field(default_factory=Limits)
-    duplicates: bool = False  # whether to keep them
-    held_out: tuple[int, int] = (0, 0)  # pairs for validation and testing; together at most a tenth of all pairs
-    apart: tuple[Corpus, ...] = ()  # sets whose sentences must be kept out of the training data
-    dev: tuple[Corpus, ...] = ()  # validation and test sets, also kept out of training; if empty, pairs are held out
+    duplicates: bool = False  # whether to keep duplicates
+    held_out: tuple[int, int] = (0, 0)  # numbers of pairs for validation and testing, at most a tenth of all pairs
+    apart: tuple[Corpus, ...] = ()  # corpora whose sentences must not occur in the training data
+    dev: tuple[Corpus, ...] = ()  # the user's validation and test sets, whose sentences are also kept out of training
     test: tuple[Corpus, ...] = ()
-    least: int = 1  # minimum number of pairs
-    one_sided: bool = False  # single texts, possibly with a class: only the texts are checked and compared
+    least: int = 1  # minimum number of usable pairs
+    one_sided: bool = False  # for texts without translations: check and compare only the texts, not their classes
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":
-    """Write the usable pairs to a folder in their original order, with the held-out pairs in separate files."""
+    """Write the usable pairs to a folder, in their original order. Held-out pairs go to separate files."""
     tally, work = Tally(), folder / "pairs.part"
     sources, targets = _first_pass(corpora, options, tally, work, progress)
     new = np.ones(len(sources), dtype=bool) if options.duplicates else first_of_each(pair_keys(sources, targets))
@@ -114,7 +114,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
 def _first_pass(
     corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
-    """Write the pairs that pass the rules for individual pairs. Returns the checksums of sources and targets."""
+    """Write the pairs that pass all checks on individual pairs. Returns the checksums of their sources and targets."""
     sources, targets = array("Q"), array("Q")
     reading = progress.work = Work("reading pairs", sum(corpus.bytes for corpus in corpora))
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:
@@ -139,7 +139,7 @@ def _first_pass(
 
 
 def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
-    """Return checksums of the sentences in sets that must be kept out of the training data."""
+    """Return checksums of the sources and targets that must not occur in the training data."""
     pairs = list(_tidy_pairs((*options.apart, *options.dev, *options.test)))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if options.one_sided:
@@ -171,8 +171,11 @@ def first_of_each(keys: Keys) -> NDArray[np.bool_]:
 
 
 def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[Keys, Keys]) -> NDArray[np.int8]:
-    """Assign each pair to a part: 1, 2 … for `wanted` held-out pairs, COPY for those that share a source or target with
-    a held-out pair or a `given` set, and otherwise TRAIN. COPY is rare, as pairs that share nothing are held out first.
+    """Assign each pair to a part.
+
+    The held-out parts 1, 2, … contain the `wanted` numbers of pairs. Other pairs are marked COPY if they share a source
+    or target with a held-out pair or with `given`, and TRAIN otherwise. Pairs that share nothing with others are held
+    out first, so that few pairs are lost to COPY.
     """
     part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
     free = np.flatnonzero(part == TRAIN)
@@ -206,12 +209,12 @@ def _mixed(keys: Keys) -> Keys:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Prepared pairs on disk."""
+    """A folder of prepared pairs."""
 
     folder: Path
     tally: Tally
     pairs: dict[str, int]  # number of pairs in each part
-    corpora: list[dict[str, Any]]  # in order: name, format, weight, number of training pairs
+    corpora: list[dict[str, Any]]  # the name, format, weight and number of training pairs of each corpus, in order
     repeats: float  # mean number of occurrences of a word in the training pairs
 
     @staticmethod
@@ -232,7 +235,7 @@ class Prepared:
 
 
 def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:
-    """Return a checksum of everything that affects the result. Files are identified by content, not by name."""
+    """Return a checksum of everything that affects the result. Files are identified by content rather than by name."""
 
     def content(sets: Sequence[Corpus]) -> list[Any]:
         return [(c.form, c.layout[:3], c.weight, [file_sha256(path) for path in c.paths]) for c in sets]

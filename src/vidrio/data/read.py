@@ -1,7 +1,7 @@
 """Reads sentence pairs from tables (TSV, CSV) and aligned text files, or single texts from plain text files.
 
 `corpora` recognises the format of files, and `read` streams the pairs of a corpus. Rows that lack a column are counted
-and skipped. Bytes that are not UTF-8 become U+FFFD, which clean.py detects. An unusable file raises a DataError.
+and skipped. Bytes that are not valid UTF-8 become U+FFFD, which clean.py detects. Unusable files raise DataError.
 """
 
 import csv
@@ -20,8 +20,8 @@ from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
 _ROUND = 4096  # lines between progress updates
-_SAMPLE = 300  # rows used to recognise the columns
-_LABELS = 4  # a column of labels has this many times fewer distinct values than a text column
+_SAMPLE = 300  # number of rows used to recognise the columns
+_LABELS = 4  # a column contains labels if it has this many times fewer distinct values than the most varied column
 _SHOWN = 60  # maximum number of characters of a text to display
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
@@ -32,20 +32,20 @@ _KNOWN = (
 )
 
 Names = tuple[str, str]
-Rows = Iterator[tuple[int, list[str]]]  # each with its line number
+Rows = Iterator[tuple[int, list[str]]]  # pairs of line number and cells
 
 
 class Layout(NamedTuple):
-    """The columns of source and target."""
+    """The columns that contain the source and the target."""
 
     source: int  # zero-based index
     target: int
     header: bool  # whether the first line is a header
-    words: str  # a description to display
+    words: str  # description for the user
 
 
 class Pair(NamedTuple):
-    """A sentence, its translation, and their line number."""
+    """A sentence and its translation, with their line number."""
 
     source: str
     target: str
@@ -59,7 +59,7 @@ class Corpus:
     form: str  # text (one or two aligned files), tsv or csv
     paths: tuple[Path, ...]
     layout: Layout
-    weight: float = 1.0  # how often each pair is used, relative to other corpora
+    weight: float = 1.0  # how often each pair is used per epoch
 
     @property
     def name(self) -> str:
@@ -71,8 +71,8 @@ class Corpus:
 
 
 def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
-    """Recognise the corpora in these files. `file@2` has weight 2. A plain text file must be followed by the file with
-    its translation, line by line."""
+    """Recognise the format of the corpora in these files. `file@2` sets a weight of 2. A plain text file must be
+    followed by the file that contains its line-by-line translation."""
     recognised: list[Corpus] = []
     waiting = list(names)
     while waiting:
@@ -100,7 +100,7 @@ def texts(names: Sequence[str]) -> list[Corpus]:
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
-    """Yield all pairs of a corpus, in order. Rows that lack a column are added to the tally."""
+    """Yield all pairs in a corpus, in order. Rows that lack a column are only counted in the tally."""
     source, target, header, _ = corpus.layout
     for number, row in islice(_rows(corpus.form, corpus.paths, work), int(header), None):
         tally.read += 1
@@ -111,7 +111,7 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 
 def described(corpus: Corpus, pairs: int) -> list[str]:
-    """Describe the recognised columns and show the first pairs, so that users notice a wrong guess."""
+    """Describe the recognised columns and show the first pairs, so that users can notice a wrong guess."""
     sides = 1 if corpus.layout.source == corpus.layout.target else 2
     texts = (
         " → ".join(map(shown, (pair.source, pair.target)[:sides])) for pair in islice(read(corpus, Tally()), pairs)
@@ -126,13 +126,13 @@ def shown(text: str, most: int = _SHOWN) -> str:
 
 
 def _weighted(name: str) -> tuple[Path, float]:
-    """Parse a file name with an optional weight: 2 for `file.tsv@2`, 1 for `file.tsv`."""
+    """Parse a file name with an optional weight: `file.tsv@2` has weight 2, and `file.tsv` has weight 1."""
     match = _WEIGHT.fullmatch(name)
     return (Path(match[1]), float(match[2])) if match and not Path(name).exists() else (Path(name), 1.0)
 
 
 def _form(path: Path) -> str:
-    """Return the format of a file, given by its extension or else by the presence of tabs in the first lines."""
+    """Return the format of a file, based on its extension or, failing that, on whether its first lines contain tabs."""
     plain = path.with_suffix("") if path.suffix in _OPENERS else path
     if plain.suffix.lower() in (".tsv", ".csv"):
         return plain.suffix.lower()[1:]
@@ -144,7 +144,7 @@ def _form(path: Path) -> str:
 
 
 def read_lines(path: Path, work: Work | None = None) -> Iterator[str]:
-    """Yield the lines of a plain or compressed file. Progress is measured in bytes on disk."""
+    """Yield the lines of a plain or compressed file. Progress is measured in bytes read from disk."""
     opener, counted = _OPENERS.get(path.suffix), 0
     try:
         with path.open("rb") as raw, opener(raw) if opener else raw as file:
@@ -200,7 +200,7 @@ def _csv_rows(path: Path, lines: Iterator[str]) -> Rows:
 
 
 def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> Layout:
-    """Find the columns that hold a table's pairs: as requested, as named in the header, or the first two with text."""
+    """Find the columns that hold the pairs: those requested, those named in the header, or the first two with text."""
     rows = [row for _, row in islice(_rows(form, [path]), _SAMPLE)]
     if not rows:
         raise DataError(f"{path} contains no sentence pairs", found="no rows", do="use a file with sentence pairs")
@@ -223,7 +223,7 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
         return Layout(source, target, True, f"a header; source {first[source]!r}, target {first[target]!r}")
     if width == 2:
         return Layout(0, 1, False, "source, target")
-    # Skip columns of numbers and of labels, which contain a single word or a few recurring ones.
+    # Skip columns of numbers, and columns of labels, which have few distinct values.
     values = [set(column) for column in zip(*rows, strict=False)]
     least = max(map(len, values)) / _LABELS
     found = [n for n, some in enumerate(values) if len(some) > max(1, least) and not all(map(str.isdecimal, some))]

@@ -1,9 +1,10 @@
-"""Ids → hypotheses, by the engine: the C in `c/`, as machine code or WebAssembly (docs/design.md).
+"""Python interface of the engine, the C code in `c/`, compiled to native code or WebAssembly (docs/design.md).
 
-A call runs in the calling thread, so a single sentence needs no other (a browser has none). For more sentences, helper
-threads that no other call uses take some of them; they end with the call. Each thread searches for its sentences as one
-batch; no result depends on the others in it. No call waits for another to end: all threads take turns, a few decoding
-steps at a time. With machine code, they share one model (slots.py: with WebAssembly, there are several).
+Each call runs in the calling thread, so a single sentence needs no other thread (in a browser, there is none). If there
+are several sentences, the call starts helper threads, up to a limit shared by all calls. Each thread searches for its
+sentences as one batch, and no result depends on the other sentences in the batch. Calls do not wait for each other to
+finish: all threads take turns, a few decoding steps at a time. Native code shares one model among all threads;
+WebAssembly uses several (slots.py).
 """
 
 import struct
@@ -22,31 +23,34 @@ from vidrio.errors import InputError, VidrioError
 from vidrio.hypothesis import Hypothesis, Ids, Interventions, Options, Pair, Sampling, computes_nan
 from vidrio.model.config import ModelConfig
 
-ROWS = 16  # hypotheses that the decoder processes together; with more, their keys and values leave the cache
-WAITING = 16  # hypotheses that wait in a search, to start as soon as others end
-VARIANTS = 64  # the same for variants of one sentence, which share the encoder's work
-STEPS = 4  # decoding steps between two checks for finished sentences
-TOGETHER = 256  # rows of variants in one batch
+ROWS = 16  # hypotheses per decoding step; the keys and values of more would not fit in the processor's cache
+WAITING = 16  # further hypotheses queued in a search, so that they can start as soon as others finish
+VARIANTS = 64  # the same limit for variants of one sentence, which share the encoder's work
+STEPS = 4  # decoding steps between checks for finished sentences
+TOGETHER = 256  # maximum number of rows in a batch of variants
 LARGEST = 2**31 - 1
-FOUND = struct.Struct("<2i2d")  # how `Hypothesis` of search.c begins: length, ended, log p, score
-QUANTITY = struct.Struct("<64s2i")  # how `Quantity` of record.c begins: its address, its rows and columns
-TOKEN = struct.Struct("<2if")  # `Token` of search.c: id, its row of the attention, log p
+FOUND = struct.Struct("<2i2d")  # the first fields of `Hypothesis` in search.c: length, ended, log p, score
+QUANTITY = struct.Struct("<64s2i")  # the first fields of `Quantity` in record.c: address, rows, columns
+TOKEN = struct.Struct("<2if")  # `Token` in search.c: id, row of the attention, log p
 
-Stopped = Callable[[], bool] | None  # whether the results are still wanted
+Stopped = Callable[[], bool] | None  # returns True once the caller no longer wants the results
 
 
 class Call:
-    """Items and their results. Any thread takes the next items."""
+    """The items of a call and their results. Each thread takes the next waiting items."""
 
     def __init__(self, items: Sequence[Any], threads: int) -> None:
         self.waiting = enumerate(items)
-        self.share = -(-len(items) // threads)  # per thread, to leave some for others
+        self.share = -(-len(items) // threads)  # maximum per batch, so that some items are left for other threads
         self.found: dict[int, Any] = {}
         self.error: BaseException | None = None
-        self.over = False  # the results are no longer wanted
+        self.over = False  # whether to stop, because of an error or because the results are no longer wanted
 
     def results(self) -> list[Any]:
-        """The results in order, or the error. The call must not keep it: its traceback refers to the call."""
+        """Return the results in order, or raise the error.
+
+        The call must not hold a reference to the error, because the error's traceback refers back to the call.
+        """
         error, self.error = self.error, None
         try:
             if isinstance(error, MemoryError):
@@ -62,13 +66,13 @@ class Call:
         return [self.found[place] for place in range(len(self.found))]
 
 
-Work = Callable[[Call, Model], None]  # takes items of a call until none are left
+Work = Callable[[Call, Model], None]  # processes items of a call until none are left
 
 
 class Engine:
-    """A loaded model. Threads may share one.
+    """A loaded model, which is safe to share between threads.
 
-    Source ids include the end token, if the model uses one; target ids have neither start nor end.
+    Source ids include the end token, if the model uses one. Target ids exclude the start and end tokens.
     """
 
     def __init__(self, load: Callable[[], Model], workers: int) -> None:
@@ -77,7 +81,7 @@ class Engine:
 
     @staticmethod
     def load(folder: Path, config: ModelConfig, *, workers: int = 1) -> "Engine":
-        """The engine for a model folder. At most `workers` threads work on a call."""
+        """Load a model folder. At most `workers` threads process a call."""
         open_library = opener()
         return Engine(lambda: load_model(folder, config, open_library()), workers)
 
@@ -88,19 +92,22 @@ class Engine:
         stopped: Stopped = None,
         shortlists: Sequence[Sequence[int]] | None = None,
     ) -> list[list[Hypothesis]]:
-        """The best hypotheses of each source, best first. CancelledError once `stopped` returns true. `shortlists` are,
-        for each source, the tokens that its hypotheses may contain, in ascending order."""
+        """Return the best hypotheses for each source, best first.
+
+        `shortlists` contains, for each source, the tokens that its hypotheses may contain, in ascending order. Raises
+        CancelledError when `stopped` returns True.
+        """
         listed = zip(sources, shortlists or repeat(()), strict=shortlists is not None)
         return self.run(partial(search, options, stopped, WAITING), [(*item, ()) for item in listed])
 
     def search_changed(
         self, source: Ids, options: Options, variants: Sequence[Interventions], stopped: Stopped = None
     ) -> list[list[Hypothesis]]:
-        """The same for one source, once per variant, with the variant's interventions."""
+        """Return the best hypotheses for one source under each variant, a list of interventions."""
         return self.run(partial(search, options, stopped, VARIANTS), [(source, (), variant) for variant in variants])
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """Score given targets: log p of each token, and of the end token."""
+        """Return log p of each token of the given targets, and of the end token."""
         end = self._slots.config.special.end
         asked = [[(token, -1) for token in (*target, end)] for _, target in pairs]
         found = self.run(partial(each, forced), [(*pair, rows, [()]) for pair, rows in zip(pairs, asked, strict=True)])
@@ -113,8 +120,8 @@ class Engine:
         variants: Sequence[Interventions],
         stopped: Stopped = None,
     ) -> list[list[tuple[float, float]]]:
-        """For each variant and each row of the target (the start token's first), log p of two tokens; 0 for token
-        −1."""
+        """Return log p of two tokens for each variant and each row of the target, the first of which is the start
+        token. A token of −1 gives 0."""
         share = -(-len(variants) // self._workers)
         together = max(1, min(share, TOGETHER // max(len(pair[0]), len(pair[1]) + 1)))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
@@ -122,25 +129,25 @@ class Engine:
         return [rows for piece in found for rows in piece]
 
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The class probabilities of a classifier for each source."""
+        """Return the class probabilities for each source."""
         return self.run(partial(each, classify), [(source,) for source in sources])
 
     def quantities(
         self, source: Sequence[int], target: Sequence[int] = (), interventions: Interventions = ()
     ) -> dict[str, "memoryview[float]"]:
-        """All quantities of a pass by address (enc.0.self.Q.h1), copied from the engine's memory. A classifier has no
-        target."""
+        """Return all quantities of a pass by address (enc.0.self.Q.h1), copied from the engine's memory. For a
+        classifier, there is no target."""
         [found] = self.run(partial(each, quantities), [(source, target, interventions)])
         return dict(found)
 
     def run(self, work: Work, items: Sequence[Any]) -> list[Any]:
-        """Apply the work to each item, in order."""
+        """Process all items, and return the results in the order of the items."""
         call, helpers = Call(items, self._workers), list[threading.Thread]()
         while len(helpers) < len(items) - 1 and self._free.acquire(blocking=False):
             helper = threading.Thread(target=self._help, args=(work, call), daemon=True)
             try:
                 helper.start()
-            except RuntimeError:  # the system allows no more threads; those that exist do the work
+            except RuntimeError:  # the system allows no more threads, so continue with the existing ones
                 self._free.release()
                 break
             helpers.append(helper)
@@ -168,9 +175,9 @@ class Engine:
 
 
 def search(options: Options, stopped: Stopped, waiting: int, call: Call, model: Model) -> None:
-    """Search for sentences as one batch; when some end, others start."""
+    """Translate sentences as one batch, in which waiting sentences replace finished ones."""
     functions = model.library.functions
-    begun = dict[int, tuple[int, Sequence[int]]]()  # by the addresses of their sentences
+    begun = dict[int, tuple[int, Sequence[int]]]()  # keyed by the address of the sentence in the engine
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
     most = min(call.share, (ROWS + waiting) // (options.n_best if options.sampling else options.beam) or 1)
     address = functions.search_new(model.address, ROWS)
@@ -202,7 +209,7 @@ def search(options: Options, stopped: Stopped, waiting: int, call: Call, model: 
 
 
 def hypotheses(library: Library, sentence: int, source: Sequence[int], options: Options) -> list[Hypothesis]:
-    """The hypotheses of a sentence, best first."""
+    """Read the hypotheses of a sentence, best first."""
     found, width = list[Hypothesis](), 4 * len(source)
     while address := library.functions.sentence_found(sentence, len(found)):
         length, ended, log_prob, score = FOUND.unpack(library.read(address, FOUND.size))
@@ -219,7 +226,7 @@ def hypotheses(library: Library, sentence: int, source: Sequence[int], options: 
 
 
 def each(ask: Callable[..., Any], call: Call, model: Model, stopped: Stopped = None) -> None:
-    """Process the items one after the other."""
+    """Process items one at a time."""
     for place, item in call.waiting:
         if call.over:
             return
@@ -228,7 +235,7 @@ def each(ask: Callable[..., Any], call: Call, model: Model, stopped: Stopped = N
 
 
 def end_if(stopped: Stopped) -> None:
-    """CancelledError if the results are no longer wanted."""
+    """Raise CancelledError if the results are no longer wanted."""
     if stopped and stopped():
         from concurrent.futures import CancelledError  # slow to import
 
@@ -243,7 +250,8 @@ def forced(
     variants: Sequence[Interventions],
     record: int = 0,
 ) -> list[list[tuple[float, float]]]:
-    """For each variant and row, log p of two tokens. `record` receives all quantities of the only variant."""
+    """Return log p of two tokens for each variant and row. If given, `record` receives all quantities of the pass, and
+    there must be only one variant."""
     each_one = [as_words(model.config, variant) for variant in variants]
     words = b"".join(struct.pack("<i", len(one) // 4) + one for one in each_one)
     rows = range(len(target) + 1)
@@ -258,7 +266,7 @@ def forced(
 
 
 def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float]:
-    """The class probabilities of a classifier."""
+    """Return the class probabilities of a source."""
     found = model.library.functions.classify(model.address, record, *as_ids(source))
     if not found:
         raise refusal(model, source, 0)
@@ -276,7 +284,7 @@ def quantities(
         else:
             classify(model, source, record)
         found = dict[str, "memoryview[float]"]()
-        # By chunks: in a browser, an access to the engine's memory takes longer than most quantities.
+        # Read in chunks, because in a browser each access to the engine's memory has a high fixed cost.
         while count := functions.record_count(record):
             found |= quantities_of(memoryview(library.read(functions.record_quantities(record), 4 * count)))
             functions.record_drop(record)
@@ -286,7 +294,7 @@ def quantities(
 
 
 def quantities_of(chunk: "memoryview[int]") -> dict[str, "memoryview[float]"]:
-    """The quantities of a chunk by address."""
+    """Return the quantities in a chunk by address."""
     found, at = dict[str, "memoryview[float]"](), 0
     while at < len(chunk):
         address, rows, columns = QUANTITY.unpack_from(chunk, at)
@@ -296,11 +304,11 @@ def quantities_of(chunk: "memoryview[int]") -> dict[str, "memoryview[float]"]:
     return found
 
 
-# --- what goes into the library's memory, and out of it ---------------------------------------------------------------
+# --- converting arguments and results ---------------------------------------------------------------------------------
 
 
 def as_struct(o: Options) -> bytes:
-    """`Options` of engine.h."""
+    """Pack the options as the struct `Options` in engine.h."""
     s = o.sampling or Sampling()
     numbers = (o.beam, o.n_best, o.min_length, o.max_length, min(o.no_repeat_ngram, LARGEST), min(s.top_k, LARGEST))
     return struct.pack("<7iI3f", *numbers, o.sampling is not None, s.seed, o.length_penalty, s.temperature, s.top_p)
@@ -311,14 +319,14 @@ def as_ids(ids: Sequence[int]) -> tuple[bytes, int]:
 
 
 def numbers(library: Library, address: int, count: int) -> list[float]:
-    """This many float32 numbers, which the library may then free."""
+    """Copy `count` float32 values, and release the library's buffer."""
     values = list(struct.unpack(f"<{count}f", library.read(address, 4 * count)))
     library.functions.release(address)
     return values
 
 
 def refusal(model: Model, source: Sequence[int], to_write: int, interventions: bytes = b"") -> InputError | MemoryError:
-    """Why the library returned nothing."""
+    """Return an error that explains why the library returned NULL."""
     if why := model.problem():
         return MemoryError(why)
     config = model.config

@@ -1,8 +1,8 @@
-"""The formula for a single number of each quantity, for receipts and checks.
+"""Formulas for single numbers of each quantity, which receipts and checks use to recompute them.
 
-This is a second implementation of the paper's maths, which shares no code with the one that it checks. Each cell has a
-function that takes the numbers and rows selected by `indices` and returns an expression (expressions.py). To recompute
-an entire quantity at once, checking.py calls the same functions with arrays.
+This is a second implementation of the paper's maths. It shares no code with the implementation that it checks. Each
+cell has a function that takes the numbers and rows selected by `indices`, and returns an expression (expressions.py).
+To recompute an entire quantity at once, checking.py calls the same functions with arrays.
 """
 
 import math
@@ -21,9 +21,9 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Making:
-    """The number to express as a formula, or all numbers of a quantity if `place` holds arrays of indices."""
+    """The number to express as a formula, or all numbers of a quantity if `place` contains arrays of indices."""
 
-    trace: Any  # a Trace; trace.py depends on this module
+    trace: Any  # a Trace, which cannot be imported here because trace.py depends on this module
     stage: Stage
     place: Any
 
@@ -48,11 +48,12 @@ class Making:
 
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
-    """Split `indices` into the letters of each input and of the result. A single row has no row letter i.
+    """Split `indices` into the letters of each input and of the result. For a single row, the row letter i is removed.
 
-    With `ik,kj,j->ij`, number (i, j) is computed from row i of the first input, column j of the second and number j of
-    the third. A letter that occurs only on the left spans its entire axis, with three exceptions: p is the value of the
-    second input (a token id or the chosen token), h is the previous row, and c is column j within its head.
+    For example, with `ik,kj,j->ij`, number (i, j) is computed from row i of the first input, column j of the second and
+    number j of the third. A letter that occurs only on the left selects its entire axis, with three exceptions: p is
+    the value of the second input (a token id or the chosen token), h is the previous row, and c is the position of
+    column j within its head.
     """
     inputs, made = indices.split("->")
     if len(made) > rank:
@@ -61,7 +62,7 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 
 def inputs_of(m: Making, indices: str) -> list[Any]:
-    """Return the numbers and rows that a number is computed from."""
+    """Return the numbers and rows from which a number is computed."""
     if not indices:
         return []
     wanted, made = letters(indices, len(m.place))
@@ -159,7 +160,7 @@ def sigmoid(m: Making, x: Number) -> Expression:
 
 
 def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
-    """Compute log(exp(x) / Σ exp(x)) without a division."""
+    """Compute log(exp(x) / Σ exp(x)) for the chosen token, without a division."""
     largest = row.maximum()
     return row.pick(token.value) - largest - apply("log", apply("Σ", apply("exp", row - largest)))
 
@@ -181,11 +182,11 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Nu
 
 
 class Cell(NamedTuple):
-    """How a single number is computed, and from which inputs."""
+    """The formula for a single number, and the selection of its inputs."""
 
-    indices: str = ""  # index letters of the inputs and the result
+    indices: str = ""  # index letters of the inputs and of the result (see `letters`)
     make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # by default, the stored value
-    causal: bool = False  # numbers to the right of the diagonal have no inputs
+    causal: bool = False  # whether numbers to the right of the diagonal have no inputs
 
 
 COPY = Cell("ij->ij", lambda m, x: x)

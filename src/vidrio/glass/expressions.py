@@ -1,12 +1,13 @@
 """Expression trees: the sums, products and functions that compute one number, represented as data.
 
-From the tree of a number, a receipt derives its value, a bound on the model's rounding error, the calculation step by
-step, and a formula for Python or a spreadsheet. Leaves can be arrays, to compute all numbers of a quantity at once
-(checking.py). Trees are evaluated in higher precision than the model's, and share no code with the maths they check.
+A receipt uses the tree of a number to compute its value, a bound on the model's rounding error, the calculation step
+by step, and a formula for Python or a spreadsheet. The leaves of a tree can be arrays, so that all numbers of a
+quantity are computed at once (checking.py). Trees are evaluated in higher precision than the model, and share no code
+with the implementation that they check.
 
 Each operation of the model rounds once, by at most half an epsilon of its result (four epsilons for functions such as
-exp). A sum of n terms rounds n times, in any order. Errors in the inputs propagate to the result. `bounded` accumulates
-all of these errors. It allows a full epsilon for each rounding, which leaves room for its own rounding.
+exp). A sum of n terms rounds n times, whatever the order of the terms. Errors in the inputs propagate to the result.
+`bounded` adds up all these errors. It allows a full epsilon for each rounding, to cover its own rounding as well.
 """
 
 import math
@@ -51,7 +52,7 @@ PRECISIONS = {
     "float32": Precision("float32", np.float64, 2.0**-23, 2.0**-125, float(np.finfo(np.float32).max)),
     "float16": Precision("float16", np.float64, 2.0**-10, 2.0**-24, 65504.0),
 }
-FUNCTION = 4  # epsilons of error allowed for exp, log, sin, …
+FUNCTION = 4  # the error allowed for exp, log, sin, …, in epsilons
 
 
 class Expression:
@@ -74,17 +75,17 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Number(Expression):
-    """A number with an address, or a constant of the formula."""
+    """A number with an address, or a constant in a formula."""
 
     value: Any  # a float or an array of floats
     at: At | None = None
-    symbol: str = ""  # for a constant, its name: √d_k, ε
+    symbol: str = ""  # the name of a constant, e.g. √d_k or ε
     rounded: bool = False  # whether the model rounds this constant to its own precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row(Expression):
-    """The numbers along the axis whose index is None, the last axis of an array. Rows occur only inside a Σ."""
+    """The numbers along the axis whose index is None, the last axis of `values`. Rows occur only inside a Σ."""
 
     name: str
     place: tuple[int | None, ...]
@@ -109,8 +110,11 @@ class Row(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Apply(Expression):
-    """An operation: one of FUNCTIONS, a sum Σ over the rows inside it, or float64 for a part that the model computes in
-    float64 and then rounds to its own precision. The base of a power is a constant."""
+    """An operation applied to expressions.
+
+    The function is one of FUNCTIONS, Σ (a sum along the rows inside it), or float64 (an expression that the model
+    computes in float64 and then rounds to its own precision). The base of a power is always a constant.
+    """
 
     function: str
     parts: tuple[Expression, ...]
@@ -133,7 +137,7 @@ def mapped(node: Expression, leaf: Callable[[Any], Expression]) -> Expression:
 
 
 def leaves(node: Expression) -> Iterator[Any]:
-    """Yield the numbers and rows of a tree in the order of the formula."""
+    """Yield the numbers and rows in a tree, in the order in which the formula lists them."""
     if isinstance(node, Apply):
         for part in node.parts:
             yield from leaves(part)
@@ -187,7 +191,7 @@ def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
 
 
 def bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
-    """Return the value, and the largest difference that rounding here and in the model can explain."""
+    """Return the value, and the largest difference from the model's value that rounding can explain."""
     with np.errstate(all="ignore"):
         value, error = _bounded(node, precision)
     return (value, error) if np.ndim(value) else (float(value), float(error))
@@ -220,7 +224,7 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
 
 
 def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
-    """Sum over the last axis of the rows."""
+    """Return the value and error bound of a sum over the last axis of the rows."""
     eps, tiny = precision.epsilon, precision.tiny
     match inner:
         case Apply("*", (Row(values=x), Row(values=y))):  # an array of all terms might not fit in memory
@@ -235,12 +239,13 @@ def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
 
 
 def _inner(a: Any, b: Any) -> Any:
-    """Compute inner products over the last axis; for three axes, of every row with every column."""
+    """Compute inner products over the last axis. With three axes, multiply every row by every column."""
     return a[:, 0] @ b[0].T if a.ndim == 3 else (a * b).sum(-1)
 
 
 def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
-    """Bound the error at the ends of the inputs' error intervals, where monotonic functions change the most."""
+    """Return the value and error bound of a function. Errors in the inputs are propagated by evaluating the function at
+    the ends of the error intervals, where monotonic functions differ the most."""
     values, errors = zip(*parts, strict=True)
     value, eps = FUNCTIONS[function](*values), precision.epsilon
     if function == "where":

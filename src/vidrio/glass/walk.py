@@ -1,12 +1,12 @@
-"""The paper's model, from ids to probabilities, top to bottom. Each call to `g` produces a quantity with an address:
+"""The paper's model, from ids to probabilities, in order. Each call to `g` produces a quantity with an address:
 
     scores = g(f"{name}.scores.h0", "rows_dot_rows", Q, K)    # address, operation (operations.py), inputs
 
 If `g` is a `Machine` (machine.py), it computes values, and these functions take and return arrays. If it is a
 `Declaration` (declaration.py), it records quantities, and they take and return addresses. The two always agree.
 
-There are three shapes: encoder–decoder (translation), encoder with a linear layer on top (classification), and decoder
-only (generation). See §3.1 and Figure 1 of the paper, and config.py for the letters of the axes.
+Models have one of three shapes: encoder–decoder (translation), encoder with a linear layer on top (classification), or
+decoder only (generation). See §3.1 and Figure 1 of the paper. The letters of the axes are explained in config.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ Glass = Any  # a Machine or a Declaration
 
 
 def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
-    """Embed ids: √D times their embeddings (§3.4), plus the rows of their positions, starting at `first` (§3.5)."""
+    """Embed ids: √D times the embedding of each id (§3.4), plus the position rows from `first` onwards (§3.5)."""
     c = g.config
     table, axes, made = (source_table(c), "S", "enc.in") if side == "src" else (target_table(c), "T", "dec.in")
     if first + len(ids) > c.max_positions:
@@ -59,7 +59,7 @@ def positions(g: Glass, side: str, n: int, first: int = 0) -> Quantity:
 
 
 def encode(g: Glass, source_ids: Sequence[int]) -> Quantity:
-    """The encoder: source ids → memory. Figure 1, left."""
+    """Run the encoder: source ids → memory. Figure 1, left."""
     x = embed(g, source_ids, "src")
     for n in range(g.config.n_encoder_layers):
         x = encoder_layer(g, x, f"enc.{n}")
@@ -69,15 +69,15 @@ def encode(g: Glass, source_ids: Sequence[int]) -> Quantity:
 
 
 def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Self-attention, then feed-forward, each with a residual connection and layer norm. §3.1."""
+    """Apply self-attention, then feed-forward, each with a residual connection and layer norm. §3.1."""
     x = sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self"))
     return sub_layer(g, x, f"{name}.ffn", lambda x: feed_forward(g, x, f"{name}.ffn"))
 
 
 def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
-    """The decoder: target ids so far, and the memory if there is an encoder → one row per id. Figure 1, right.
+    """Run the decoder: the target ids so far, and the memory if there is an encoder → one row per id. Figure 1, right.
 
-    On a machine with a cache, `target_ids` contains only new ids, and the cache holds the results of earlier ones.
+    On a machine with a cache, `target_ids` contains only the new ids, and the cache holds the results for earlier ids.
     """
     x = embed(g, target_ids, "tgt", g.seen)
     for n in range(g.config.n_decoder_layers):
@@ -88,7 +88,7 @@ def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quan
 
 
 def decoder_layer(g: Glass, x: Quantity, memory: Quantity | None, name: str) -> Quantity:
-    """Masked self-attention or a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1."""
+    """Apply masked self-attention or a recurrent cell, cross-attention if there is a memory, and feed-forward. §3.1."""
     x = DECODER_CELLS[g.config.decoder_cell](g, x, name)
     if memory is not None:
         x = sub_layer(g, x, f"{name}.cross", lambda x: multi_head(g, x, memory, f"{name}.cross"))
@@ -96,12 +96,12 @@ def decoder_layer(g: Glass, x: Quantity, memory: Quantity | None, name: str) -> 
 
 
 def masked_self_attention(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Self-attention in which each row sees only itself and earlier rows. §3.2.3."""
+    """Apply self-attention in which each row attends only to itself and earlier rows. §3.2.3."""
     return sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self", masked=True))
 
 
 def recurrent_cell(g: Glass, x: Quantity, name: str) -> Quantity:
-    """A recurrent cell, whose state is updated by each row in turn."""
+    """Apply a recurrent cell, which updates its state with each row in turn."""
     return sub_layer(g, x, f"{name}.ssru", lambda x: ssru(g, x, f"{name}.ssru"))
 
 
@@ -111,22 +111,22 @@ DECODER_CELLS = {"attention": masked_self_attention, "ssru": recurrent_cell}
 
 
 def sub_layer(g: Glass, x: Quantity, name: str, make: Callable[[Quantity], Quantity]) -> Quantity:
-    """LayerNorm(x + Sublayer(x)), as in the paper (§3.1), or x + Sublayer(LayerNorm(x)), which makes deep models easier
-    to train (docs/departures.md)."""
+    """Compute LayerNorm(x + Sublayer(x)), as in the paper (§3.1), or x + Sublayer(LayerNorm(x)), which makes deep
+    models easier to train (docs/departures.md)."""
     if g.config.norm == "pre":
         return residual(g, x, make(norm(g, x, f"{name}.norm")), name)
     return norm(g, residual(g, x, make(x), name), f"{name}.norm")
 
 
 def residual(g: Glass, x: Quantity, made: Quantity, name: str) -> Quantity:
-    """x + Sublayer(x). §3.1."""
+    """Compute x + Sublayer(x). §3.1."""
     if "residual" in g.without:
         return g(f"{name}.sum", "left_out", made)
     return g(f"{name}.sum", "add", x, made)
 
 
 def norm(g: Glass, x: Quantity, name: str) -> Quantity:
-    """γ (x − μ) / √(σ² + ε) + β, with the mean and variance of each row; the variance divides by D, not D − 1."""
+    """Compute γ (x − μ) / √(σ² + ε) + β for each row. The variance is a sum divided by D, not by D − 1."""
     if "layer-norm" in g.without:
         return g(f"{name}.out", "left_out", x)
     mean = g(f"{name}.mean", "mean", x)
@@ -136,7 +136,7 @@ def norm(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 def multi_head(g: Glass, x: Quantity, y: Quantity, name: str, *, masked: bool = False) -> Quantity:
-    """Concat(head_1, …, head_H) W^O, with queries from x, and keys and values from y. §3.2.2."""
+    """Compute Concat(head_1, …, head_H) W^O, with queries from x, and keys and values from y. §3.2.2."""
     x_rows = rows(g, x, f"{name}.x")
     y_rows = x_rows if y is x else rows(g, y, f"{name}.y")
     heads = [head(g, x_rows, y_rows, name, h, masked=masked) for h in range(g.config.n_heads)]
@@ -145,7 +145,8 @@ def multi_head(g: Glass, x: Quantity, y: Quantity, name: str, *, masked: bool = 
 
 
 def head(g: Glass, x: "Rows", y: "Rows", name: str, h: int, *, masked: bool) -> Quantity:
-    """softmax(Q Kᵀ / √K) V. Eq. 1. Dividing by √K keeps large dot products from saturating the softmax. §3.2.1."""
+    """Compute softmax(Q Kᵀ / √K) V (Eq. 1). Without the division by √K, large dot products would saturate the softmax
+    (§3.2.1)."""
 
     def at(quantity: str) -> str:
         return f"{name}.{quantity}.h{h}"
@@ -166,15 +167,17 @@ def head(g: Glass, x: "Rows", y: "Rows", name: str, h: int, *, masked: bool) -> 
 
 
 def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
-    """max(0, x W₁ + b₁) W₂ + b₂, applied to each row separately. Eq. 2."""
+    """Compute max(0, x W₁ + b₁) W₂ + b₂ for each row separately. Eq. 2."""
     hidden = project(g, rows(g, x, f"{name}.x"), f"{name}.hidden", f"{name}.W1", f"{name}.b1")
     active = g(f"{name}.active", g.config.activation, hidden)
     return project(g, rows(g, active, f"{name}.active"), f"{name}.out", f"{name}.W2", f"{name}.b2")
 
 
 def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
-    """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (x_t W) and f_t = σ(x_t W_f + b_f): Marian's simpler simple
-    recurrent unit, which replaces self-attention. See docs/departures.md."""
+    """Compute max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (x_t W) and f_t = σ(x_t W_f + b_f).
+
+    This is Marian's simpler simple recurrent unit (SSRU), which replaces self-attention. See docs/departures.md.
+    """
     x_rows = rows(g, x, f"{name}.x")
     gate = project(g, x_rows, f"{name}.gate", f"{name}.Wf", f"{name}.bf")
     forget = g(f"{name}.forget", "sigmoid", gate)
@@ -186,7 +189,7 @@ def ssru(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 class Int8Rows(NamedTuple):
-    """Rows rounded to int8, with their scales."""
+    """Rows rounded to int8, with one scale per row."""
 
     whole: Quantity
     scale: Quantity
@@ -196,7 +199,7 @@ Rows = Quantity | Int8Rows
 
 
 def rows(g: Glass, x: Quantity, name: str) -> Rows:
-    """Prepare rows for products with parameters: unchanged in floating point, otherwise rounded to int8."""
+    """Prepare rows for products with parameters: round them to int8, or leave them unchanged in floating point."""
     if not g.whole:
         return x
     scale = g(f"{name}.scale", "scale_of_rows", x)
@@ -204,7 +207,7 @@ def rows(g: Glass, x: Quantity, name: str) -> Rows:
 
 
 def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -> Quantity:
-    """x W + b, or x Wᵀ + b if W is a tied embedding."""
+    """Compute x W + b, or x Wᵀ + b if W is a tied embedding."""
     bias = [g.parameter(b)] if b else []
     if not g.whole:
         return g(made, f"project{tied}", x, g.parameter(W), *bias)
@@ -213,7 +216,7 @@ def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -
 
 
 def bias(g: Glass, name: str) -> str:
-    """Return the name of an attention bias, if the model has one. The paper has none. See docs/departures.md."""
+    """Return the name of an attention bias, or "" if the model, like the paper's, has none. See docs/departures.md."""
     return name if g.config.attention_bias else ""
 
 
@@ -221,7 +224,7 @@ def bias(g: Glass, name: str) -> str:
 
 
 def logits(g: Glass, x: Quantity) -> Quantity:
-    """The logits for the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the transposed embedding. §3.4."""
+    """Compute the logits for the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the transposed embedding. §3.4."""
     c, x = g.config, rows(g, x, "out.x")
     b = "out.b" if c.output_bias or not c.has_decoder else ""
     if output_is_tied(c):
@@ -230,7 +233,7 @@ def logits(g: Glass, x: Quantity) -> Quantity:
 
 
 def predict(g: Glass, x: Quantity) -> Quantity:
-    """The probabilities of the next token after each row, or of the classes. §3.4."""
+    """Compute the probabilities of the next token after each row, or of the classes. §3.4."""
     return g("out.prob", "softmax", logits(g, x))
 
 
@@ -243,14 +246,14 @@ def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quan
 
 
 def classify(g: Glass, source_ids: Sequence[int]) -> Quantity:
-    """Encoder only: the mean of the memory's rows, then a linear layer → class probabilities."""
+    """Classify with an encoder alone: the mean of the rows of the memory → linear layer → class probabilities."""
     return predict(g, g("out.pooled", "column_mean", encode(g, source_ids)))
 
 
 def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[int]) -> Quantity:
-    """Teacher forcing: all target rows at once → probabilities of the next token after each row.
+    """Compute the probabilities of the next token after each row of a given target, by teacher forcing.
 
-    Because of the causal mask, row t is the same as in decoding step t, so a single pass computes every step.
+    Because of the causal mask, row t is identical to the row of decoding step t, so a single pass computes all steps.
     """
     memory = encode(g, source_ids) if g.config.has_encoder else None
     return predict(g, decode(g, target_ids, memory))
@@ -260,14 +263,14 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
 
 
 def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
-    """Run the decoder on `new_ids`, which follow the tokens in the cache. Returns the last row, 1·D."""
+    """Run the decoder on `new_ids`, which follow the tokens in the cache. Returns the last row, with shape 1 × D."""
     x = decode(replace(machine, cache=cache), new_ids, memory)
     cache.length += len(new_ids)
     return x[-1:]
 
 
 def stepper(machine: Machine, source_ids: Sequence[int] | None) -> Callable[[Sequence[tuple[int, ...]]], Array]:
-    """Return `step(prefixes) → logits of the next token`, which keeps a key–value cache for each active prefix."""
+    """Return a function `step(prefixes) → logits of the next token`, with a key–value cache for each active prefix."""
     memory = encode(machine, source_ids) if machine.config.has_encoder and source_ids is not None else None
     caches: dict[tuple[int, ...], KeyValueCache] = {}
 

@@ -1,10 +1,10 @@
-"""Batches of sentence pairs, each with about the same number of tokens and with sentences of similar length.
+"""Batches of sentence pairs. Batches have about the same number of tokens, and their sentences have similar lengths.
 
     source.ids   target.ids        concatenated ids of all sentences (uint16; uint32 above 65,536 tokens)
     source.starts   target.starts  offset of each sentence, and the end of the last one (uint64)
 
-The files are memory-mapped. The seed and the epoch determine the order of the batches, so that a run can stop after any
-batch and resume exactly.
+The files are memory-mapped. The order of the batches depends only on the seed and the epoch, so a run can stop after
+any batch and resume exactly where it stopped.
 """
 
 import os
@@ -27,11 +27,11 @@ from vidrio.model.files import write_all
 
 Ids = NDArray[np.integer[Any]]
 Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # concatenated ids, and the length of each sentence
-Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # texts → the ids of each text
-Repeats = Sequence[tuple[int, float]]  # per corpus: number of pairs, and how often each is used in an epoch
+Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # texts → ids of each text
+Repeats = Sequence[tuple[int, float]]  # for each corpus: number of pairs, and how often each pair is used in an epoch
 Position = tuple[int, int]  # epoch, and index of the next batch
-IGNORE = -1  # marks padding in the targets, which has no loss
-_ROUND = 10_000  # pairs to encode per call, on all cores
+IGNORE = -1  # marks padding in the targets, which does not contribute to the loss
+_ROUND = 10_000  # number of pairs to encode per call, using all cores
 _SIDES = ("source", "target")
 
 # --- pairs as ids -----------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Side:
-    """The source or target sentences, without special tokens."""
+    """The source sentences or the target sentences, without special tokens."""
 
     ids: Ids
     starts: Ids
@@ -71,7 +71,7 @@ class Examples:
 
 
 def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
-    """Build examples from pairs of ids in memory."""
+    """Build examples from pairs of id sequences."""
     sides = []
     for side in (0, 1):
         ids = np.fromiter(chain.from_iterable(pair[side] for pair in pairs), dtype=np.int64)
@@ -86,7 +86,7 @@ def write(
     dtype, ends, pairs = np.uint16 if vocabulary <= 1 << 16 else np.uint32, dict.fromkeys(_SIDES, 0), iter(pairs)
     with ExitStack() as stack:
         names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
-        # Unbuffered: each write is complete, and closing a file never fails.
+        # The files are unbuffered, so errors are raised by writes and not when a file is closed.
         files = {name: stack.enter_context((folder / name).open("wb", buffering=0)) for name in names}
         for side in _SIDES:
             write_all(files[f"{side}.starts"], np.zeros(1, dtype=np.uint64).tobytes())
@@ -119,7 +119,7 @@ def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
 
 
 def _mapped(path: Path, dtype: type) -> Ids:
-    """Map a file as a read-only array. An empty file, which cannot be mapped, gives an empty array."""
+    """Memory-map a file as a read-only array, or return an empty array for an empty file, which cannot be mapped."""
     if not path.stat().st_size:
         return np.empty(0, dtype=dtype)
     return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
@@ -134,7 +134,7 @@ class Batch(NamedTuple):
     source_BS: Tensor
     source_lengths_B: Tensor
     target_BT: Tensor
-    expected_BT: Tensor  # with the end token, padded with IGNORE; for a classifier, one column of classes
+    expected_BT: Tensor  # includes the end token, and is padded with IGNORE; for a classifier, one column of classes
     n_predictions: int
     n_tokens: int  # source and target tokens, without padding
 
@@ -159,17 +159,17 @@ def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
 def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> list[Ids]:
     """Return the batches of an epoch, in order, as arrays of pair indices.
 
-    `most` limits (longest source + longest target) × sentences, that is, the number of tokens computed, including
-    padding. Pairs with more than `longest` tokens on either side are omitted.
+    `most` is the maximum number of tokens per batch, including padding: (longest source + longest target) × number of
+    sentences. Pairs whose source or target has more than `longest` tokens are omitted.
     """
     random = np.random.default_rng(list(key))
     pairs = epoch_pairs(examples.repeats, random)
-    # including the end token on each side
+    # lengths including the end token
     sources, targets = examples.source.lengths[pairs] + 1, examples.target.lengths[pairs] + 1
     fit = np.maximum(sources, targets) <= longest
     pairs, sources, targets = pairs[fit], sources[fit], targets[fit]
     tie = random.permutation(len(pairs))  # shuffles pairs of equal lengths
-    # Alternate ascending and descending target lengths, so that they stay similar where the source length changes.
+    # Alternate between ascending and descending target lengths, to avoid a jump whenever the source length changes.
     wave = np.where(sources % 2 == 0, targets, -targets)
     order = np.lexsort((tie, wave, sources))
     pairs, sources, targets = pairs[order], sources[order], targets[order]
@@ -185,7 +185,7 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
 
 
 def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
-    """Look up pairs, and pad them to the length of the longest."""
+    """Look up pairs, and pad them to the length of the longest pair."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
     source_BS, source_lengths = pad(*source, special.pad, after=config.source_close if config.has_encoder else ())
@@ -221,15 +221,15 @@ def pad(
 
 
 class Streamed(NamedTuple):
-    """The pairs of a batch, and the position after it."""
+    """The pairs of a batch, and the position in the stream after the batch."""
 
     pairs: Ids
     position: Position
-    epoch: float  # as a fraction
+    epoch: float  # epochs completed, including the fraction of the current one
 
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Yield batches endlessly, starting at a position."""
+    """Yield an endless stream of batches, starting at `position`."""
     epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))

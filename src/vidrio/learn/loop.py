@@ -1,7 +1,7 @@
 """The training loop: batches → loss → gradient → clip → step → running mean → metrics → validate → keep the best.
 
-The loop changes only `State`, so a run can be stopped at any time and resumed exactly. On a CPU, all subsequent losses
-are bit-for-bit identical to those of an uninterrupted run.
+The loop modifies only `State`, so a run can be stopped at any time and resumed exactly where it stopped. On a CPU, the
+losses after resuming are bit-for-bit identical to those of an uninterrupted run.
 """
 
 import math
@@ -30,17 +30,17 @@ from vidrio.learn.plan import Recipe
 from vidrio.learn.state import RunFolder, State
 from vidrio.learn.task import Stop
 
-EVERY = 10  # steps between lines of metrics
+EVERY = 10  # steps per line of metrics
 
 Validate = Callable[[model.Network], dict[str, Any]]
 Clock = Callable[[], float]  # seconds of training, including earlier sessions of the run
-GradientAndSums = tuple[Tensor, Tensor]  # the sums are: loss, predictions, tokens, seconds
-Split = Callable[[Callable[[Ids, int], GradientAndSums], Ids], GradientAndSums]  # computes a batch
+GradientAndSums = tuple[Tensor, Tensor]  # the gradient, and the sums of loss, predictions, tokens and seconds
+Split = Callable[[Callable[[Ids, int], GradientAndSums], Ids], GradientAndSums]  # applies a function to a batch
 
 
 @dataclass(frozen=True)
 class Training:
-    """Everything that the loop needs besides the state."""
+    """Everything that the loop needs apart from the state."""
 
     examples: Examples
     recipe: Recipe
@@ -50,10 +50,10 @@ class Training:
 
 
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
-    """Train from `state` until the recipe is complete. Yields the metrics of steps and validations."""
+    """Train from `state` until the recipe is complete. Yields the training and validation metrics."""
     recipe, processes = training.recipe, training.processes
     start, longest = time.monotonic() - state.seconds, state.parameters.config.max_positions
-    # All processes use the clock of the leading one, because they must agree on the learning rate and on when to stop.
+    # All processes use the leading process's clock, because they must agree on the learning rate and on when to stop.
     batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
 
     def clock() -> float:
@@ -66,7 +66,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
             take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, split)
             share = share_over(recipe.stop, state)
             ends = share == 1
-            # All processes save or stop if any one of them has to.
+            # If any process has to save or stop, they all do.
             wishes = torch.tensor([folder.is_due(), bool(asked)], dtype=torch.float32)
             due, stopped = (processes.sum(wishes) > 0).tolist()
             if state.step % EVERY == 0 or ends:
@@ -86,8 +86,11 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """Collect the signals received so far. Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint
-    can be saved. A second signal takes effect immediately."""
+    """Collect the signals received so far.
+
+    Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint can be saved. A second signal takes
+    effect immediately.
+    """
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:
@@ -150,9 +153,9 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
 def learn_from(
     recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
 ) -> GradientAndSums:
-    """Compute the gradient of the loss of these pairs, along with the loss, predictions and tokens."""
+    """Compute the gradient of the loss on these pairs, and the sums of loss, predictions and tokens."""
     batch = collate(examples, pairs, parameters.config)
-    # Random numbers depend only on the seed, the step, the index of the batch within it and the part of the batch.
+    # Random numbers depend only on the seed, the step, the batch's index within the step, and the part of the batch.
     dropout = model.Dropout(recipe.dropout, (*place, part))
     net = model.build(parameters, getattr(torch, recipe.precision), dropout)
     gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
@@ -168,7 +171,7 @@ def split_batches(device: torch.device) -> Iterator[Split]:
     """On a CPU with an even number of threads, compute the two halves of a batch in parallel.
 
     Most operations in a step are too small to be divided efficiently among threads, which would have to synchronise
-    after each of them. Two threads that compute half a batch each synchronise only once.
+    after each operation. Two threads that each compute half a batch synchronise only once.
     """
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads % 2:
@@ -185,7 +188,7 @@ def split_batches(device: torch.device) -> Iterator[Split]:
         try:
             yield split
         finally:
-            torch.set_num_threads(threads)  # the pool has changed the default for new threads
+            torch.set_num_threads(threads)  # the pool changed the default for new threads
 
 
 # --- metrics and validation -------------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ def share_over(stop: Stop, state: State) -> float:
 
 @torch.no_grad()
 def validate(training: Training, state: State) -> dict[str, Any]:
-    """Score the running mean of the parameters, and keep it if it is the best so far."""
+    """Score the running mean of the parameters, and keep it if its score is the best so far."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)
@@ -224,5 +227,5 @@ def validate(training: Training, state: State) -> dict[str, Any]:
 
 
 def rank(score: float, loss: float | None, metric: str) -> tuple[float, float]:
-    """Return a sort key, lower for better models. Early in training, when all BLEU scores are 0, the loss decides."""
+    """Return a sort key that is lower for better models. Ties, e.g. early BLEU scores of 0, are broken by the loss."""
     return score if metric == "loss" else -score, math.inf if loss is None else loss

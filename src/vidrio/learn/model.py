@@ -1,6 +1,6 @@
-"""The model in PyTorch, for a batch of B sentences padded to the longest. Axes are listed in `config.py`.
+"""The model in PyTorch, for batches of B sentences padded to the length of the longest. `config.py` lists the axes.
 
-It shares no code with `glass/walk.py`; tests compare the two part by part.
+This implementation shares no code with `glass/walk.py`. Tests compare the two part by part.
 """
 
 import math
@@ -19,19 +19,19 @@ from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-# Results of earlier decoding steps for each sub-layer: keys and values, or the state of a recurrent cell.
+# The results of earlier decoding steps, by sub-layer: keys and values, or the state of a recurrent cell.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
 
-SHORT = 128  # up to this many keys, _Attend is faster on a CPU than PyTorch's attention
+SHORT = 128  # number of keys up to which _Attend is faster on a CPU than PyTorch's attention
 
 # --- dropout, §5.4 ----------------------------------------------------------------------------------------------------
 
 
 class Dropout:
-    """Dropout with a random stream determined by `key` (seed, step, …). Rate 0, used for validation, drops nothing.
+    """Dropout with a random stream determined by `key` (seed, step, …). With rate 0, for validation, nothing is dropped.
 
-    On a CPU, a random byte is drawn for each value, because drawing floats would take a fifth of a step. The rate is
-    therefore rounded to a multiple of 1/256.
+    On a CPU, one random byte is drawn per value, because drawing floats would take a fifth of the time of a step. The
+    rate is therefore rounded to a multiple of 1/256.
     """
 
     def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
@@ -44,12 +44,12 @@ class Dropout:
         return x if mask is None else x * mask
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return x + y with dropout applied to y: the residual connection."""
+        """Return x + y with dropout applied to y, as in a residual connection."""
         mask = self.mask(y.shape, y.dtype, y.device)
         return x + y if mask is None else torch.addcmul(x, y, mask)
 
     def mask(self, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
-        """Return a mask of 0 or 1 / (1 − rate) for each value, or None if nothing is dropped."""
+        """Return a mask with 0 or 1 / (1 − rate) for each value, or None if nothing is dropped."""
         if not self.threshold:
             return None
         keep = 1 - self.threshold / 256
@@ -57,7 +57,7 @@ class Dropout:
             generator = torch.Generator(device)
             generator.manual_seed(int(self.generator.integers(0, 2**63)))
             return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
-        # NumPy compares the bytes, because PyTorch takes eight times as long.
+        # The bytes are compared with NumPy, because PyTorch takes eight times as long.
         size = math.prod(shape)
         draw = self.generator.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64).view(np.uint8)[:size]
         kept = (draw >= self.threshold).view(np.uint8)
@@ -73,18 +73,18 @@ class Network:
 
     config: ModelConfig
     master: Parameters  # the flat vector of all parameters
-    parameters: Mapping[str, Tensor]  # in the precision of the computation
-    tables: Mapping[str, Tensor]  # in full precision
-    positions_PD: Tensor  # unused with learned positions
+    parameters: Mapping[str, Tensor]  # cast to the precision of the computation
+    tables: Mapping[str, Tensor]  # lookup tables in full precision
+    positions_PD: Tensor  # the sinusoidal position table; not used if positions are learned
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
     look_up: Callable[[Tensor, Tensor], Tensor]
-    first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # the first sub-layer in the encoder (enc) and decoder (dec)
-    dropout: Dropout = NO_DROPOUT  # on the embeddings and the output of each sub-layer, §5.4
+    first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # the first sub-layer of an encoder (enc) or decoder layer
+    dropout: Dropout = NO_DROPOUT  # applied to the embeddings and to the output of each sub-layer, §5.4
 
 
 def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
-    """Build the network for one step, which computes in `dtype` (by default that of the parameters)."""
+    """Build the network for one step. It computes in `dtype`, by default the data type of the parameters."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
@@ -129,22 +129,22 @@ def norm(net: Network, x: Tensor, name: str) -> Tensor:
 
 
 def norm_after(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
-    """LayerNorm(x + Sublayer(x)). §3.1."""
+    """Compute LayerNorm(x + Sublayer(x)). §3.1."""
     return norm(net, net.dropout.add(x, sub_layer(x)), f"{name}.norm")
 
 
 def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
-    """x + Sublayer(LayerNorm(x))."""
+    """Compute x + Sublayer(LayerNorm(x))."""
     return net.dropout.add(x, sub_layer(norm(net, x, f"{name}.norm")))
 
 
 def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
-    """x W + b. The input must be a matrix, because PyTorch's backward pass copies views that were changed in place."""
+    """Compute x W + b. The input must be a matrix, because PyTorch's backward pass copies views modified in place."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
 def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
-    """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
+    """Compute max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
     p = net.parameters
     hidden = net.activate(linear(x.flatten(0, -2), p[f"{name}.W1"], p[f"{name}.b1"]))
     return linear(hidden, p[f"{name}.W2"], p[f"{name}.b2"]).view_as(x)
@@ -160,7 +160,7 @@ def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    """softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads. `allowed` broadcasts to B·H·L·M."""
+    """Compute softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads. `allowed` broadcasts to B·H·L·M."""
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
     wide = torch.promote_types(q.dtype, torch.float32)  # small bfloat16 products are slow in PyTorch
@@ -170,7 +170,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 class _Attend(torch.autograd.Function):
-    """Eq. 1 and its derivative, written out. For long inputs, it uses more memory than PyTorch's attention."""
+    """Eq. 1 with its derivative written out. For long inputs, this takes more memory than PyTorch's attention."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
@@ -197,14 +197,14 @@ class _Attend(torch.autograd.Function):
 
 
 def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
-    """Concat(head_1, …, head_H) W^O. §3.2.2."""
+    """Compute Concat(head_1, …, head_H) W^O. §3.2.2."""
     B, H, L, K = q.shape
     gathered = attend(q, k, v, allowed).transpose(1, 2).reshape(B * L, H * K)
     return linear(gathered, net.parameters[f"{name}.WO"], net.parameters.get(f"{name}.bO")).view(B, L, -1)
 
 
 def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-    """Self-attention. §3.2."""
+    """Apply self-attention. §3.2."""
     q, k, v = heads(net, y, name, "QKV")
     if cache is not None:
         if name in cache:
@@ -216,7 +216,7 @@ def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, c
 def cross_attention(
     net: Network, y: Tensor, name: str, memory_BSD: Tensor, allowed: Tensor | None, cache: KeyValueCache | None
 ) -> Tensor:
-    """Attention from the decoder to the encoder's memory. §3.2.3."""
+    """Apply attention from the decoder to the encoder's memory. §3.2.3."""
     (q,) = heads(net, y, name, "Q")
     k, v = (cache or {}).get(name) or heads(net, memory_BSD, name, "KV")
     if cache is not None:
@@ -225,9 +225,9 @@ def cross_attention(
 
 
 def ssru(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-    """max(0, c_t), where c_t = f_t c_{t−1} + (1 − f_t) (y_t W) and f_t = σ(y_t W_f + b_f): Marian's recurrent cell.
+    """Apply Marian's recurrent cell: max(0, c_t), c_t = f_t c_{t−1} + (1 − f_t) (y_t W), f_t = σ(y_t W_f + b_f).
 
-    It is computed in float32 or wider, because bfloat16 rounds values of f near 1 to 1.
+    The cell is computed in float32 or wider, because bfloat16 would round values of f near 1 to 1.
     """
     p, rows = net.parameters, y.flatten(0, -2)
     wide = torch.promote_types(y.dtype, torch.float32)
@@ -250,12 +250,12 @@ FIRST = {"attention": ("self", self_attention), "ssru": ("ssru", ssru)}
 
 
 def rows_or_zeros(ids_BL: Tensor, table: Tensor) -> Tensor:
-    """Look up a row for each id, with zeros for −1, which represents a token that the vocabulary lacks."""
+    """Look up a row for each id. The id −1, for a token that the vocabulary lacks, gives a row of zeros."""
     return F.embedding(ids_BL.clamp(min=0), table) * (ids_BL >= 0).unsqueeze(-1)
 
 
 def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -> Tensor:
-    """Embed ids: √D times their embeddings (§3.4), plus the rows of their positions (§3.5)."""
+    """Embed ids: √D times the embedding of each id (§3.4), plus the row of its position (§3.5)."""
     rows = net.look_up(ids_BL, net.tables[table])
     table_PD = net.tables.get(f"{side}.pos", net.positions_PD)
     if (last := first + ids_BL.shape[1]) > len(table_PD):
@@ -267,7 +267,7 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
 
 
 def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
-    """Return a mask that is False at padding and broadcasts over heads and queries, or None without padding."""
+    """Return a mask that is False at padding and broadcasts over heads and queries, or None if there is no padding."""
     if int(lengths_B.min()) == ids_BL.shape[1]:
         return None
     places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
@@ -275,14 +275,14 @@ def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
 
 
 def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
-    """Return a mask that hides keys after the query. The queries are the last rows. §3.2.3."""
+    """Return a mask that hides later keys from each query. The queries are the last rows. §3.2.3."""
     if n_queries == 1:
         return None
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
 def encode(net: Network, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
-    """The encoder: source ids → memory. Figure 1, left."""
+    """Run the encoder: source ids → memory. Figure 1, left."""
     x = embed(net, source_BS, source_table(net.config), "src")
     allowed = within_lengths(source_BS, lengths_B)
     for n in range(net.config.n_encoder_layers):
@@ -298,10 +298,10 @@ def decode(
     cache: KeyValueCache | None = None,
     first: int = 0,
 ) -> Tensor:
-    """The decoder: target ids so far → one row per id. Figure 1, right.
+    """Run the decoder: target ids so far → one row per id. Figure 1, right.
 
-    With a `cache`, only new ids are given, starting at position `first`. The causal mask also hides padding, which is
-    always at the end.
+    With a `cache`, `target_BT` contains only the new ids, which start at position `first`. No mask for padding is
+    needed, because padding is always at the end, where the causal mask hides it.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
@@ -319,7 +319,7 @@ def layer(
     memory: tuple[Tensor, Tensor | None] | None = None,  # the encoder's output and its mask
     cache: KeyValueCache | None = None,
 ) -> Tensor:
-    """Self-attention or a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1."""
+    """Apply self-attention or a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1."""
     part, make = net.first[name[:3]]
     first, cross, ffn = f"{name}.{part}", f"{name}.cross", f"{name}.ffn"
     x = net.place_norm(net, x, lambda y: make(net, y, first, allowed, cache), first)
@@ -329,7 +329,7 @@ def layer(
 
 
 def output(net: Network) -> tuple[Tensor, Tensor | None]:
-    """Return the output matrix (V·D), which may be the embedding (§3.4), and the output bias."""
+    """Return the output matrix (V·D), which may be the target embedding (§3.4), and the output bias."""
     tied = output_is_tied(net.config)
     W_VD = net.parameters[target_table(net.config)] if tied else net.parameters["out.W"].t()
     return W_VD, net.parameters.get("out.b")
@@ -341,7 +341,7 @@ def logits(net: Network, x: Tensor) -> Tensor:
 
 
 def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
-    """Return the mean of the rows of each sentence, without padding, for a classifier."""
+    """Return the mean of each sentence's rows, excluding padding, for a classifier."""
     places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
     real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
     return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)

@@ -1,7 +1,8 @@
 """All parameters of a model as one flat vector, and the optimiser: learning rate, clipping, Adam and Muon.
 
-With a single vector, steps, clipping, averaging, casting and saving are single operations. Names and order are the same
-as in `parameter_specs`, but the H matrices of an attention projection are stored as one D × (H·K) matrix.
+Because there is a single vector, a step, clipping, averaging, casting and saving each take a single operation. Names
+and order are those of `parameter_specs`, but the H matrices of an attention projection are stored as one D × (H·K)
+matrix.
 """
 
 import math
@@ -16,7 +17,7 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
 LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # lookup tables, always in full precision
-LONGEST_WARMUP = 0.1  # fraction of the training
+LONGEST_WARMUP = 0.1  # maximum length of the warm-up, as a fraction of the training
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Parameters:
         return arrays
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """Return named views of a vector with this layout: parameters, gradients or Adam's moments."""
+        """Return named views of a vector that has this layout: parameters, gradients or Adam's moments."""
         specs = parameter_specs(self.config)
         parts = flat.split([math.prod(shape) for _, shape in specs.values()])
         side_by_side = {"HDK": (self.config.d_model, -1), "HK": (-1,)}
@@ -59,9 +60,9 @@ class Parameters:
         }
 
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return the parameters cast to `dtype` for one step, and the embeddings in full precision.
+        """Return the parameters cast to `dtype` for one step, and the lookup tables in full precision.
 
-        The gradient for a frequent token is a sum of hundreds of small terms, which would be lost in bfloat16.
+        The gradient of a frequent token is a sum of hundreds of small terms, which would be lost in bfloat16.
         """
         cast = {name: part.detach().requires_grad_() for name, part in self.views(self.flat.detach().to(dtype)).items()}
         if dtype == self.flat.dtype:
@@ -70,12 +71,12 @@ class Parameters:
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
 
     def matrices(self, flat: Tensor) -> list[Tensor]:
-        """Return the layers' matrices as views of a vector with this layout."""
+        """Return the matrices of all layers, as views of a vector that has this layout."""
         views = self.views(flat).items()
         return [part for name, part in views if part.dim() == 2 and name.startswith(("enc.", "dec."))]
 
     def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
-        """Return the gradient of the leaves after a backward pass, as a flat vector in full precision."""
+        """Return the gradients of the leaves after a backward pass, as a flat vector in full precision."""
         cast, tables = leaves
         parts = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in cast.values()]
         flat = torch.cat([part.reshape(-1) for part in parts]).to(self.flat.dtype)
@@ -89,9 +90,10 @@ class Parameters:
 
 
 def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) -> float:
-    """Return the learning rate for a step, counted from 1, after the fraction `share` of the training (§5.3).
+    """Return the learning rate for a step (§5.3). Steps are counted from 1.
 
-    The share may be measured in steps, epochs or time. The warm-up takes at most a tenth of the training.
+    `share` is the fraction of the training that is complete, in terms of steps, epochs or time. The warm-up takes at
+    most a tenth of the training.
     """
     warmth = min(1.0, max(step / max(1, warmup), share / LONGEST_WARMUP))
     decay = {
@@ -105,7 +107,7 @@ def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) 
 
 @dataclass
 class Adam:
-    """Adam's running means of the gradient and of its square. §5.3."""
+    """The Adam optimiser, with the running means of the gradient and of its square. §5.3."""
 
     mean: Tensor
     square: Tensor
@@ -133,11 +135,11 @@ class Adam:
 def update_by_muon(
     adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype = torch.float32
 ) -> None:
-    """Take one step, in place: Muon (Jordan et al. 2024) for the layers' matrices, Adam for the rest, at the same rate.
+    """Take one step, in place, with Muon (Jordan et al. 2024) for the layers' matrices and Adam for everything else.
 
-    The gradient of a matrix is dominated by a few directions; Muon gives all directions the same length. It shares
-    Adam's running mean. `dtype` is the dtype of Muon's products: `torch.optim.Muon` supports only bfloat16, which is
-    slow on CPUs without AMX.
+    Both use the same learning rate. The gradient of a matrix is dominated by a few directions; Muon gives all
+    directions the same length. Muon's momentum is Adam's running mean. `dtype` is the data type of Muon's matrix
+    products. `torch.optim.Muon` supports only bfloat16, which is slow on CPUs without AMX.
     """
     weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
     before = [weight.clone() for weight in weights]
@@ -149,9 +151,9 @@ def update_by_muon(
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Approximate U Vᵀ for a matrix U S Vᵀ: five Newton–Schulz steps bring its singular values close to 1."""
+    """Approximate U Vᵀ for a matrix U S Vᵀ, with five Newton–Schulz steps that bring the singular values close to 1."""
     rows, columns = matrix.shape
-    x = matrix.T if rows > columns else matrix  # so that products have the size of the shorter side
+    x = matrix.T if rows > columns else matrix  # so that the Gram matrix has the size of the shorter side
     x = x / x.norm().clamp(min=1e-7)
     for _ in range(5):
         gram = x @ x.T
@@ -160,7 +162,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
 
 
 def clip(gradient: Tensor, most: float) -> float:
-    """Clip the norm of the gradient, in place, to `most` (0 means no limit). Returns the norm before clipping."""
+    """Clip the norm of the gradient to `most`, in place (0 means no limit). Returns the norm before clipping."""
     length = float(torch.linalg.vector_norm(gradient, dtype=torch.float64))
     if most and length > most:
         gradient.mul_(most / length)

@@ -1,7 +1,7 @@
-"""The plan of a run: the user's settings, completed by rules that depend on the data, the machine and the time.
+"""The plan of a training run: the user's settings, plus defaults that depend on the data, the hardware and the time.
 
-docs/training.md explains the rules. The plan is written to MODEL/run/plan.json. A resumed run follows the same plan,
-except that its end can be changed.
+docs/training.md explains how the defaults are chosen. The plan is written to MODEL/run/plan.json. A resumed run follows
+the same plan, but can be given a new end.
 """
 
 import math
@@ -20,28 +20,29 @@ from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 
-# The sizes in the paper (Table 3), and two smaller ones for less data and smaller machines.
+# The paper's models (Table 3), and two smaller ones for less data and slower hardware.
 PRESETS: dict[str, dict[str, int]] = {
     "tiny": {"d_model": 128, "n_heads": 4, "d_head": 32, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
     "small": {"d_model": 256, "n_heads": 8, "d_head": 32, "d_ff": 1024, "n_encoder_layers": 4, "n_decoder_layers": 2},
     "base": {"d_model": 512, "n_heads": 8, "d_head": 64, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6},
     "big": {"d_model": 1024, "n_heads": 16, "d_head": 64, "d_ff": 4096, "n_encoder_layers": 6, "n_decoder_layers": 6},
 }
-# The minimum number of pairs for each size. With fewer pairs, a larger model is not only slower but also worse.
+# The minimum number of pairs for each preset. With fewer pairs, a larger model is not only slower but also worse.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
-PASSES = 8  # epochs that must fit within a time limit; otherwise a smaller size is chosen
+PASSES = 8  # epochs that must fit within the time limit; otherwise, a smaller preset is chosen
 SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiply–adds per second
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}  # on a GPU; Muon is slow on a CPU
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-# Generated pairs with a small vocabulary (mean occurrences per word) need little dropout, as they are not memorised.
+# Generated pairs with a small vocabulary are not memorised, so they need little dropout. The first number is the mean
+# number of occurrences per word.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 MINUTES = 30  # default length of training
-WARMUP = 500  # steps; fewer in short runs
-SHARE_OF_RATE = 1 / 3  # of the usual peak rate with --from, so that the model does not forget
-OWN_SIZES = "custom sizes"  # shown instead of the name of a preset
-# Settings that Marian's engines require of a model with a recurrent decoder, in addition to their tokenizer.
+WARMUP = 500  # steps of warm-up; fewer in short runs
+SHARE_OF_RATE = 1 / 3  # fraction of the usual peak rate when fine-tuning (--from), so that the model does not forget
+OWN_SIZES = "custom sizes"  # displayed in place of a preset's name
+# Settings that Marian's engines require of a model with a recurrent decoder, in addition to their own tokenizer format.
 LIKE_MARIAN: dict[str, Any] = {
     **{"norm": "post", "norm_epsilon": 1e-6, "positions": "sinusoidal-marian"},
     **{"attention_bias": True, "output_bias": True},
@@ -59,7 +60,7 @@ class Recipe:
     schedule: str = "linear"
     rate: float = 1e-3
     warmup: int = 500
-    batch_tokens: int = 8192  # source and target, including padding
+    batch_tokens: int = 8192  # source and target tokens per batch, including padding
     accumulate: int = 1  # batches per step, in each process
     smoothing: float = 0.1  # §5.4
     dropout: float = 0.1
@@ -68,7 +69,7 @@ class Recipe:
     metric: str = "loss"
     validations: int = 20  # over the entire run
     seed: int = 1
-    precision: str = "float32"  # of the computation; the parameters themselves are float32
+    precision: str = "float32"  # data type of the computation; the parameters themselves are always float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +116,7 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
 
 
 def continued(before: Plan, request: Request) -> Plan:
-    """Return the plan of a resumed run. Only its end can be changed."""
+    """Return the plan of a resumed run. Only the end of the run can be changed."""
     recipe = replace(before.recipe, stop=request.stop or before.recipe.stop)
     was = {**before.config.to_json(), **asdict(recipe)}
     asked = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was), **request.recipe}
@@ -126,7 +127,7 @@ def continued(before: Plan, request: Request) -> Plan:
 
 
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
-    """Return the user's settings, completed by the rules."""
+    """Return a plan with the user's settings, and defaults for everything else."""
     start, pairs, gpu = request.start, task.pairs["train"], device.type == "cuda"
     stop = request.stop or Stop(seconds=60 * MINUTES)
     if start:
@@ -150,7 +151,7 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     return Plan(task=task.kind, config=config, recipe=replace(recipe, **request.recipe))
 
 
-# --- rules ------------------------------------------------------------------------------------------------------------
+# --- defaults ---------------------------------------------------------------------------------------------------------
 
 
 def choose_precision(device: torch.device) -> str:
@@ -161,9 +162,10 @@ def choose_precision(device: torch.device) -> str:
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """Choose the largest size suited to the number of pairs and the time. `speed` is in multiply–adds per second.
+    """Choose the largest preset suited to the number of pairs and the time. `speed` is in multiply–adds per second.
 
-    This assumes that each token uses half of the parameters three times (once forward, twice backward), at half speed.
+    The estimate assumes that each token uses half of the parameters three times (once in the forward pass and twice in
+    the backward pass), at half of this speed.
     """
     fitting = [name for name, threshold in PAIRS_FOR.items() if pairs >= threshold]
     while len(fitting) > 1 and 0 < seconds < PASSES * tokens * 3 * count(sized(fitting[-1], vocabulary)) / speed:
@@ -178,7 +180,7 @@ def sized(preset: str, vocabulary: int = 8, **changes: Any) -> ModelConfig:
 
 
 def decided_by(task: Task) -> dict[str, Any]:
-    """Return the fields of the model's config that depend on the data."""
+    """Return the config fields that depend on the data."""
     values: dict[str, Any] = {
         "source_vocabulary": task.source.size,
         "target_vocabulary": task.target.size,
@@ -193,7 +195,7 @@ def decided_by(task: Task) -> dict[str, Any]:
 
 
 def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a head width that divides the model's width among the heads. `others` provides missing sizes."""
+    """Add a head width that divides the model's width evenly among the heads. `others` provides missing sizes."""
     if "d_model" not in sizes and "n_heads" not in sizes:
         return sizes
     both = {**others, **sizes}
@@ -206,7 +208,7 @@ def preset_of(config: ModelConfig) -> str:
 
 
 def nearest_preset(config: ModelConfig) -> str:
-    """Return the preset whose number of parameters is the most similar."""
+    """Return the preset with the most similar number of parameters."""
 
     def distance(name: str) -> float:
         sizes: dict[str, Any] = dict(PRESETS[name])
@@ -216,13 +218,13 @@ def nearest_preset(config: ModelConfig) -> str:
 
 
 def dropout_for(pairs: int, repeats: float) -> float:
-    """Return the dropout rate: higher for fewer pairs, but low for a small vocabulary whose words recur often."""
+    """Return the dropout rate: higher for fewer pairs, but always low if the vocabulary is small and words recur."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
     return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
 
 
 def batch_for(preset: str, tokens: int) -> int:
-    """Return the batch size of the preset, or a smaller one that gives about twenty steps per epoch."""
+    """Return the preset's batch size, or a smaller one if an epoch would otherwise have fewer than about 20 steps."""
     return max(256, min(BATCH_FOR[preset], tokens // 20))
 
 
@@ -230,7 +232,7 @@ def batch_for(preset: str, tokens: int) -> int:
 
 
 def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]:
-    """Describe the plan, and the number of pairs that are too long for the model."""
+    """Yield lines that describe the plan, including the number of pairs that are too long for the model."""
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
     lengths = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1  # including the end token
     if (out := int((lengths > most).sum())) == len(lengths):

@@ -1,14 +1,15 @@
-"""Why one word and not another: the difference of two logits as an exact sum of parts.
+"""Explain why the model chose one word over another, by splitting the difference of two logits into an exact sum.
 
     d · LayerNorm(u) = (γ∘d − mean(γ∘d)) / √(σ² + ε) · u + d · β
 
-Layer norm is linear in its input, given the row's variance. So the difference d of two columns of the output matrix is
-carried back through the last stack of layers, and every vector that was added to a row on the way is a part: its dot
-product with the d that arrives there. A decoder's parts are those of one step; a classifier's are summed over all rows.
+For a fixed variance, layer norm is linear in its input. The difference d of two columns of the output matrix can
+therefore be carried back through the last stack of layers. Each vector that was added to a row of that stack
+contributes one part: its dot product with d at that point. A decoder's parts belong to a single step. A classifier's
+parts are summed over all rows.
 
-In the engine's arithmetic, rows are rounded to int8 before they are multiplied with a matrix. Parts named
-`….whole` are what this changes. The part `rounding` is the rest, from floating point. All other parts are multiples of
-one power of two, chosen so that float64 adds them exactly, in any order.
+In the engine's arithmetic, rows are rounded to int8 before they are multiplied by a matrix. The parts named `….whole`
+are the effect of this rounding. The part `rounding` is the remainder, caused by floating-point arithmetic. All other
+parts are multiples of a power of two chosen so that their sum in float64 is exact, in any order.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -23,45 +24,45 @@ from vidrio.glass.trace import Trace
 from vidrio.model.parameters import output_is_tied, target_table
 from vidrio.model.quantised import summed_axes
 
-RELATIVE = 100  # `rounding` may be this many ε of the sum of all parts' sizes
+RELATIVE = 100  # the largest acceptable `rounding`, in multiples of ε times the sum of the parts' absolute values
 SOURCE, TARGET = "source", "target"
 ROUNDING = "rounding"
-CHANGED = "rounding and what-ifs"  # numbers that a what-if replaced do not follow from those before them
+CHANGED = "rounding and what-ifs"  # the remainder if a what-if replaced values, which do not follow from their inputs
 
 _summed_axes = lru_cache(maxsize=8)(summed_axes)
 
 
 class Part(NamedTuple):
-    """One summand of the difference of two logits."""
+    """A summand of the difference of two logits."""
 
-    name: str  #: the head, sub-layer or parameter that it comes from
+    name: str  #: the head, sub-layer or parameter that contributed the part
     value: float
-    reads: str = ""  #: "source" or "target" if it was read from one token, otherwise empty
-    row: int = -1  #: the position of that token
+    reads: str = ""  #: "source" or "target" if the part was read from a single token, otherwise empty
+    row: int = -1  #: the position of that token, if any
 
 
 class Neuron(NamedTuple):
-    """The contribution of one hidden unit of a feed-forward network."""
+    """The contribution of a hidden unit of a feed-forward network."""
 
     name: str
     unit: int
     value: float
-    pushes: Array  # what it adds to each logit
+    pushes: Array  # the unit's contribution to each logit
 
 
-Label = tuple[str, str, int]  # a part without its value: name, reads, row
+Label = tuple[str, str, int]  # the fields of a Part except the value: name, reads, row
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The logits of two tokens after one row, and the parts of their difference."""
+    """The difference of the logits of two tokens, `this` and `that`, at one row, and the parts of the difference."""
 
     row: int
     this: int
     that: int
     difference: float
     labels: Sequence[Label]
-    values: Array  # one for each label
+    values: Array  # one value per label
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -71,7 +72,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Summand:
-    """A part of every row's difference: a number for each row, or one for each row and each row that it reads."""
+    """A part of the difference at every row: one number per row, or, if `reads` is set, per row and row read."""
 
     name: str
     values: Array
@@ -80,7 +81,7 @@ class _Summand:
 
 @dataclass(frozen=True)
 class _Block:
-    """A feed-forward network's share of the difference: d_RD, and the norms between it and the logits."""
+    """A feed-forward network, with d_RD at its output and the norms between that output and the logits."""
 
     name: str
     d_RD: Array
@@ -88,14 +89,14 @@ class _Block:
 
 
 def runner_up(trace: Trace, row: int, this: int) -> int:
-    """The token with the largest logit except `this`."""
+    """Return the token with the largest logit, excluding `this`."""
     logits_V = np.array(_logits(trace)[row], float)
     logits_V[this] = -np.inf
     return int(np.argmax(logits_V))
 
 
 def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[Decision]:
-    """For each row, why its logit of `this` differs from that of `that`. A classifier has one row."""
+    """For each row, explain the difference between the logits of `this` and `that`. A classifier has one row."""
     d_RD = columns(trace, this) - columns(trace, that)
     logits = _logits(trace).astype(float)
     found = [
@@ -117,7 +118,7 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
     rest = CHANGED if trace.machine.changes or trace.computed else ROUNDING
     labels.append((rest, "", -1))
     later = [row if reads == TARGET else -1 for _, reads, row in labels]
-    shown_RP = np.array(later) <= rows_R[:, None]  # no row reads later ones
+    shown_RP = np.array(later) <= rows_R[:, None]  # no row attends to later rows
     return [
         Decision(
             row,
@@ -132,7 +133,7 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
 
 
 def explained_share(trace: Trace) -> tuple[int, float]:
-    """How many words of a run have sums, and the largest `rounding`, relative to what floating point explains."""
+    """Return how many tokens of a run have a sum, and the largest `rounding` relative to the acceptable maximum."""
     this = trace.values["out.choice"].tolist() if "out.choice" in trace.values else [int(_logits(trace)[0].argmax())]
     made = decisions(trace, this, [runner_up(trace, row, token) for row, token in enumerate(this)])
     made = [one for one in made if one.labels[-1][0] == ROUNDING]
@@ -141,7 +142,7 @@ def explained_share(trace: Trace) -> tuple[int, float]:
 
 
 def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
-    """The `count` hidden units of the decoder's feed-forward networks that contribute most, for or against."""
+    """Return the `count` hidden units of the decoder that have the largest absolute contributions."""
     if not trace.machine.config.has_decoder:
         return []
     row = decision.row
@@ -163,11 +164,11 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
     return [Neuron(*one[:3], pushes_V) for one, pushes_V in zip(found, pushes_NV, strict=True)]
 
 
-# --- the way back -----------------------------------------------------------------------------------------------------
+# --- backward through the layers --------------------------------------------------------------------------------------
 
 
 def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _Block]:
-    """Everything that was added to the rows of the last stack of layers, from the last to the first."""
+    """Yield everything that was added to the rows of a stack of layers, from the last sub-layer to the input."""
     machine, config, values = trace.machine, trace.machine.config, trace.values
     norms: tuple[str, ...] = ()
     post = config.norm == "post"
@@ -182,7 +183,7 @@ def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _
             if post:
                 d_RD, norms = yield from _norm(trace, d_RD, f"{name}.norm", norms)
             if f"{name}.out" in trace.computed:
-                pass  # a what-if replaced it, so its heads or units did not make it
+                pass  # a what-if replaced the output, so it is not the sum of its heads or units
             elif kind == "ffn":
                 yield _Summand(name, (d_RD * values[f"{name}.out"]).sum(axis=-1))
                 yield _Block(name, d_RD, norms)
@@ -200,8 +201,8 @@ def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _
 def _norm(
     trace: Trace, d_RD: Array, name: str, norms: tuple[str, ...]
 ) -> Generator[_Summand, None, tuple[Array, tuple[str, ...]]]:
-    """Through a layer norm, backwards; its bias is a part. Returns d in front of it, and the norms passed."""
-    if f"{name}.var" not in trace.values:  # a what-if left it out
+    """Carry d back through a layer norm, and yield the part of its bias. Returns the new d, and the norms so far."""
+    if f"{name}.var" not in trace.values:  # a what-if removed the norm
         return d_RD, norms
     yield _Summand(f"{name}.bias", d_RD @ parameter(trace, f"{name}.bias"))
     d_RD = d_RD * parameter(trace, f"{name}.gain")
@@ -209,7 +210,7 @@ def _norm(
 
 
 def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Summand]:
-    """Each head's value of each row that it reads."""
+    """Yield a summand per head, split by the rows that the head attends to, and the output bias if there is one."""
     for h, WO_KD in enumerate(np.split(parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
         if f"{name}.head.h{h}" in trace.computed:  # replaced by a what-if
             continue
@@ -223,25 +224,25 @@ def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Sum
 
 
 def _of_int8(trace: Trace, name: str, x_RN: Array, d_RN: Array) -> Iterator[_Summand]:
-    """The effect of rounding rows to int8 before a product; nothing in floating point."""
+    """Yield the effect of rounding rows to int8 before a product. In floating point, there is none."""
     if trace.machine.whole:
         whole_RN, scale_R = (trace.values[f"{name}.{part}"].astype(float) for part in ("whole", "scale"))
         yield _Summand(f"{name}.whole", ((whole_RN * scale_R[..., None] - x_RN) * d_RN).sum(axis=-1))
 
 
 def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
-    """What each row retains of every earlier row's candidate. Given the gates, the cell is linear in them."""
+    """Return what each row retains of earlier candidates. For fixed gates, the cell is linear in the candidates."""
     forget, candidate, cell = (trace.values[f"{name}.{part}"].astype(float) for part in ("forget", "candidate", "cell"))
     d_RD, parts, kept = d_RD * (cell > 0), np.zeros((len(cell), len(cell))), np.zeros_like(cell)
     for j in reversed(range(len(cell))):
-        kept[j] = 1  # the product of the gates after row j, for each later row
+        kept[j] = 1  # row t holds the product of the gates of rows j + 1 to t
         parts[:, j] = (d_RD * kept) @ ((1 - forget[j]) * candidate[j])
         kept *= forget[j]
     return _Summand(name, parts, TARGET)
 
 
 def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
-    """What a vector that is added to a row becomes after the norms: the same map as `_norm`, forwards."""
+    """Apply the norms to a vector that was added to a row. This is the linear map of `_norm` in forward direction."""
     for name in reversed(norms):
         x_D = (x_D - x_D.mean()) / deviations(trace, name)[row] * parameter(trace, f"{name}.gain")
     return x_D
@@ -255,17 +256,18 @@ def deviations(trace: Trace, name: str) -> Array:
 
 
 def _summed(made: _Summand) -> _Summand:
-    """Over all rows, for a classifier, which reads their mean."""
+    """Sum over all rows, for a classifier, which uses the mean of the rows."""
     return _Summand(made.name, made.values.sum(axis=0, keepdims=True), made.reads)
 
 
 def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label], Array]:
-    """The summands side by side, a line for each row, and as the last column the rest of the row's difference."""
+    """Return the labels and values of all parts, with one line per row. The last column is the remainder of the row's
+    difference."""
     labels = [
         (made.name, made.reads, row) for made in found for row in (range(made.values.shape[-1]) if made.reads else [-1])
     ]
     values_RP = np.concatenate([made.values if made.reads else made.values[:, None] for made in found], axis=1)
-    # No sum of multiples of this step has more than the 53 bits of a float64.
+    # All sums of multiples of this step fit in the 53-bit significand of a float64.
     grain_R1 = np.ldexp(1.0, np.frexp(np.abs(values_RP).sum(axis=1, keepdims=True))[1] - 51)
     values_RP = np.round(values_RP / grain_R1) * grain_R1
     rest_R = differences_R - values_RP.sum(axis=1)
@@ -273,7 +275,7 @@ def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label]
 
 
 def parameter(trace: Trace, name: str, at: Any = ...) -> Array:
-    """A parameter, or a part of it, as the machine multiplies with it."""
+    """Return a parameter, or a part of it, with the values that the machine uses in products."""
     machine = trace.machine
     if name not in machine.whole_parameters:
         return np.asarray(machine.parameters[name][at], float)
@@ -283,7 +285,7 @@ def parameter(trace: Trace, name: str, at: Any = ...) -> Array:
 
 
 def columns(trace: Trace, ids: Sequence[int] | slice = slice(None)) -> Array:
-    """Columns of the output matrix, a row for each token or class."""
+    """Return columns of the output matrix as rows, one per token or class."""
     config = trace.machine.config
     if output_is_tied(config):
         return parameter(trace, target_table(config), (ids, slice(None)))

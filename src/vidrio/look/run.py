@@ -5,10 +5,12 @@
     seen.translation                     # "hola mundo"
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
-If the text has been translated already, one pass over the tokens of that translation is traced. Because of the causal
-mask, row t of the pass equals what the decoder computed at step t. The values come from the engine's memory if its
-arithmetic is that of the reference; otherwise `glass/` computes them, after a search with a key–value cache if there is
-no translation yet. Without the causal mask, the trace shows the last step.
+If the text has already been translated, the trace is a single pass over the tokens of that translation. Otherwise, a
+search finds the translation first. Because of the causal mask, row t of the pass is identical to the row that the
+decoder computed at step t. If a what-if removes the mask, the rows are those of the last decoding step.
+
+The values are copied from the engine if the engine uses the same arithmetic as the reference. Otherwise, `glass/`
+computes them.
 """
 
 from collections.abc import Sequence
@@ -38,7 +40,7 @@ from vidrio.translate.judging import repeats
 
 
 class InEngine(NamedTuple):
-    """An engine, and the interventions with which it computes what a machine does."""
+    """An engine, and the interventions that make it compute the same values as a machine."""
 
     engine: Engine
     interventions: Interventions = ()
@@ -46,7 +48,7 @@ class InEngine(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model opened for tracing. With a shared vocabulary, both tokenizers are the same object."""
+    """A model opened for tracing. If source and target share a vocabulary, both tokenizers are the same object."""
 
     config: ModelConfig
     about: About
@@ -54,8 +56,8 @@ class LoadedModel:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     path: Path
-    may_ramble: bool = False  # a what-if, whose search is cut if it repeats itself or grows too long
-    in_engine: InEngine | None = None  # computes what the machine does; None: only the machine does
+    may_ramble: bool = False  # whether to stop a search that repeats itself or grows too long, e.g. after a what-if
+    in_engine: InEngine | None = None  # an engine that computes the same values as the machine, if there is one
 
     @property
     def name(self) -> str:
@@ -63,7 +65,7 @@ class LoadedModel:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The number type of its parameters."""
+        """The data type of the parameters."""
         return self.machine.dtype
 
     @cached_property
@@ -75,13 +77,16 @@ class LoadedModel:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
     def in_floating_point(self) -> "LoadedModel":
-        """The same model in floating point, as in training. The parameters are shared."""
+        """Return a copy of the model that computes in floating point, as in training, and shares the parameters."""
         return replace(self, machine=replace(self.machine, arithmetic=FLOAT, whole_parameters={}))
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
-    """Open a model for tracing, by name or folder; by default `en-es`. `dtype` is np.int8 (the engine's arithmetic),
-    np.float32 or np.float64; by default, models that the engine runs in int8 do so here, and others use float64."""
+    """Open a model for tracing, by name or folder. The default is `en-es`.
+
+    `dtype` is np.int8 (the engine's arithmetic), np.float32 or np.float64. The default is int8 for models that the
+    engine runs in int8, and float64 for all others.
+    """
     path = models.find(name_or_path)
     config, about = read_config(path)
     stored = read_arrays(path)
@@ -92,7 +97,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type | None = None
 
 
 class Printed(NamedTuple):
-    """A translation to trace, the options of its search, and the engine that searched."""
+    """A translation to trace, with the search options and the engine that produced it."""
 
     hypothesis: Hypothesis
     options: Options
@@ -104,18 +109,18 @@ class Look:
     """One run: a text, its translation, and all intermediate values."""
 
     model: LoadedModel  #: the model that ran, with any what-if applied
-    text: str  #: the sentence that the model read
+    text: str  #: the sentence given to the model
     pieces: Sequence[Piece]  #: how the text was split into tokens
-    source_ids: Sequence[int]  #: with the end token, if the model has one
-    target_ids: Sequence[int]  #: the tokens that the decoder read, the start token first
+    source_ids: Sequence[int]  #: the encoder's input, including the end token if the model uses one
+    target_ids: Sequence[int]  #: the decoder's input, beginning with the start token
     hypotheses: Sequence[Hypothesis]  #: best first; empty for a classifier and for an empty text
     translation: str
     trace: Trace  #: all values, by address
     options: Options
     tree: Tree | None = None
-    forced: bool = False  #: the translation was given, not searched for
-    notes: Sequence[str] = ()  #: which sentence of a text this is, and how it was read
-    stopped: bool = False  #: no token could be chosen because of NaN or infinity, so there is no result
+    forced: bool = False  #: whether the translation was given rather than found by a search
+    notes: Sequence[str] = ()  #: notes on which sentence of a longer text this is, and how it was preprocessed
+    stopped: bool = False  #: whether NaN or infinity made it impossible to choose a token, so there is no result
 
     @property
     def result(self) -> Hypothesis | None:
@@ -123,12 +128,12 @@ class Look:
 
     @property
     def empty(self) -> bool:
-        """Nothing was computed, because the model had nothing to read."""
+        """Whether nothing was computed, because the model had no input."""
         return not self.trace.values
 
     @property
     def copied(self) -> bool:
-        """The text is only copied; the model reads none of it."""
+        """Whether the text was copied to the output without running the model."""
         return self.empty and bool(self.text.strip())
 
     @property
@@ -138,13 +143,13 @@ class Look:
         return [] if taken is None else taken.tolist()
 
     def allowed(self, step: int, options: Options) -> Array:
-        """The log-probabilities from which a search chooses at a step: −∞ for tokens that the options forbid."""
+        """Return the log-probabilities that the search chooses from at a step, with −∞ for forbidden tokens."""
         logits_V, before = self.trace.values["out.logits"][step], tuple(self.chosen_ids[:step])
         return restrict(logits_V, before, self.model.config.special.end, options)
 
     @cached_property
     def unknown(self) -> list[str]:
-        """The words of the text that are not in the vocabulary."""
+        """The words in the text that are not in the vocabulary."""
         return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
 
     def __repr__(self) -> str:
@@ -160,9 +165,12 @@ def look(
     tree: Tree | None = None,
     stopped: Stopped = None,
 ) -> Look:
-    """Run the model on a text and keep all values. `target` is a translation to force (teacher forcing) or to trace
-    instead of searching. `tree` records the search. `stopped` is called before each step; once it returns true, the
-    search raises a CancelledError."""
+    """Run the model on a text and keep all values.
+
+    If `target` is given, there is no search: it is either a sequence of ids to force (teacher forcing) or an existing
+    translation to trace. `tree` records the search. `stopped` is called before each decoding step. When it returns
+    True, the search raises CancelledError.
+    """
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
     options = replace(options, max_length=min(options.max_length, config.max_positions))
@@ -193,19 +201,19 @@ def look(
 
 
 def with_tree(seen: Look, stopped: Stopped = None) -> Look:
-    """The run with its search recorded; for an existing translation, a search that finds the same."""
+    """Return the run with a record of its search. For an existing translation, the search is repeated."""
     if (seen.tree and seen.tree.nodes) or seen.forced or seen.options.sampling is not None:
         return seen
     return look(seen.model, seen.text, options=seen.options, tree=Tree(), stopped=stopped)
 
 
 def target_ids(model: LoadedModel, text: str) -> list[int]:
-    """A translation as forced on the decoder, with the end token."""
+    """Return the ids that force a translation on the decoder, including the end token."""
     return [*model.target_tokenizer.encode(text), model.config.special.end]
 
 
 def _classified(seen: Look, ids: Sequence[int]) -> Look:
-    """Encoder only: the text's most probable class."""
+    """Run a classifier (an encoder without a decoder), and keep the most probable class."""
     trace, config = seen.trace, seen.model.config
     ids = [*ids, *config.source_close]
     trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
@@ -217,7 +225,7 @@ def _classified(seen: Look, ids: Sequence[int]) -> Look:
 
 
 def _forced(seen: Look, target: Ids) -> Look:
-    """Trace the pass over a given target; an empty one is the end token alone."""
+    """Trace a pass over a given target. An empty target becomes the end token alone."""
     end = seen.model.config.special.end
     taken = target or (end,)
     seen = _traced(replace(seen, forced=True), taken)
@@ -225,7 +233,7 @@ def _forced(seen: Look, target: Ids) -> Look:
 
 
 def _searched(seen: Look, stopped: Stopped) -> Look:
-    """Search, and trace the result."""
+    """Search for a translation, and trace the best result."""
     config, options, cut = seen.model.config, seen.options, never
     if seen.model.may_ramble:
         longest = len(options.prefix) + 3 * len(seen.source_ids or options.prefix) + 10
@@ -246,7 +254,7 @@ def _searched(seen: Look, stopped: Stopped) -> Look:
 
 
 def _found_in_engine(seen: Look, options: Options, stopped: Stopped) -> list[Hypothesis]:
-    """The engine's results; none if its arithmetic differs from the machine's."""
+    """Return the results of the engine's search, or none if its arithmetic differs from the machine's."""
     if not (own := seen.model.in_engine) or not seen.model.machine.whole:
         return []
     [found] = own.engine.search_changed(tuple(seen.source_ids), options, [own.interventions], stopped)
@@ -254,7 +262,7 @@ def _found_in_engine(seen: Look, options: Options, stopped: Stopped) -> list[Hyp
 
 
 def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
-    """Its tokens, with the end token if it ended."""
+    """Return the tokens of a hypothesis, including the end token if the hypothesis ended."""
     return (*found.ids, *[config.special.end] * found.ended)
 
 
@@ -263,20 +271,20 @@ def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
 
 
 def _stopped(seen: Look, prefix: Ids) -> Look:
-    """What was computed up to the step with NaN."""
+    """Trace the run up to the step at which NaN or infinity occurred."""
     said = seen.model.target_tokenizer.decode(prefix[1:])
     return replace(_passed(seen, prefix[1:], prefix), stopped=True, translation=said)
 
 
 def _traced(seen: Look, taken: Ids) -> Look:
-    """One pass over the chosen tokens."""
+    """Trace a pass over the chosen tokens, and record the choices."""
     seen = _passed(seen, taken, (seen.model.config.special.start, *taken[:-1]))
     seen.trace.take(taken)
     return seen
 
 
 def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
-    """One pass that keeps all values: by the engine if it computes the same, otherwise by the walk."""
+    """Run a pass that keeps all values, in the engine if it computes the same values, otherwise in walk.py."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [token_of(trace, i) for i in target_ids]
@@ -290,7 +298,7 @@ def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
 
 
 def _keep_computed(trace: Trace, interventions: Interventions) -> None:
-    """Heads and scores before interventions replaced them."""
+    """Recompute the heads and scores that interventions replaced, and keep the original values."""
     values, operations = trace.values, trace.machine.operations
     for one in interventions:
         if isinstance(one, HeadOff):
@@ -302,26 +310,29 @@ def _keep_computed(trace: Trace, interventions: Interventions) -> None:
 
 
 def token_of(trace: Trace, token: int) -> str:
-    """The decoder's input, with ∅ if a model has no start token."""
+    """Return the text of a token in the decoder's input, or ∅ in place of a missing start token."""
     return "∅" if token < 0 else trace.vocabulary[token]
 
 
 def _tapped(seen: Look) -> Machine:
-    """The machine, with all values kept in the trace."""
+    """Return the machine with a tap that keeps all values in the trace."""
     return seen.model.machine.tapped(seen.trace.tap_through(seen.model.machine.tap))
 
 
 class _NoChoice(Exception):
-    """No token can be chosen after this prefix, because the logits are NaN or infinite. This happens only to changed
-    machines."""
+    """Raised if no token can be chosen after a prefix, because the logits are NaN or infinite. This happens only if a
+    what-if changed the machine."""
 
     def __init__(self, prefix: Ids) -> None:
         self.prefix = prefix
 
 
 def _step(machine: Machine, source_ids: Sequence[int], stopped: Stopped) -> Step:
-    """The step function of a search. Keys and values are kept, unless a change lets rows see later ones or names rows,
-    which are those of the whole prefix: then every prefix is recomputed."""
+    """Return the step function of a search.
+
+    Keys and values are cached, unless a what-if lets rows attend to later rows or edits individual rows. In that case,
+    each step recomputes the entire prefix.
+    """
     if machine.can_cache:
         go_on = stepper(machine, source_ids)
     else:
@@ -343,6 +354,6 @@ def _step(machine: Machine, source_ids: Sequence[int], stopped: Stopped) -> Step
 
 
 def _names(tokenizer: Tokenizer, size: int) -> list[str]:
-    """The vocabulary by id; rows of the embedding beyond it have no token."""
+    """Return the tokens by id. Rows of the embedding beyond the vocabulary are called `<unused …>`."""
     known = tokenizer.vocabulary()
     return [*known, *(f"<unused {i}>" for i in range(len(known), size))] if size else []

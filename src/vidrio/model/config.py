@@ -1,12 +1,12 @@
 """The configuration of a model: sizes and a closed set of options, validated on construction.
 
-A `ModelConfig` and the parameters are all that the maths needs. The options are deliberately limited (docs/design.md):
-each selects a named function or table once, when the model is loaded.
+A `ModelConfig` and a set of parameters define a model completely. The options are deliberately limited
+(docs/design.md): each option selects a named function or table once, when the model is loaded.
 
-Axes, whose letters have the same meaning throughout the project:
+Axes, denoted by the same letters throughout the project:
   S source length   T target length   D model width   H heads   K head width   F feed-forward width
   V vocabulary      C classes         P positions     E = H·K, the width of the concatenated heads
-  L queries, M keys (inside attention, where they may be S or T)
+  L queries, M keys (inside attention; each is either S or T)
   B sentences in a batch (in `learn/` only)
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from vidrio.errors import ConfigError
 from vidrio.model.json_record import record, shown
 
-FORMAT = 1  # version of the model folder; others are rejected
+FORMAT = 1  # version of the model folder format; other versions are rejected
 
 SHAPES = ("encoder-decoder", "encoder", "decoder")
 NORMS = ("post", "pre")
@@ -35,7 +35,7 @@ LARGEST_POSITIONS = 1 << 23  # limit for computed position tables (P × D): 64 M
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """Ids of the special tokens for padding, unknown tokens, start and end; -1 if the model has no such token.
+    """Ids of the special tokens for padding, unknown tokens, start and end, or -1 for a token that the model lacks.
 
     Padding and start tokens are never generated. Without a start token, the decoder starts from a zero vector, as in
     Marian.
@@ -49,7 +49,7 @@ class SpecialIds:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """The default search options of a model. The score of a hypothesis is log p / length^length_penalty."""
+    """A model's default search options. The score of a hypothesis is log p / length^length_penalty."""
 
     beam: int = 4
     length_penalty: float = 1.0
@@ -71,17 +71,17 @@ class ModelConfig:
     n_decoder_layers: int = 6
     n_classes: int = 0  # C, for classifiers
     max_positions: int = 512  # P: the maximum number of tokens
-    norm: str = "post"  # layer norm after the residual connection, as in the paper, or before the sub-layer
+    norm: str = "post"  # layer norm after the residual connection ("post", as in the paper) or before the sub-layer
     norm_epsilon: float = 1e-5
     activation: str = "relu"
     decoder_cell: str = "attention"  # the decoder's first sub-layer: masked self-attention or Marian's SSRU
     positions: str = "sinusoidal"
-    tying: str = "all"  # which embeddings are shared: source, target and output; target and output; none
-    scale_embeddings: bool = True  # × √d_model, §3.4
-    attention_bias: bool = False  # biases in Q, K, V and O, which the paper does not have
+    tying: str = "all"  # which matrices are shared: "all" (source, target, output), "output" (target, output), "none"
+    scale_embeddings: bool = True  # whether to multiply embeddings by √d_model, §3.4
+    attention_bias: bool = False  # whether Q, K, V and O have biases, unlike in the paper
     output_bias: bool = False
     int8: bool = True  # whether large models are computed in int8 rather than float32
-    source_end: bool = True  # whether the source also ends with the end token
+    source_end: bool = True  # whether the end token is appended to the source, too
     special: SpecialIds = field(default_factory=SpecialIds)
     decoding: DecodingDefaults = field(default_factory=DecodingDefaults)
 
@@ -118,8 +118,8 @@ class ModelConfig:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
 
     def problems_of_file(self) -> Iterator[str]:
-        """Yield problems that are acceptable in lesson models but not in model files: missing special tokens, and
-        excessive sizes."""
+        """Yield problems that are tolerated in models built by lessons but not in model files: invalid special tokens
+        and excessive sizes."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():
             if not -1 <= token < rows:
@@ -138,12 +138,12 @@ class ModelConfig:
 
     @property
     def one_table(self) -> bool:
-        """Whether source and target share an embedding."""
+        """Whether source and target share an embedding table."""
         return self.shape == "encoder-decoder" and self.tying == "all"
 
     @property
     def layers_in_words(self) -> str:
-        """The number of layers as text: `6 + 2` for encoder and decoder, otherwise a single number."""
+        """The number of layers as text, e.g. `6 + 2` for an encoder and a decoder, or `6` for one of them."""
         sides = ((self.n_encoder_layers, self.has_encoder), (self.n_decoder_layers, self.has_decoder))
         return " + ".join(str(n) for n, there in sides if there)
 
