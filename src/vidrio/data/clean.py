@@ -1,4 +1,4 @@
-"""Rules that decide whether a sentence pair is usable, with counts and samples of the pairs they exclude."""
+"""Rules that decide whether a sentence pair is usable. Excluded pairs are counted, and some are kept as samples."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from functools import cache
 
 from vidrio.text.fold import fold
 
-# UTF-8 decoded as Windows-1252: the first byte of a character, followed by bytes from the upper half.
+# UTF-8 decoded as Windows-1252: the first byte of a multi-byte character, followed by continuation bytes.
 _UPPER = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _BROKEN = re.compile(rf"[ÂÃÄÅ][{_UPPER}]|â[€‚„][{_UPPER}]|(?:[ÐÑ][{_UPPER}]){{2}}|ðŸ|\ufffd")
 _CONTROL = re.compile(
@@ -25,19 +25,19 @@ _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits for a pair. A value of 0, or an empty set of scripts, disables a rule."""
+    """Limits for a pair. A value of 0, or an empty set of scripts, disables the corresponding rule."""
 
-    longest: int = 1000  # maximum number of characters in source or target
+    longest: int = 1000  # maximum number of characters in the source and in the target
     ratio: float = 3.0  # maximum ratio of the lengths, relative to the usual ratio
-    numbers: bool = True  # source and target must contain the same numbers
-    identical: int = 3  # from this number of words, identical texts are not a translation
-    source_scripts: frozenset[str] = frozenset()  # scripts that most letters must belong to
+    numbers: bool = True  # whether source and target must contain the same numbers
+    identical: int = 3  # number of words from which a target identical to its source is not accepted as a translation
+    source_scripts: frozenset[str] = frozenset()  # scripts to which most letters must belong
     target_scripts: frozenset[str] = frozenset()
     usual_ratio: float = 1.0  # usual ratio of source length to target length
 
 
 def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
-    """Complete the limits with the usual ratio and the scripts found in a sample."""
+    """Add the usual length ratio and the scripts found in a sample to the limits."""
     sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
     ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
     return replace(
@@ -55,7 +55,7 @@ def scripts_of(texts: Iterable[str]) -> frozenset[str]:
 
 
 def tidy(text: str) -> str:
-    """Strip surrounding white space and join the lines of a text. Nothing else is changed."""
+    """Strip surrounding white space, and join the lines of a text into one. Nothing else is changed."""
     text = text.strip()
     return _SPACES.sub(" ", text) if _SPACES.search(text) else text
 
@@ -80,7 +80,7 @@ def fault(source: str, target: str, limits: Limits) -> str:
     if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
         return "wrong script"
     if limits.ratio:
-        # The ratio of short texts varies more, so 15 characters are added to both.
+        # The ratio varies more for short texts, so 15 characters are added to both lengths.
         ratio = (_length(source) + 15) / (_length(target) * limits.usual_ratio + 15)
         if not 1 / limits.ratio <= ratio <= limits.ratio:
             return "length ratio"
@@ -96,7 +96,7 @@ def script(letter: str) -> str:
 
 
 def _length(text: str) -> int:
-    """Count characters. East Asian ones count three times, because each represents a syllable or a word."""
+    """Count characters. East Asian characters count as three, because each represents a syllable or a word."""
     return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
 
 
@@ -115,9 +115,10 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _numbers_differ(source: str, target: str) -> bool:
-    """Return whether a number of two digits or more (four, if only one text has numbers) is in only one of the texts.
+    """Return whether only one of the texts contains some number with at least two digits.
 
-    Small numbers may be spelled out, and years may be written as "the nineties".
+    If one text has no numbers at all, only numbers with at least four digits count. Small numbers may be spelled out,
+    and years may be written as "the nineties".
     """
     ours, theirs = _numbers(source), _numbers(target)
     return any(len(number) > (1 if ours and theirs else 3) for number in ours ^ theirs)
@@ -129,8 +130,8 @@ def _numbers(text: str) -> set[str]:
 
 # --- excluded pairs ---------------------------------------------------------------------------------------------------
 
-SAMPLES = 5  # per reason
-LONGEST_SAMPLE = 200  # characters
+SAMPLES = 5  # number of samples per reason
+LONGEST_SAMPLE = 200  # maximum number of characters
 
 # All reasons and their meanings, in the order in which they are checked.
 REASONS = {
@@ -150,7 +151,7 @@ REASONS = {
 
 @dataclass
 class Tally:
-    """Counts of excluded pairs by reason, with the first few of each: file and line, source and target."""
+    """The number of excluded pairs for each reason, and the first few of them: file and line, source, target."""
 
     read: int = 0
     kept: int = 0
@@ -165,7 +166,7 @@ class Tally:
             samples.append([place, source[:LONGEST_SAMPLE], target[:LONGEST_SAMPLE]])
 
     def reasons(self) -> list[tuple[str, int]]:
-        """Return the reasons that occurred, in order, with counts."""
+        """Return the reasons that occurred and their counts, in the order in which the rules are checked."""
         return [(reason, self.skipped[reason]) for reason in REASONS if reason in self.skipped]
 
     def summary(self, left: int) -> str:

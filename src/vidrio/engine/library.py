@@ -1,5 +1,6 @@
-"""The engine as a library, and the choice of its build: the best machine code for this processor if available,
-otherwise WebAssembly. All builds give the same bits. `VIDRIO_ENGINE` selects one.
+"""Loads a build of the engine: the best native build for this processor if there is one, otherwise WebAssembly.
+
+All builds give bit-for-bit identical results. The environment variable `VIDRIO_ENGINE` selects a build.
 """
 
 import ctypes
@@ -18,16 +19,16 @@ from vidrio.errors import ConfigError
 BUILT = Path(__file__).parent / "built"
 WISH = "VIDRIO_ENGINE"
 MODULES = {"wasm": "engine.wasm", "wasm-core": "engine-core.wasm"}
-NATIVE = ("vnni", "avx2", "plain")  # the best first
+NATIVE = ("vnni", "avx2", "plain")  # native builds, fastest first
 CHOICES = ("auto", *NATIVE, *MODULES)
 SUFFIX = {"linux": "so", "darwin": "dylib", "windows": "dll"}
-# The names in /proc/cpuinfo of the instructions that a build may use: those of x86-64-v2, v3 (abm: LZCNT) and v4.
+# Flags in /proc/cpuinfo for the instructions that a build may use: x86-64-v2, v3 (LZCNT is called abm) and v4.
 V2 = {"cx16", "lahf_lm", "popcnt", "pni", "ssse3", "sse4_1", "sse4_2"}
 V3 = V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
 V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 NEEDED = {"vnni": V4 | {"avx512_vnni"}, "avx2": V3}
 
-# Results and arguments of the engine's functions: p for a pointer or a size, i for int32_t.
+# The result and argument types of the engine's functions: p for a pointer or a size, i for int32_t.
 FUNCTIONS = {
     **{"model_load": "p:ppipp", "model_problem": "p:", "model_free": ":p"},
     **{"search_new": "p:pi", "search_add": "p:ppippipipi", "sentence_shortlist": "i:pppi"},
@@ -41,25 +42,25 @@ TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}
 
 
 class Native:
-    """The engine as machine code in this process: a shared library. Other Python threads run during calls."""
+    """The engine as a shared library of native code. Calls release the GIL, so other Python threads keep running."""
 
-    shares_models = True  # any number of threads may use one model at the same time
-    read = staticmethod(ctypes.string_at)  # this many bytes at an address
+    shares_models = True  # any number of threads may use a model at the same time
+    read = staticmethod(ctypes.string_at)  # returns a number of bytes at an address
 
     def __init__(self, path: Path) -> None:
-        self.functions: Any = ctypes.CDLL(str(path))  # for C, a pointer: an address, or bytes that it only reads
+        self.functions: Any = ctypes.CDLL(str(path))  # accepts an address, or bytes that C does not modify, as a pointer
         for name, types in FUNCTIONS.items():
             result, arguments = types.split(":")
             function = getattr(self.functions, name)
             function.restype, function.argtypes = TYPES[result], [TYPES[letter] for letter in arguments]
 
     def size(self) -> int:
-        """How much memory it has permanently allocated."""
+        """Return the size of memory that is never returned to the system."""
         return 0
 
 
 class Instance(Protocol):
-    """An instance of the WebAssembly module, run by wasmtime (wasm.py) or a browser (browser.py)."""
+    """An instance of the WebAssembly module, in wasmtime (wasm.py) or in a browser (browser.py)."""
 
     def call(self, name: str, *numbers: int) -> int: ...
     def write(self, address: int, data: bytes) -> None: ...
@@ -68,17 +69,18 @@ class Instance(Protocol):
 
 
 class Wasm:
-    """The engine as WebAssembly, on any processor and in a sandbox: whatever a model file contains, the module accesses
-    only its own memory, and imports no function. So arguments are copied into its memory during a call.
+    """The engine as WebAssembly, which runs on any processor.
 
-    Threads that share an instance take turns, call by call.
+    WebAssembly is a sandbox: whatever a model file contains, the module can access only its own memory, and it imports
+    no functions. Arguments are therefore copied into the module's memory for the duration of a call. Threads that share
+    an instance take turns, one call at a time.
     """
 
     shares_models = False
 
     def __init__(self, instance: Instance) -> None:
         self._instance, self._turns = instance, Turns()
-        # No reference back to this object: without a cycle, an instance is freed as soon as it is dropped.
+        # The functions do not refer to this object. Without a reference cycle, an instance is freed immediately.
         calls = {name: partial(_call, instance, self._turns, name) for name in FUNCTIONS}
         self.functions: Any = SimpleNamespace(**calls)
 
@@ -92,7 +94,7 @@ class Wasm:
 
 
 def _call(instance: Instance, turns: Turns, name: str, *arguments: int | bytes) -> int:
-    """Call a function of the module, with bytes copied into its memory."""
+    """Call a function of the module. Arguments of type bytes are copied into the module's memory."""
     given = [each + bytes(-len(each) % 8) if isinstance(each, bytes) else each for each in arguments]
     data = b"".join(each for each in given if isinstance(each, bytes))
     with turns:
@@ -114,7 +116,8 @@ Library = Native | Wasm
 
 
 def opener(wish: str | None = None) -> Callable[[], Library]:
-    """A function that opens the selected build, or the best one that runs here, any number of times."""
+    """Return a function that opens the selected build, or else the best build that runs here. It can be called
+    repeatedly."""
     if sys.platform == "emscripten":
         from vidrio.engine import browser
 
@@ -136,7 +139,7 @@ def _machine_code(name: str) -> Callable[[], Library] | None:
         return None
     try:
         library = Native(native_path(name))
-    except (OSError, AttributeError):  # not built, built with another libc, or from older sources
+    except (OSError, AttributeError):  # not built, built for another libc, or built from older sources
         return None
     return lambda: library
 
@@ -151,21 +154,21 @@ def _webassembly(module: str) -> Callable[[], Library] | None:
 
 
 def native_path(name: str) -> Path:
-    """The path of the machine code for this system, whether built or not."""
+    """Return the path of a native build for this system, which need not exist."""
     system, machine = platform.system().lower(), platform.machine().lower()
     return BUILT / f"{system}-{machine}-{name}.{SUFFIX.get(system, 'so')}"
 
 
 def supports(name: str) -> bool:
-    """Whether this processor has the instructions that a build uses."""
+    """Return whether this processor supports the instructions that a build uses."""
     system = platform.system()
     if name == "plain":
         return True
     if name in NEEDED and system == "Linux":
         try:
-            with open("/proc/cpuinfo", "rb") as file:  # all cores are alike, and the first one is quickly read
+            with open("/proc/cpuinfo", "rb") as file:  # all cores are alike, so it is enough to read the first
                 flags = next((line for line in file if line.startswith(b"flags")), b"")
-        except OSError:  # a container without /proc
+        except OSError:  # e.g. in a container without /proc
             return False
         return NEEDED[name] <= set(flags.decode().split())
     if name == "avx2" and system == "Windows":

@@ -1,4 +1,4 @@
-"""The table of all quantities of a model: address, axes, formula, NumPy code, section of the paper, and inputs.
+"""Builds the table of a model's quantities: address, axes, formula, NumPy code, section of the paper, and inputs.
 
 The table is built by running walk.py on a Declaration instead of a Machine: each call then declares a quantity rather
 than computing it.
@@ -55,14 +55,14 @@ def _stages(
 
 
 class Name(str):
-    """An argument that is displayed as this name; other arguments are displayed as values."""
+    """An argument that is displayed as a name. Other arguments are displayed as values."""
 
     __slots__ = ()
 
 
 @dataclass
 class Declaration:
-    """A substitute for a Machine, on which each call declares a quantity and returns its address."""
+    """A substitute for a Machine. Each call declares a quantity and returns its address instead of a value."""
 
     config: ModelConfig
     arithmetic: Arithmetic
@@ -81,7 +81,7 @@ class Declaration:
         return self._add(address, axes, row, names, _code(address, row, inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: str) -> str:
-        """Declare a recurrence. Its code is a loop, and the quantity is one of its own inputs."""
+        """Declare a recurrence, whose code is a loop. The quantity is one of its own inputs."""
         row, axes, made = self.operations[operation], self.table[inputs[0]].axes, variable(address)
         rows = (*(f"{variable(one)}[t]" for one in inputs), f"({made}[t - 1] if t else 0)")
         code = f"for t in range({axes[0]}): {line(row.run, f'{made}[t]', rows)}"
@@ -104,7 +104,7 @@ class Declaration:
         for letters, name in zip(wanted.split(","), inputs, strict=False):
             own = self.table[name].axes
             axis |= zip(letters if len(letters) == len(own) else letters.replace("i", ""), own, strict=True)
-        # A single row has no i; a softmax keeps the columns that it sums over; concatenated heads have axis E.
+        # A single row has no i. A softmax keeps the columns that it sums over. Concatenated heads have axis E.
         axis = {"i": "", "j": axis.get("k", "E")} | axis
         return "".join(axis[letter] for letter in made)
 
@@ -139,7 +139,7 @@ class Declaration:
 
 
 def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str:
-    """Fill in a formula's placeholders: inputs <0> and <1>, the weight's letter <W>, and <b> if there is a bias."""
+    """Fill in the placeholders of a formula: <0> and <1> for inputs, <W> for the weight's letter, <b> for a bias."""
     for i, name in enumerate(inputs):
         text = text.replace(f"<{i}>", name)
     W = 2 if row.name == "restore" else 1  # index of the weight, which is followed by its bias
@@ -150,7 +150,7 @@ def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str
 
 
 def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
-    """Return the line of NumPy code, with inputs as variables and constants as literals."""
+    """Return the line of NumPy code of a quantity, with inputs as variables and constants as literals."""
     short = iter(variables([one for one in inputs if type(one) is str]))
     shown = [
         next(short) if type(one) is str else repr(one.name) if isinstance(one, np.dtype) else one for one in inputs
@@ -158,12 +158,13 @@ def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
     return line(row.run, variable(address), tuple(map(str, shown)))
 
 
-# --- the line of NumPy, from the source code of the function ----------------------------------------------------------
+# --- the line of NumPy code, from the source code of the operation ----------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
 def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
-    """Return `scaled = scores / math.sqrt(32)`, for example, if `run` has the body `scores / math.sqrt(d_head)`."""
+    """Return the code of a call. For example, if the body of `run` is `scores / math.sqrt(d_head)`, the result may be
+    `scaled = scores / math.sqrt(32)`."""
     statements, parameters = _statements(sys.modules[run.__module__], run.__code__.co_firstlineno)
     if not statements:
         return f"{made} = {run.__name__}({', '.join(arguments)})"
@@ -174,15 +175,15 @@ def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
     return "; ".join([*texts, last.replace("return", f"{made} =", 1)])
 
 
-MARKED = re.compile("«(.+?)»")  # a name that is read
+MARKED = re.compile("«(.+?)»")  # a name whose value is used, to be replaced
 BRANCHES = re.compile(r"return (.+) if (\w+) is None else (.+)")
 
 
 @cache
 def _statements(module: ModuleType, number: int) -> tuple[list[str], ast.arguments]:
-    """Return the statements of the function at this line, with marked names, and its parameters.
+    """Return the statements of the function at this line, with names marked, and the parameters of the function.
 
-    There are no statements if one is neither an assignment nor a return, e.g. a loop.
+    If the body contains anything other than assignments and returns, e.g. a loop, the list of statements is empty.
     """
     function = deepcopy(_definitions(module)[number])
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
@@ -214,7 +215,7 @@ def variable(address: str) -> str:
 
 
 def variables(addresses: Sequence[str]) -> list[str]:
-    """Return variable names for all inputs of a quantity, numbered if two would be the same, as for heads."""
+    """Return variable names for all inputs of a quantity. They are numbered if two of them are equal, as for heads."""
     names = [variable(address) for address in addresses]
     return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 

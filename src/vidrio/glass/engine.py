@@ -5,16 +5,16 @@ There are two variants, which differ only in how parameters are multiplied:
 INT8       7-bit matrices stored as int8 (model/quantised.py) times int8 rows; the products are exact
 IN_ORDER   float32, with the terms of each sum added in order
 
-Each row x and each column of W is quantised with its own scale:
+Each row x and each column of W is quantised with a scale of its own:
 
     scale   = max |x| / 127
     whole   = rint(x · (1 / scale))        −127 … 127
     product = whole_x whole_W              exact
     x W + b ≈ product · (scale_x · scale_W) + b
 
-Everything else is float32, rounded after each operation. The order of summation is fixed, whatever the processor's
-vector width: matrix products add terms in order, and sums over a row use 16 lanes. model/exact.py implements these
-sums, exp and log.
+Everything else is float32, rounded after each operation. The order of summation does not depend on the processor's
+vector width: matrix products add terms in order, and sums over a row use 16 lanes. model/exact.py implements the sums
+in lanes, exp and log.
 """
 
 import sys
@@ -46,7 +46,7 @@ FLOAT = Arithmetic("float", {})
 
 
 def in_order(a: Array, b: Array) -> Array:
-    """Compute a b, adding the terms of each sum in order. Rows and columns can be computed in parallel."""
+    """Compute a b, adding the terms of each sum in order. Different rows and columns can be computed in parallel."""
     if a.ndim == 1:  # the single row of a classifier
         return in_order(a[None], b)[0]
     total = np.zeros((len(a), b.shape[1]), float32)
@@ -56,13 +56,14 @@ def in_order(a: Array, b: Array) -> Array:
 
 
 def whole_product(a: Array, b: Array) -> Array:
-    """Compute a b for integers, exactly: float32 can represent all sums below 2²⁴, and float64 far larger ones."""
+    """Compute a b for integers. The result is exact: float32 represents all sums below 2²⁴, and float64 far larger
+    sums."""
     if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
         return a @ b
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
 
 
-if sys.platform == "emscripten":  # the same functions, in C
+if sys.platform == "emscripten":  # in a browser, use the C versions of these functions
     from vidrio.glass.browser import in_order, whole_product
 
 
@@ -103,7 +104,7 @@ _ERF = [float32(c) for c in (1.061405429, -1.453152027, 1.421413741, -0.28449673
 
 
 def gelu(x: Array) -> Array:
-    """Compute x Φ(x), Φ(x) = ½ (1 + erf(x / √2)). erf is Abramowitz & Stegun 7.1.26, accurate to within 1.5e-7."""
+    """Compute x Φ(x), where Φ(x) = ½ (1 + erf(x / √2)), with erf by Abramowitz & Stegun 7.1.26 (error ≤ 1.5e-7)."""
     z = np.abs(x) * float32(0.70710678)
     t = float32(1) / (float32(1) + float32(0.3275911) * z)
     erf = float32(1) - (polynomial(t, _ERF) * t) * exp(-(z * z))
@@ -111,7 +112,7 @@ def gelu(x: Array) -> Array:
 
 
 def scale_of_rows(x: Array) -> Array:
-    """Return the quantisation step of each row. It is 1 for a row that is nearly zero, which is rounded to 0."""
+    """Return the quantisation step of each row. A row that is nearly zero has a step of 1, and is rounded to 0."""
     largest = np.abs(x).max(axis=-1)
     return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
 

@@ -1,7 +1,7 @@
 """A model ready to run: its parameters and its operations.
 
 walk.py calls a `Machine` for each quantity. The machine looks up the operation in a table, computes the value and
-passes it to the tap. A what-if replaces entries of the table; the walk stays the same.
+passes it to the tap. A what-if replaces entries in the table; walk.py stays the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ from vidrio.model.quantised import Int8, dequantise, int8_matrices
 
 @dataclass
 class KeyValueCache:
-    """Results of earlier decoding steps, by address: keys and values, or the last row of a recurrent cell."""
+    """The results of earlier decoding steps, by address: keys and values, or the last row of a recurrent cell."""
 
-    length: int = 0  # target tokens so far
+    length: int = 0  # number of target tokens so far
     rows: dict[str, Array] = field(default_factory=dict)
 
     def branch(self) -> "KeyValueCache":
@@ -39,16 +39,16 @@ class Machine:
     config: ModelConfig
     parameters: Mapping[str, Array]
     arithmetic: Arithmetic = FLOAT
-    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # only with INT8 arithmetic
-    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that override the table
-    without: frozenset[str] = frozenset()  # what to leave out: layer-norm, residual
+    whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # quantised matrices, for INT8 arithmetic only
+    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that override those in the table
+    without: frozenset[str] = frozenset()  # the parts to leave out: layer-norm, residual
     tap: Tap = no_tap  # called with every quantity, e.g. to store or edit it
-    edits_rows: bool = False  # whether the tap edits some rows differently from others
-    cache: KeyValueCache | None = None  # for step-by-step decoding
+    edits_rows: bool = False  # whether the tap treats rows differently
+    cache: KeyValueCache | None = None  # used in step-by-step decoding
 
     @cached_property
     def operations(self) -> Mapping[str, Operation]:
-        """The operations, both by the name that the walk uses and by their own."""
+        """The operations, both by the name used in walk.py and by their own name."""
         own = {row.name: row for row in self.changes.values()}
         return {**own, **OPERATIONS, **self.arithmetic.operations, **self.changes}
 
@@ -58,31 +58,31 @@ class Machine:
 
     @property
     def whole(self) -> bool:
-        """Whether parameters are multiplied in int8."""
+        """Whether products with parameters are computed in int8."""
         return self.arithmetic is INT8
 
     @property
     def can_cache(self) -> bool:
-        """Whether decoding may cache earlier rows: rows must not see later ones or be edited individually."""
+        """Whether decoding can cache earlier rows. Not if rows attend to later rows or are edited individually."""
         return "mask" not in self.changes and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":
         return replace(self, tap=tap)
 
-    # --- called by the walk -------------------------------------------------------------------------------------------
+    # --- called by walk.py --------------------------------------------------------------------------------------------
 
     def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Array:
         return self.tap(address, self.operations[operation].run(*inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
-        """Compute a recurrence, in which each row depends on the same row of the inputs and on the previous row."""
+        """Compute a recurrence. Each row depends on the corresponding row of the inputs and on the previous row."""
         run, made = self.operations[operation].run, np.zeros_like(inputs[0])
         earlier = {} if self.cache is None else self.cache.rows
         before = earlier.get(address, np.zeros_like(made[0]))
         for t in range(len(made)):
             before = made[t] = run(*(x[t] for x in inputs), before)
         tapped = self.tap(address, made)
-        for t in range(1, 0 if tapped is made else len(made)):  # recompute later rows after a change by the tap
+        for t in range(1, 0 if tapped is made else len(made)):  # if the tap changed a row, recompute the rows after it
             made[t] = run(*(x[t] for x in inputs), tapped[t - 1])
             tapped = self.tap(address, made)
         earlier[address] = tapped[-1]
@@ -96,7 +96,7 @@ class Machine:
         return len(ids)
 
     def parameter(self, address: str) -> Array:
-        """Return a parameter by its address, or a single head if the address ends in .h0, .h1, …"""
+        """Return the parameter at an address. If the address ends in .h0, .h1, …, only that head is returned."""
         name, head = without_head(address)
         matrix, _, last = name.rpartition(".")
         array: Array = (
@@ -110,8 +110,11 @@ class Machine:
         return self.cache.length if self.cache else 0
 
     def all_rows(self, address: str, make: Callable[[], Array], *, grow: bool) -> Array:
-        """Return the keys or values of all rows. In step-by-step decoding they are cached, and `grow` adds the rows of
-        the current step; those of the memory never change."""
+        """Return the keys or values of all rows.
+
+        In step-by-step decoding, they are cached. If `grow` is True, the rows of the current step are added to the
+        cache. The keys and values of the memory never grow.
+        """
         if self.cache is None:
             return make()
         earlier = self.cache.rows.get(address)
@@ -125,7 +128,7 @@ class Machine:
 def build(
     config: ModelConfig, stored: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
 ) -> Machine:
-    """Build a machine from parameters as they are stored, which may be integers with scales."""
+    """Build a machine from stored parameters, which may be integers with scales."""
     parameters = dequantise(stored)
     check_parameters(parameters, config)
     return Machine(

@@ -1,4 +1,4 @@
-"""The receipt of a number: its formula, the values substituted, an independent recomputation and the difference.
+"""Receipts: the formula of a number with the values filled in, an independent recomputation, and the difference.
 
 at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
@@ -30,16 +30,16 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import Stage, without_head
 
-ANY = ":"  # in an address, all indices of an axis
+ANY = ":"  # selects all indices of an axis in an address
 
 
 def locate(trace: Trace, address: Address) -> At:
-    """Find the number at an address. The AddressError for an invalid address lists the nearest valid ones."""
+    """Find the number at an address. For an invalid address, the AddressError lists the closest matches."""
     return At(address.name, trace.position(address))
 
 
 def distance(a: Array | float, b: Array | float) -> Array:
-    """Return |a − b|, or 0 for equal infinities and for two NaNs, and ∞ for NaN and a number."""
+    """Return |a − b|. Equal infinities and two NaNs have a distance of 0, and NaN and a number a distance of ∞."""
     with np.errstate(invalid="ignore"):
         difference = np.where(np.equal(a, b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(np.subtract(a, b)))
     return np.where(np.isnan(difference), np.inf, difference)
@@ -63,7 +63,7 @@ class Compared:
 
 
 def made_from(trace: Trace, at: At) -> tuple[Expression, dict[At, None]]:
-    """Return the expression of a number, and the addresses of its inputs, including ids used to select rows."""
+    """Return the expression of a number, and the addresses of all inputs, including the ids that select rows."""
     stage = trace.stages[at.name]
     cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
     inputs = inputs_of(m, cell.indices)
@@ -85,8 +85,8 @@ class Receipt:
     compared: Compared
     precision: Precision
     expression: Expression
-    inputs: tuple[tuple[At, float], ...]  # without duplicates
-    used_by: tuple[str, ...]
+    inputs: tuple[tuple[At, float], ...]  # addresses and values, without duplicates
+    used_by: tuple[str, ...]  # addresses
 
     @property
     def edited(self) -> bool:
@@ -95,7 +95,7 @@ class Receipt:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """The short names of quantities in formulas: the last part of the address, or more if needed to be unique."""
+        """Short names of the quantities in the formula: the last part of each address, or more parts if ambiguous."""
         names = list(dict.fromkeys(n.at.name for n in leaves(expanded(self.expression)) if n.at is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
@@ -110,7 +110,7 @@ class Receipt:
         return notations.formula(self.expression, lambda name: self.short_names[name])
 
     def working(self, number: Callable[[float], str] = repr) -> list[str]:
-        """Return the formula with the values substituted, and each line of its evaluation, as on paper."""
+        """Return the formula with the values filled in, followed by each line of its evaluation, as on paper."""
         notation, node = notations.plain(number), expanded(self.expression)
         lines = [notations.write(node, notation)]
         while not isinstance(node, Number):
@@ -125,7 +125,8 @@ class Receipt:
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:
-        """Recompute the number from its inputs as printed. Returns the result if it differs from the printed number."""
+        """Recompute the number from the inputs as they are printed. Returns the result, formatted by `number`, if it
+        differs from the printed number."""
         if isinstance(self.expression, Number):
             return None
 
@@ -164,7 +165,7 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
 
 
 def used_by(trace: Trace, at: At) -> Iterator[str]:
-    """Yield the addresses of the numbers that are computed from this one. `:` represents all indices of an axis."""
+    """Yield the addresses of all numbers that are computed from this one, with `:` for all indices of an axis."""
     for stage in trace.stages.values():
         for slot, name in enumerate(stage.inputs):
             if name == at.name and stage.address in trace:
@@ -173,7 +174,8 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 
 
 def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    """Yield the positions in a stage that depend on `place` in its input `slot`; None represents all indices."""
+    """Yield the positions in a stage that depend on position `place` of input number `slot`. None represents all
+    indices of an axis."""
     cell = trace.operation(stage).cell
     if not cell.indices or (cell.causal and place[1] > place[0]):
         return

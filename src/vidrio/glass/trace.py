@@ -1,13 +1,13 @@
-"""All values of one run, by address.
+"""Stores all values of a run by address.
 
-`machine.tapped(trace.tap)` returns a machine that reports each quantity to a `Trace`, which rejects undeclared
-quantities (declaration.py) and axes of the wrong length.
+`machine.tapped(trace.tap)` returns a machine that passes each quantity to a `Trace`. The trace rejects quantities that
+are not declared (declaration.py), and axes of the wrong length.
 
-The same addresses are used on the command line, in JSON, on the page, in tests and in error messages:
+The command line, JSON, the page, tests and error messages all use the same addresses:
 
     enc.0.self.weights.h1            an entire matrix
-    enc.0.self.weights.h1[1,0]       one of its numbers, by indices or by tokens: [world,hello]
-    dec.0.self.WQ.h1[2,3]            a parameter
+    enc.0.self.weights.h1[1,0]       a number in the matrix, by index or by token: [world,hello]
+    dec.0.self.WQ.h1[2,3]            a number in a parameter
     out.prob[0,hola]                 the probability of hola at decoding step 0
 """
 
@@ -56,7 +56,7 @@ def parse_address(text: str) -> Address:
 
 @dataclass(repr=False)
 class Trace:
-    """The values of a run of one machine on one text."""
+    """The values of one run: a machine applied to a text."""
 
     machine: Machine
     source_tokens: Sequence[str] = ()  #: the encoder's input
@@ -67,7 +67,7 @@ class Trace:
     labels: Sequence[str] = ()  #: a classifier's classes
     values: dict[str, Array] = field(default_factory=dict)  #: every quantity, by address
     sizes: dict[str, int] = field(default_factory=dict)  #: the length of each axis: S, T, D, …
-    #: the original values of quantities replaced by a what-if
+    #: the values of quantities before a what-if replaced them
     computed: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Trace:
         return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
 
     def tap(self, name: str, value: Array) -> Array:
-        """Store a value under its address, and reject undeclared quantities."""
+        """Store a value under its address. Raises AddressError if the quantity is not declared."""
         stage = self.stages.get(name)
         if stage is None or stage.of_the_model:
             raise AddressError(f"{name} is computed but not declared", do="let the walk compute it")
@@ -98,8 +98,8 @@ class Trace:
             take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
 
     def keep(self, found: Mapping[str, "memoryview[float]"]) -> bool:
-        """Store the values of a pass computed by the engine: all quantities except those recorded after the search.
-        Returns False if the engine's quantities are not those of this machine."""
+        """Store the values of a pass that the engine computed, i.e. all quantities except those recorded after the
+        search. Returns False if the engine does not have the same quantities as this machine."""
         names = [name for name, stage in self.stages.items() if not stage.of_the_model and name not in TAKEN]
         if found.keys() != set(names):
             return False
@@ -123,7 +123,7 @@ class Trace:
         return name in self.values or (name in self.stages and self.stages[name].of_the_model)
 
     def addresses(self, prefix: str = "") -> list[str]:
-        """Return the addresses of all quantities, including parameters, that equal `prefix` or are below it."""
+        """Return the addresses, including those of parameters, that equal `prefix` or start with `prefix.`."""
         return [name for name in self.stages if name in self and (not prefix or f"{name}.".startswith(f"{prefix}."))]
 
     def stage(self, name: str) -> Stage:
@@ -158,7 +158,8 @@ class Trace:
         return {"S": self.source_tokens, "T": self.target_tokens, "V": side, "C": self.labels}.get(axis, ())
 
     def position(self, address: Address) -> tuple[int, ...]:
-        """Convert the index of an address to integers. Tokens are looked up, and indices out of range are rejected."""
+        """Convert the index of an address to integers. Tokens are replaced with their positions, and indices out of
+        range are rejected."""
         array, axes = self.array(address.name), self.stage(address.name).axes
         if len(address.index) != array.ndim:
             here = Address(address.name, tuple("0" * array.ndim))

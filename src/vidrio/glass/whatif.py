@@ -1,11 +1,11 @@
-"""What-ifs: lists of changes to a machine.
+"""A what-if is a list of changes to a machine.
 
     whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: a trace of the machine
     machine = whatif.apply(machine)  # running it gives `after`
     compare(before, after, whatif)  # compared.py
 
-A change uses a function from `changes.py` to replace operations or parameters of the machine, or to edit numbers as
-they are computed. Its addresses and tokens refer to the run before the change.
+Each change applies a function from `changes.py`, which replaces operations or parameters of the machine, or edits
+numbers as they are computed. Addresses and tokens in a change refer to the run before the change.
 """
 
 import json
@@ -28,13 +28,13 @@ from vidrio.hypothesis import HeadOff, Hidden, Interventions
 
 @dataclass(frozen=True)
 class Change:
-    """A single change, and its description."""
+    """A single change and its description."""
 
     says: str
     make: Callable[[Machine], Machine] = lambda machine: machine
-    reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
-    asked: str = ""  # as requested, e.g. --softmax naive
-    interventions: Interventions | None = None  # equivalent interventions for the engine; None if there are none
+    reaches: Callable[[Trace], bool] = lambda after: True  # whether the changed run contains what the change edits
+    asked: str = ""  # the option as requested, e.g. --softmax naive
+    interventions: Interventions | None = None  # equivalent interventions for the engine, if they exist
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class WhatIf:
 
     @property
     def interventions(self) -> Interventions | None:
-        """Equivalent interventions for the engine, or None if there are none."""
+        """Equivalent interventions for the engine, or None if some change has no equivalent."""
         each = [change.interventions for change in self.changes]
         return None if None in each else tuple(one for some in each for one in some or ())
 
@@ -62,7 +62,7 @@ class WhatIf:
 def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
     """Parse changes requested as pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
 
-    A single error lists all changes that are impossible.
+    If some changes are impossible, a single error lists them all.
     """
     made, problems = [], []
     for option, words in asked:
@@ -145,7 +145,7 @@ _SILENT = {
     "ffn": "the feed-forward networks add nothing",
     "ssru": "the recurrent cells add nothing",
 }
-# Changes to operations that not every model has, with the names of those operations.
+# Changes that apply only to models with certain operations, and the names of those operations.
 _NEEDED = {
     ("mask", ""): ("mask", "masked self-attention"),
     ("without", "forget-gate"): ("sigmoid", "recurrent cell"),
@@ -181,7 +181,7 @@ def _change(option: str, words: str, before: Trace) -> Change:
     if operation and all(stage.operation != operation for stage in before.stages.values()):
         raise ConfigError(f"this model has no {part}")
     if option in ("positions", "norm-epsilon"):
-        change.make(before.machine)  # raises an error now if it is impossible
+        change.make(before.machine)  # raises an error if the change is impossible
     return change
 
 
@@ -201,7 +201,7 @@ def _numbers(words: str) -> Array:
 
 
 def _without_sub_layer(what: str, before: Trace) -> Change:
-    """Silence sub-layers: all of one kind, all in one layer, or a single one."""
+    """Silence sub-layers: all of one kind, all in one layer, or a single sub-layer."""
     sub_layers = [name.removesuffix(".sum") for name in before.stages if name.endswith(".sum")]
     if what in _SILENT:
         silent = [name for name in sub_layers if name.endswith(f".{what}")]
@@ -234,7 +234,7 @@ def _heads_off(words: str, before: Trace) -> Change:
 
 
 def _hidden(words: str, before: Trace) -> Change:
-    """Hide source positions, given by index or token, from all attention by setting their scores to −∞."""
+    """Hide source positions, given by index or by token, from all attention by setting their scores to −∞."""
     if "src.ids" not in before:
         raise ConfigError("this model has no encoder and therefore no source")
     rows = [before.position(Address("src.ids", (word.strip(),)))[0] for word in words.split(",")]
@@ -255,8 +255,11 @@ def _hidden(words: str, before: Trace) -> Change:
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
-    """Parse ADDRESS=VALUE. ADDRESS selects one number, a row (with `*` as an index) or all of a parameter or computed
-    value. VALUE is a number, or rows of numbers such as [[1, 0], [0, 1]]."""
+    """Parse ADDRESS=VALUE.
+
+    ADDRESS selects a parameter or a computed quantity: a single number, a row (with `*` as an index), or all of it.
+    VALUE is a number, or rows of numbers such as [[1, 0], [0, 1]].
+    """
     text, equals, value_text = words.rpartition("=")
     if not equals:
         raise ConfigError("=VALUE is missing", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
@@ -267,7 +270,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     place = _place(address, stage, before)
 
     def fits(array: Array) -> bool:
-        """Return whether the value fits. The changed run may have fewer tokens, and lack the row."""
+        """Return whether the value fits into the array. The changed run may have fewer tokens and lack the row."""
         try:
             np.broadcast_to(value, array[place].shape)
         except (IndexError, ValueError):
@@ -297,7 +300,8 @@ def _edit(option: str, words: str, before: Trace) -> Change:
 
 
 def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
-    """Return the position of an address, in which `*` selects an entire axis, and no index selects everything."""
+    """Return the position that an address selects. `*` selects an entire axis, and an address without indices selects
+    the whole quantity."""
     if not address.index:
         return (slice(None),) * len(stage.axes)
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))

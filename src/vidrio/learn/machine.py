@@ -1,8 +1,8 @@
-"""The hardware: threads, memory, devices and distributed processes.
+"""Threads, memory, devices and distributed processes.
 
-To train with several processes, run `torchrun --nproc-per-node 2 -m vidrio train …`. Each process computes its share of
-the batches of a step, and the gradients are summed (with NCCL on GPUs, otherwise with Gloo). The leading process
-prepares everything in the run's folder, which all processes must share.
+To train with several processes, run `torchrun --nproc-per-node 2 -m vidrio train …`. Each process computes some of the
+batches of a step, and the gradients are summed (with NCCL on GPUs, otherwise with Gloo). The leading process prepares
+the run's folder, which must be accessible to all processes.
 """
 
 import ctypes
@@ -17,25 +17,25 @@ from vidrio.errors import RunError
 if TYPE_CHECKING:
     import torch
 
-SPINS = "1000"  # iterations that a waiting thread of GCC's OpenMP spins before it sleeps
-SHAPES = "64"  # number of shapes that oneDNN caches; the layers in a step share them
+SPINS = "1000"  # number of iterations that a waiting thread of GCC's OpenMP spins before it sleeps
+SHAPES = "64"  # number of shapes that oneDNN caches; all layers in a step use the same shapes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt, from glibc's malloc.h
-PATIENCE = timedelta(days=1)  # the other processes wait while one cleans the data or validates
+PATIENCE = timedelta(days=1)  # maximum time to wait for the leading process, e.g. while it cleans the data or validates
 
 
 def settle() -> None:
-    """Set environment variables for PyTorch, unless the user has set them. Must be called before importing PyTorch."""
-    # oneDNN and PyTorch's layer above it each cache 1,024 shapes, but batches rarely have the same shape again.
+    """Set environment variables for PyTorch, unless the user has set them. Call this before importing PyTorch."""
+    # oneDNN and PyTorch's layer above it each cache 1,024 shapes, although shapes rarely recur in later batches.
     for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cached, SHAPES)
-    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds occupies
-    # the core that the other thread needs.
+    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds occupies a
+    # core that another thread needs.
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
 
 
 def use(threads: int | None) -> None:
-    """Set the number of CPU threads (None uses PyTorch's default), and keep freed memory."""
+    """Set the number of CPU threads (None means PyTorch's default), and make glibc keep freed memory."""
     import torch
 
     keep_memory()
@@ -44,13 +44,13 @@ def use(threads: int | None) -> None:
 
 
 def keep_memory() -> None:
-    """Make glibc keep freed memory, so that the system does not have to clear pages each time they are allocated."""
+    """Make glibc keep freed memory, so that the system does not have to clear pages for every allocation."""
     _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
     _glibc("mallopt", _MMAP_THRESHOLD, 2**25)
 
 
 def return_memory() -> None:
-    """Return unused memory to the system, because glibc's per-thread arenas fragment and grow."""
+    """Return unused memory to the system. Otherwise, glibc's per-thread arenas fragment and keep growing."""
     _glibc("malloc_trim", 0)
 
 
@@ -60,7 +60,7 @@ def _glibc(function: str, *arguments: int) -> None:
 
 
 def find_device(name: str) -> "torch.device":
-    """Return the device with this name, by default a GPU if there is one."""
+    """Return the device with this name. The default is a GPU if there is one, otherwise the CPU."""
     import torch
 
     if not name:
@@ -103,7 +103,7 @@ class Processes:
         return tensor
 
     def of_leader(self, numbers: list[float]) -> list[float]:
-        """Broadcast the leading process's numbers. All other processes wait for them."""
+        """Broadcast numbers from the leading process, for which all other processes wait."""
         import torch
 
         own = torch.tensor(numbers, dtype=torch.float64)
@@ -114,7 +114,7 @@ ALONE = Processes()
 
 
 def join(device: str = "") -> Processes:
-    """Join the processes started by torchrun. Without torchrun, this is the only process."""
+    """Join the process group started by torchrun. Without torchrun, there is only this process."""
     import torch
     from torch import distributed
 

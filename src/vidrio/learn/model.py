@@ -28,7 +28,7 @@ SHORT = 128  # number of keys up to which _Attend is faster on a CPU than PyTorc
 
 
 class Dropout:
-    """Dropout with a random stream determined by `key` (seed, step, …). With rate 0, for validation, nothing is dropped.
+    """Dropout with a random stream determined by `key` (seed, step, …). With rate 0, as in validation, it does nothing.
 
     On a CPU, one random byte is drawn per value, because drawing floats would take a fifth of the time of a step. The
     rate is therefore rounded to a multiple of 1/256.

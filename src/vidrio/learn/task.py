@@ -24,9 +24,9 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
 
 FEWEST = 20  # minimum number of pairs
-SHOWN = 3  # pairs shown before training begins
-HELD_OUT = 1000  # sentences for validation, and the same number for testing
-# Vocabulary sizes, and the minimum number of pairs for each.
+SHOWN = 3  # number of pairs to show before training begins
+HELD_OUT = 1000  # number of sentences held out for validation, and also for testing
+# Vocabulary sizes, with the minimum number of pairs for each.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
 
@@ -41,7 +41,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Start:
-    """A model to fine-tune. Its tokenizers and sizes are kept."""
+    """A model to fine-tune. The new model has the same tokenizers and sizes."""
 
     folder: Path
     config: ModelConfig
@@ -66,36 +66,36 @@ class Start:
 class Request:
     """A training run as requested by the user."""
 
-    folder: Path  # of the model
-    names: tuple[str, ...]  # of the files that contain the pairs
+    folder: Path  # the model folder to write
+    names: tuple[str, ...]  # the names of the files that contain the pairs
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
     clean: CleaningOptions = field(default_factory=CleaningOptions)
-    vocabulary: int = 0  # 0: depends on the number of pairs
+    vocabulary: int = 0  # vocabulary size; 0 means that it depends on the number of pairs
     start: Start | None = None
     task: str = "translate"
     preset: str = ""
-    sizes: dict[str, Any] = field(default_factory=dict)  # fields of the model's config
-    recipe: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, Any] = field(default_factory=dict)  # config fields set by the user
+    recipe: dict[str, Any] = field(default_factory=dict)  # fields of the recipe set by the user
     stop: Stop | None = None
     device: str = ""
-    command: tuple[str, ...] = ()  # as typed, for the model card
+    command: tuple[str, ...] = ()  # the command as typed, for the model card
 
     @property
     def like_marian(self) -> bool:
-        """Whether to train a model that Marian's engines can run, with a recurrent decoder."""
+        """Whether to train a model with a recurrent decoder, which Marian's engines can run."""
         return self.task == "translate" and self.sizes.get("decoder_cell") == "ssru" and not self.start
 
     @property
     def run(self) -> Path:
-        """The folder that holds the state of the run."""
+        """The folder that contains the state of the run."""
         return self.folder / "run"
 
 
 def cannot_change(what: Sequence[str]) -> RunError:
-    """Return the error for a request that contradicts the run it would resume."""
+    """Return the error for a request that is inconsistent with the run to be resumed."""
     do = "use the same options as before, or a new folder with --to"
     return RunError("only the end of an existing run can be changed", found="; ".join(what), do=do)
 
@@ -106,11 +106,11 @@ class Task:
 
     kind: str  # translate, classify or generate
     source: Tokenizer
-    target: Tokenizer  # the same object, unless the fine-tuned model has two tokenizers
+    target: Tokenizer  # the same object as `source`, unless the fine-tuned model has two tokenizers
     labels: tuple[str, ...]
     examples: Examples
-    test: Sequence[tuple[str, str]]  # texts with their translations or classes
-    held_out: Sequence[tuple[str, str]]  # likewise, for validation
+    test: Sequence[tuple[str, str]]  # test texts with their translations or classes
+    held_out: Sequence[tuple[str, str]]  # validation texts with their translations or classes
     prepared: Prepared
 
     @property
@@ -132,7 +132,8 @@ class Task:
 
 
 def make_task(request: Request, progress: Progress, *, begun: bool = False) -> Task:
-    """Prepare the requested task, unless this has already been done. A run that has begun accepts no other task."""
+    """Prepare the data of the requested task, unless this has already been done. If the run has begun, a request for
+    different data is rejected."""
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
         request.clean,
@@ -166,7 +167,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
 
 
 def load_task(run: Path, kind: str, special: SpecialIds | None) -> Task:
-    """Load the task prepared in the run's folder."""
+    """Load a task that has been prepared in the folder of a run."""
     prepared = Prepared.load(run / "data")
     source = Tokenizer.load(prepared.folder / "tokenizer.json", special)
     separate = prepared.folder / "target-tokenizer.json"
@@ -191,7 +192,7 @@ def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
 
 
 def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> None:
-    """Train a tokenizer, or reuse those of the model being fine-tuned, and encode the training pairs."""
+    """Train a tokenizer, or reuse the tokenizers of the model being fine-tuned, and encode the training pairs."""
     folder, pairs = prepared.folder, prepared.pairs
     uses = {"train": "learn from", "dev": "validate with"} | ({"test": "test with"} if request.test else {})
     for part, use in uses.items():
@@ -218,7 +219,8 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
 
 
 def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
-    """Return the encoders for source and target. A class is encoded as its index; a generator has no source."""
+    """Return functions that encode the source and the target. A class becomes its index. A generator has no source, so
+    its source encoder returns empty lists."""
     if kind == "classify":
         return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
     if kind == "generate":
@@ -227,7 +229,7 @@ def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[
 
 
 def _labels(prepared: Prepared, request: Request) -> list[str]:
-    """Return the classes to learn. The user's held-out sets must not contain any other classes."""
+    """Return the classes to learn. The user's validation and test sets must not contain any other classes."""
     train, dev, test = ({label for _, label in prepared.read(part)} for part in ("train", "dev", "test"))
     labels = sorted(train | (set() if request.dev else dev) | (set() if request.test else test))
     if len(labels) < 2:

@@ -41,8 +41,8 @@ from vidrio.model.parameters import random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
-SWEEP = 100  # steps between returns of unused memory to the system, which take up to 0.2 s each
-# Fields recorded about an earlier training run or import.
+SWEEP = 100  # number of steps after which unused memory is returned to the system, which takes up to 0.2 s
+# The fields of the provenance that are kept for earlier training runs and imports.
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine", "imported", "licence")
 LIMIT = "It makes mistakes, and more of them on texts unlike its training data."
 
@@ -64,15 +64,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Scores of the finished model on unseen texts, and a warning to print with them."""
+    """The scores of the finished model on unseen texts, and a warning to print with them."""
 
     scores: list[Score] = field(default_factory=list)
     warning: str = ""
-    translations: list[str] = field(default_factory=list)  # of the test set, as by `vidrio translate`
+    translations: list[str] = field(default_factory=list)  # of the test set, identical to those of `vidrio translate`
 
 
 def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judgement] | None:
-    """Train the requested model. Only the leading process writes the model and returns a result."""
+    """Train the requested model. Only the leading process writes the model and returns a result; others return None."""
     refuse_other_folders(request.folder)
     processes = join(request.device)
     progress = progress if progress and processes.leads else Progress()
@@ -109,7 +109,7 @@ def learn(request: Request, progress: Progress, processes: Processes = ALONE) ->
 
 
 def prepare(request: Request, device: torch.device, progress: Progress) -> Run:
-    """Prepare the data, plan and state in the run's folder, unless an earlier command has already done so."""
+    """Prepare the data, the plan and the state in the run's folder, unless an earlier command has already done so."""
     remove_leftovers(request.folder)
     start, before = request.start, read_plan(request.run)
     refuse_nonsense(request, before)
@@ -155,7 +155,7 @@ def refuse_other_folders(folder: Path) -> None:
 
 
 def finish(run: Run, progress: Progress) -> Judgement:
-    """Write the model, evaluate it as users will run it, and write its model card and scores."""
+    """Write the model, evaluate it in the same way as users will run it, and write the model card and the scores."""
     write_model(run)
     judgement = judge(run, progress)
     for score in judgement.scores:
@@ -164,12 +164,12 @@ def finish(run: Run, progress: Progress) -> Judgement:
         progress.say(f"warning: {judgement.warning}")
     about, folder = describe(run, judgement.scores), run.request.folder
     write_atomically(folder / "README.md", card(run, about, judgement.warning).encode())
-    write_config(folder, run.plan.config, about)  # rewrites it with the scores
+    write_config(folder, run.plan.config, about)  # again, now with the scores
     return judgement
 
 
 def write_model(run: Run) -> None:
-    """Write the model's files. The config, which marks the folder as a model, is removed first and written last."""
+    """Write the model's files. The config marks the folder as a model, so it is removed first and written last."""
     folder, source, target = run.request.folder, run.task.source, run.task.target
     (folder / CONFIG).unlink(missing_ok=True)
     write_parameters(folder, run.parameters.to_arrays())
@@ -183,7 +183,7 @@ def write_model(run: Run) -> None:
 
 @torch.no_grad()
 def judge(run: Run, progress: Progress) -> Judgement:
-    """Score the written model on unseen sentences."""
+    """Score the finished model on unseen sentences."""
     task, metric = run.task, run.plan.recipe.metric
     if not task.test:
         return Judgement([plain_score(metric, run.state.best_score or 0.0, "on the validation set")])
@@ -210,7 +210,7 @@ def plain_score(metric: str, value: float, signature: str) -> Score:
 
 
 def describe(run: Run, scores: list[Score]) -> About:
-    """Return the metadata of the model for its config."""
+    """Return the metadata to be written to the model's config."""
     request, plan, state, task = run.request, run.plan, run.state, run.task
     source, target = request.languages
     start = request.start
@@ -242,7 +242,7 @@ def describe(run: Run, scores: list[Score]) -> About:
 
 
 def trainings(about: About) -> list[dict[str, Any]]:
-    """Return short records of all training runs of a model, oldest first."""
+    """Return a short record of each training run of a model, oldest first."""
     last = {name: about.provenance[name] for name in IN_SHORT if name in about.provenance}
     return [*about.provenance.get("before", []), *([last] if last else [])]
 

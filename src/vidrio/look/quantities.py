@@ -1,4 +1,4 @@
-"""A part of a trace as text: a layer, a matrix, or a single number, by address."""
+"""Displays part of a trace as text: a layer, a matrix, or a single number, selected by address."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -29,16 +29,16 @@ from vidrio.look.writing import (
 )
 from vidrio.search import largest
 
-LIMIT = 12  # rows or columns to draw before the rest is omitted
-LONGEST_TOKEN = 16  # columns on the screen
-LONGEST_NAME = 2 * LONGEST_TOKEN + 3  # characters of a row's label: two tokens and the arrow
-TOP = 10  # tokens of a vocabulary to show
-TOKENS = 48  # rows or columns to draw if they are tokens
-DRAWN_AT_MOST = 40  # matrices of a layer to draw; beyond that, only the first head's
+LIMIT = 12  # maximum number of rows or columns to print
+LONGEST_TOKEN = 16  # maximum width of a token
+LONGEST_NAME = 2 * LONGEST_TOKEN + 3  # maximum width of a row's label: two tokens and an arrow
+TOP = 10  # number of tokens to print from a vocabulary
+TOKENS = 48  # maximum number of rows or columns to print if they are tokens
+DRAWN_AT_MOST = 40  # maximum number of quantities to print for a prefix; if there are more, only head 0 is printed
 
 
 def at(trace: Trace, where: str, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
-    """What an address names: one number, one quantity, or all quantities under it."""
+    """Display whatever an address refers to: a number, a quantity, or all quantities that start with it."""
     address = parse_address(where)
     if address.index:
         yield from _one_number(trace, address, again, precision)
@@ -86,7 +86,7 @@ def _about(stage: Stage) -> Iterator[str]:
 
 
 def names(trace: Trace, name: str, axis: int) -> Sequence[str]:
-    """The labels of rows (axis 0) or columns. A row of the decoder leads from the token read to the token written."""
+    """Return the labels of rows (axis 0) or columns. A decoder row is labelled with its input and output tokens."""
     axes = trace.stage(name).axes
     tokens = trace.axis_tokens(name, axes[axis])
     reads = axis > 0 or len(axes) < 2 or axes[axis] != "T" or name.startswith("tgt.") or name == "dec.in"
@@ -96,13 +96,14 @@ def names(trace: Trace, name: str, axis: int) -> Sequence[str]:
 
 
 def heading(trace: Trace, address: Address) -> str:
-    """`enc.0.self.scores.h0   S × S = 2 × 2`."""
+    """Return the heading of a quantity, e.g. `enc.0.self.scores.h0   S × S = 2 × 2`."""
     axes = " × ".join(trace.stage(address.name).axes)
     return f"{address}   {axes} = {shape(trace.array(address.name))}" if axes else str(address)
 
 
 def _drawn(trace: Trace, address: Address, tokens: int, precision: int) -> Iterator[str]:
-    """A quantity with the tokens of its rows and columns, up to a limit; of a vocabulary, only the largest numbers."""
+    """Format a quantity with the tokens of its rows and columns, up to a limit. Rows over the vocabulary are reduced to
+    their largest numbers."""
     stage, array = trace.stage(address.name), trace.array(address.name)
     named = [names(trace, address.name, axis) or None for axis in range(len(stage.axes))]
     limits = [tokens if name else LIMIT for name in named] or [LIMIT]
@@ -135,7 +136,7 @@ def _part(trace: Trace, address: Address, again: CommandLine, precision: int) ->
 
 
 def under(trace: Trace, prefix: str) -> list[str]:
-    """The quantities under a prefix. If there are none, an error names the nearest prefixes and addresses."""
+    """Return the quantities that start with a prefix. If there are none, the error lists the closest matches."""
     names = trace.addresses(prefix)
     if not names:
         every = trace.addresses()
@@ -148,24 +149,24 @@ def under(trace: Trace, prefix: str) -> list[str]:
     return names
 
 
-# --- vectors and matrices: what does not fit is wrapped, or left out with its count and range -------------------------
+# --- vectors and matrices ---------------------------------------------------------------------------------------------
 
 
 class Numbers(NamedTuple):
-    """A vector or matrix with the tokens of its rows and columns (None: indices only; empty: no headings)."""
+    """A vector or matrix, with the tokens of its rows and columns (None: only indices; empty: no headings)."""
 
     array: Array
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
-    limit: tuple[int, int] = (LIMIT, LIMIT)  # rows and columns drawn
-    shares: bool = False  # between 0 and 1, with rows that sum to 1, so each number gets a small bar
+    limit: tuple[int, int] = (LIMIT, LIMIT)  # maximum number of rows and columns to print
+    shares: bool = False  # whether each row sums to 1, so that a small bar is printed next to each number
 
 
 def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> str:
-    """A matrix with the index (and token) of every row and column, aligned at decimal points; a vector as one row.
+    """Format a matrix, aligned at decimal points, with the index (and token) of each row and column.
 
-    Beyond `limit` rows or columns, the middle is omitted, with its count and range. Columns that do not fit into
-    `width` follow in a block below.
+    A vector becomes a single row. If there are more rows or columns than `limit`, those before the last are replaced
+    with their number and range. Columns that do not fit into `width` continue in another block below.
     """
     array = np.asarray(numbers.array)
     if array.ndim == 0:
@@ -187,14 +188,14 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
 
 
 def shown(length: int, limit: int) -> list[int | None]:
-    """The indices to show: the first ones, None for those omitted, and the last."""
+    """Return the indices to print: the first ones, None in place of those omitted, and the last."""
     if length <= limit:
         return list(range(length))
     return [*range(limit - 1), None, length - 1]
 
 
 def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list[str]:
-    """The indices of the rows, followed by tokens."""
+    """Return the labels of the rows: indices, followed by tokens if there are any."""
     if tokens is not None and not tokens:
         return [""] * len(rows)
     places = ["…" if r is None else str(r) for r in rows]
@@ -206,7 +207,7 @@ def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list
 def _column(
     array: np.ndarray, c: int | None, rows: Sequence[int | None], numbers: Numbers, cell: Callable[[Any], str]
 ) -> list[str]:
-    """A column with its headings: the index, and the token if there is one."""
+    """Format a column, headed by its index and its token, if it has one."""
     tokens = numbers.columns
     heads, cells = ["…", ""], ["…"] * len(rows)
     if c is not None:
@@ -235,7 +236,7 @@ def _left_out(
 
 
 def likeliest_words(numbers: Numbers, precision: int = PRECISION) -> Iterator[str]:
-    """For each row over a vocabulary, the largest numbers, and the sum or range of the others."""
+    """Format the largest numbers of each row over a vocabulary, and the sum or range of all others."""
     words = numbers.columns or ()
     for r, row in enumerate(np.atleast_2d(numbers.array)):
         order = largest(row, TOP)

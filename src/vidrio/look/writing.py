@@ -1,6 +1,6 @@
-"""How numbers, words, paragraphs and tables are written: plain text in 80 columns, without colour.
+"""Formats numbers, words, paragraphs and tables as plain text, 80 columns wide and without colour.
 
-It is readable in logs, in pipes and by screen readers, and contains nothing that moves a terminal's cursor.
+The output is suitable for logs, pipes and screen readers, and contains no cursor-control sequences.
 """
 
 import math
@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 
 WIDTH = 80  # columns of a terminal
-PRECISION = 4  # decimals
+PRECISION = 4  # decimal places
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _JOINERS = "\u200c\u200d"
 
 
 def number(value: float, precision: int = PRECISION) -> str:
-    """A number with `precision` decimals, in a form that Python can read.
+    """Format a number with `precision` decimal places, in a form that Python can parse.
 
-    Only an exact zero is written 0. Numbers that would round to zero, and very large ones, have an exponent.
+    Only an exact zero is written as 0. Numbers that would round to zero, and very large numbers, are written in
+    exponential notation.
     """
     if isinstance(value, int | np.integer):
         return str(int(value))
@@ -41,7 +42,7 @@ def number(value: float, precision: int = PRECISION) -> str:
 
 
 def value_range(array: Any, precision: int = PRECISION) -> str:
-    """`-3.2100 … 4.0700` for the finite values, and the number of others."""
+    """Format the range of the finite values (`-3.2100 … 4.0700`), and the number of NaN and infinite values."""
     array = np.asarray(array)
     finite = array[np.isfinite(array)]
     parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
@@ -52,14 +53,14 @@ def value_range(array: Any, precision: int = PRECISION) -> str:
 
 
 def shape(array: Any) -> str:
-    """`2 × 4`."""
+    """Format the shape of an array, e.g. `2 × 4`."""
     return " × ".join(map(str, np.shape(array))) or "one number"
 
 
 def visible(text: str) -> str:
-    """Text with control and direction characters, which could move a terminal's cursor, written as escapes.
+    """Escape control characters and directional formatting characters, which could move a terminal's cursor.
 
-    The joiners of Persian, of Indic scripts and of emoji are kept between the characters that they join.
+    The joiners used in Persian, in Indic scripts and in emoji are kept if they are between two characters.
     """
     return "".join(
         c
@@ -75,7 +76,7 @@ def _written_out(character: str) -> str:
 
 
 def text_width(text: str) -> int:
-    """The number of columns of a text on a terminal: wide East Asian characters take two, combining marks none."""
+    """Return the width of a text on a terminal. Wide East Asian characters take two columns, combining marks none."""
     return sum(
         0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
@@ -83,7 +84,7 @@ def text_width(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns; `…` marks a cut."""
+    """Truncate a text to at most `width` columns, ending in `…` if anything was removed."""
     text = visible(text)
     if text_width(text) <= width:
         return text
@@ -97,7 +98,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def shade(value: float) -> str:
-    """A bar of eight heights for a share from 0 to 1; nothing for 0 and for no share."""
+    """Return a bar in one of eight heights for a value from 0 to 1, or a space for 0 and for values out of range."""
     if not 0 < value <= 1:
         return " "
     return _BARS[min(7, int(value * 8 + 1e-3))]
@@ -107,23 +108,23 @@ def shade(value: float) -> str:
 
 
 def left(text: str, width: int) -> str:
-    """Left-aligned text of a column."""
+    """Left-align a text in a column."""
     return text + " " * max(0, width - text_width(text))
 
 
 def right(text: str, width: int) -> str:
-    """Right-aligned text of a column."""
+    """Right-align a text in a column."""
     return " " * max(0, width - text_width(text)) + text
 
 
 def note(text: str, indent: int = 0, hang: int | None = None) -> str:
-    """A paragraph with an indent of `indent` before its first line and `hang` before the others (by default the
-    same)."""
+    """Format a paragraph. The first line is indented by `indent` columns, and all other lines by `hang` (by default, by
+    the same amount)."""
     return wrap(visible(text), WIDTH, " " * indent, None if hang is None else " " * hang)
 
 
 def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
-    """The parts one after the other, separated by empty lines."""
+    """Yield the lines of all parts, with a blank line between parts."""
     for n, part in enumerate(parts):
         if n:
             yield ""
@@ -131,10 +132,10 @@ def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = None) -> str:
-    """A paragraph wrapped at spaces: `indent` before the first line, `hang` (by default the same) before the others.
+    """Wrap a paragraph at spaces. The first line starts with `indent`, and all others with `hang` (default: `indent`).
 
-    Words longer than a line are not broken. A no-break space keeps its neighbours on one line, and is printed as a
-    space.
+    Words longer than a line are not broken. A no-break space keeps the words around it on one line, and is printed as
+    an ordinary space.
     """
     lines, line, empty = [], indent, True
     for word in text.split(" "):
@@ -146,7 +147,7 @@ def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = Non
 
 
 def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str = "", indent: int = 0) -> str:
-    """Cells in columns; `align` has one letter per column: l (left, the default), r (right), . (at the decimal
+    """Format a table. `align` has one character per column: l (left, the default), r (right) or . (at the decimal
     point)."""
     n = max(len(row) for row in rows)
     align = align.ljust(n, "l")
@@ -163,7 +164,7 @@ def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str
 
 
 def at_point(cells: Sequence[str]) -> list[str]:
-    """Numbers as text, padded so that their decimal points align."""
+    """Pad formatted numbers so that their decimal points align."""
     split = [cell.partition(".") for cell in cells]
     before = max((len(whole) for whole, _, _ in split), default=0)
     after = max((len(point + rest) for _, point, rest in split), default=0)
@@ -171,7 +172,7 @@ def at_point(cells: Sequence[str]) -> list[str]:
 
 
 def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Columns of equal width with headings, in blocks that fit the width."""
+    """Arrange columns side by side, next to the row headings, in as many blocks as the width requires."""
     head_width = max(map(text_width, heads))
     blocks: list[list[Sequence[str]]] = []
     used = 0
@@ -185,15 +186,15 @@ def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: 
     return ["\n".join("  ".join(line).rstrip() for line in zip(*block, strict=True)) for block in blocks]
 
 
-# --- command lines that lead on from a view, written so that they can be copied -------------------------------------
+# --- command lines for the user to copy -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The same text and model, with another question."""
+    """Builds further commands for the same text and model."""
 
     text: str
-    options: tuple[str, ...] = ()  # options to repeat: --model, what-ifs
+    options: tuple[str, ...] = ()  # options to repeat in each command: --model, what-ifs
 
     def look(self, *arguments: str) -> str:
         return " ".join(["vidrio look", quoted(self.text), *map(quoted, (*self.options, *arguments))])
@@ -203,7 +204,7 @@ class CommandLine:
 
 
 def quoted(argument: str) -> str:
-    """A shell argument, in double quotes if that is safe, since they are easier to read. Characters that move a cursor
+    """Quote a shell argument, with double quotes if that is safe, because they are easier to read. Control characters
     are escaped."""
     argument = visible(argument)
     if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
