@@ -48,7 +48,7 @@ class Native:
     read = staticmethod(ctypes.string_at)  # returns a number of bytes at an address
 
     def __init__(self, path: Path) -> None:
-        self.functions: Any = ctypes.CDLL(str(path))  # accepts an address, or bytes that C does not modify, as a pointer
+        self.functions: Any = ctypes.CDLL(str(path))  # pointers are passed as addresses, or as bytes that C only reads
         for name, types in FUNCTIONS.items():
             result, arguments = types.split(":")
             function = getattr(self.functions, name)

@@ -1,7 +1,8 @@
 """Position tables (§3.5): row p is added to the embedding of the token at position p.
 
-The tables are computed in float64. NumPy's exp, sin and cos differ in the last bit between processors, so this module
-has its own. They use only + − · /, in the same order as the engine, and give identical results on every processor.
+The tables are computed in float64. The results of NumPy's exp, sin and cos differ in the last bit between processors,
+so this module implements its own. They use only + − · /, in the same order as the engine, and their results are
+identical on every processor.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ def exp(x: np.ndarray) -> np.ndarray:
 
 
 def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute sin x and cos x for 0 ≤ x < 2²⁰, from the quadrant and the remainder r, |r| ≤ π/4."""
+    """Compute sin x and cos x for 0 ≤ x < 2²⁰, from the quadrant of x and a remainder r with |r| ≤ π/4."""
     k = (x * _2_BY_PI + _ROUND) - _ROUND
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
     z = r * r
@@ -50,7 +51,7 @@ def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scales(d_model: int) -> np.ndarray:
-    """Return 10000^(2i/D), which divides the position in pair i of sine and cosine. §3.5."""
+    """Return 10000^(2i/D), the divisor of the position for pair i of sine and cosine. §3.5."""
     return exp(np.arange(0, d_model, 2) / d_model * LOG_10000)
 
 
@@ -65,7 +66,7 @@ def waves(n_positions: int, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
-    """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D)). §3.5."""
+    """Return PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D)). §3.5."""
     return np.stack(waves(n_positions, scales(d_model)), axis=-1).reshape(n_positions, d_model)
 
 
@@ -75,13 +76,16 @@ def sinusoidal_halves(n_positions: int, d_model: int) -> np.ndarray:
 
 
 def sinusoidal_marian(n_positions: int, d_model: int) -> np.ndarray:
-    """Return Marian's own table: all sines, then all cosines."""
+    """Return the table that Marian itself uses: all sines, then all cosines."""
     return np.concatenate(waves(n_positions, marian_scales(d_model)), axis=1)
 
 
 def slipped_sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
-    """Reproduce the mistake in the worked example, which uses the column index j instead of the pair index i, so that
-    no two columns share a frequency. With width 4, row 1 begins sin 1, cos 0.01 instead of sin 1, cos 1."""
+    """Reproduce the mistake in the worked example, which uses the column index j instead of the pair index i.
+
+    As a result, no two columns have the same frequency. With width 4, row 1 begins with sin 1, cos 0.01 instead of
+    sin 1, cos 1.
+    """
     columns = np.arange(d_model)
     return np.where(columns % 2 == 0, *waves(n_positions, exp(2 * columns / d_model * LOG_10000)))
 

@@ -28,8 +28,8 @@ def settle() -> None:
     # oneDNN and PyTorch's layer above it each cache 1,024 shapes, although shapes rarely recur in later batches.
     for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cached, SHAPES)
-    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds occupies a
-    # core that another thread needs.
+    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds occupies
+    # a core that another thread needs.
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
 

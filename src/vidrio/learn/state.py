@@ -1,7 +1,7 @@
-"""The state of a run and its folder, which stays valid if the process is killed at any time.
+"""The state of a training run and its folder, which remains valid if the process is killed at any time.
 
-MODEL/run/state.safetensors                            everything needed to resume; numbers are in its metadata
-MODEL/run/metrics.jsonl                                one line every ten steps, and one for each validation
+MODEL/run/state.safetensors                            everything needed to resume; scalars are in its metadata
+MODEL/run/metrics.jsonl                                one line for every ten steps, and one for each validation
 MODEL/run/snapshots/step-00000064/model.safetensors    the model at step 0 and at the latest powers of 2
 """
 
@@ -30,11 +30,11 @@ from vidrio.model.json_text import json_text
 
 STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
-LAYOUT = 3  # version of the file; others are rejected
+LAYOUT = 3  # version of the file format; other versions are rejected
 NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums", "position")
-SAVE = 300  # seconds between checkpoints, in addition to those at validations
+SAVE = 300  # seconds between checkpoints; each validation also writes one
 MOST = 8  # maximum number of snapshots, not counting step 0
-ROOM = 1 << 30  # total size of the snapshots in bytes; large models keep fewer
+ROOM = 1 << 30  # maximum total size of the snapshots in bytes, so that large models keep fewer
 FEWEST = 3
 
 
@@ -43,7 +43,7 @@ class State:
     """The parameters, optimiser state and position of a run."""
 
     parameters: Parameters
-    average: Tensor  # running mean of the parameters; the best one on the validation set becomes the model
+    average: Tensor  # running mean of the parameters; its best value on the validation set becomes the model
     best: Tensor
     adam: Adam
     step: int = 0
@@ -53,7 +53,7 @@ class State:
     best_score: float | None = None
     best_loss: float | None = None  # breaks ties between equal scores
     best_step: int = 0
-    # Sums since the previous line of metrics: loss, predictions, tokens, seconds.
+    # Sums of loss, predictions, tokens and seconds since the previous line of metrics.
     sums: list[float] = field(default_factory=lambda: [0.0] * 4)
 
     @staticmethod
@@ -87,7 +87,7 @@ def save_state(run: Path, state: State) -> None:
 
 
 def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
-    """Read the saved state."""
+    """Read the state from the latest checkpoint."""
     path = run / STATE
     try:
         with safe_open(path, framework="pt") as file:
@@ -108,7 +108,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
 
 
 class RunFolder:
-    """Writes the checkpoints, metrics and snapshots of a run. Without a folder, nothing is written."""
+    """Writes the checkpoints, metrics and snapshots of a run. If `run` is None, nothing is written."""
 
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.saved = run, time.monotonic()
@@ -140,7 +140,7 @@ class RunFolder:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Remove metrics that are newer than the checkpoint, which will be written again, and any incomplete line."""
+    """Remove metrics after the checkpoint's step, because they will be written again, and an incomplete last line."""
     path = run / METRICS
     if path.exists():
         whole = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -148,7 +148,7 @@ def forget_metrics_after(run: Path, step: int) -> None:
 
 
 def is_snapshot(step: int) -> bool:
-    """Return whether to write a snapshot after this step. Step 0 is before the first."""
+    """Return whether to write a snapshot after this step. Step 0 is the state before the first step."""
     return step & (step - 1) == 0
 
 

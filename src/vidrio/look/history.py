@@ -1,7 +1,7 @@
-"""A model's training for the page: curves, a sentence at every checkpoint, and the loss of the correct translation.
+"""The training history of a model, for the page: curves, translations at each snapshot, and the loss of a reference.
 
-The checkpoints are the snapshots that a training run kept (`learn/state.py`). The reference runs each of them like any
-model, so PyTorch is not needed.
+Training runs keep snapshots (`learn/state.py`). The reference implementation runs them like any other model, so PyTorch
+is not needed.
 """
 
 import json
@@ -20,10 +20,10 @@ from vidrio.look.measures import likeliest, mean_of_heads
 from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.model.folder import read_parameters
 
-ROOM = 10  # tokens beyond twice the source's length that an early model may write
-FOLLOWED = 16  # tokens of the translation
-MOST_POINTS = 240  # of one curve; longer curves are drawn as means of neighbours
-SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # metrics of a validation, if present
+ROOM = 10  # a snapshot's translation may have this many tokens in addition to twice the length of the source
+FOLLOWED = 16  # maximum number of tokens whose probabilities are tracked
+MOST_POINTS = 240  # maximum number of points in a curve; in longer curves, neighbouring points are averaged
+SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # validation metrics that may be present
 
 Record = dict[str, Any]
 Points = Sequence[tuple[float, float]]
@@ -32,7 +32,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def metrics(run: Path) -> list[Record]:
-    """The lines of metrics.jsonl, without an incomplete last one."""
+    """Read metrics.jsonl, ignoring an incomplete last line."""
     path = run / "metrics.jsonl"
     records: list[Record] = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -46,7 +46,7 @@ def metrics(run: Path) -> list[Record]:
 
 
 def curves_data(run: Path) -> list[dict[str, Any]]:
-    """Loss, scores, learning rate and speed by step, with minutes."""
+    """Return the curves of loss, scores, learning rate and speed by step, and the minutes elapsed at each step."""
     records = metrics(run)
     steps = [r for r in records if r.get("kind") == "step"]
     validations = [r for r in records if r.get("kind") == "validation"]
@@ -71,7 +71,7 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
 
 
 def thinned(points: Points) -> list[tuple[float, float]]:
-    """At most MOST_POINTS: each the mean of neighbours, except the last."""
+    """Reduce a curve to at most MOST_POINTS means of neighbouring points, followed by the last point."""
     size = -(-len(points) // MOST_POINTS)
     if size <= 1:
         return list(points)
@@ -80,28 +80,31 @@ def thinned(points: Points) -> list[tuple[float, float]]:
 
 
 def when(steps: Sequence[Record]) -> list[tuple[float, float]]:
-    """(step, minutes since the start), from the beginning on."""
+    """Return pairs (step, minutes since the start of training), beginning with step 0."""
     return [(0.0, 0.0), *((r["step"], r["seconds"] / 60) for r in steps if "seconds" in r)] if steps else []
 
 
-# --- a sentence at every age ------------------------------------------------------------------------------------------
+# --- a sentence at each snapshot --------------------------------------------------------------------------------------
 
 
 def snapshots(run: Path) -> list[tuple[int, Path]]:
-    """The steps with a snapshot, each with the folder of its parameters, in order."""
+    """Return the steps that have a snapshot, in order, each with the folder of its parameters."""
     files = (run / "snapshots").glob("step-[0-9]*/model.safetensors")
     return sorted((int(path.parent.name.removeprefix("step-")), path.parent) for path in files)
 
 
 def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
-    """The model at each snapshot, the earliest first; one at a time is in memory."""
+    """Yield the model at each snapshot, earliest first, loading one at a time."""
     for step, folder in snapshots(model.path / "run"):
         yield step, replace(model, machine=build(model.config, read_parameters(folder), model.dtype.type))
 
 
 def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
-    """The translation of a text at each snapshot, and the probability of each token of one translation: the given one,
-    or the final model's; all in floating point. None if the folder has no snapshots."""
+    """Return the translation of a text at each snapshot, and the probability of each token in one translation.
+
+    The probabilities are those of `target` or, by default, of the final model's translation. Everything is computed in
+    floating point. Returns None if the text is empty or if there are no snapshots.
+    """
     if not snapshots(model.path / "run") or not text.strip():
         return None
     model = model.in_floating_point()
@@ -119,8 +122,11 @@ def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict
 
 
 def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> dict[str, Any]:
-    """The last entry, the final model, has no step. `reads`: the source token with the largest share of the last
-    layer's cross-attention, averaged over heads, and that share."""
+    """Return the entry of a snapshot, or of the final model, for which `step` is None.
+
+    For each token, `reads` is the source token with the largest weight in the last layer's cross-attention, averaged
+    over heads, and `share` is that weight.
+    """
     if seen.result is None:
         prob_C = seen.trace.values["out.prob"]
         taken = int(np.argmax(now.trace.values["out.prob"]))
@@ -136,11 +142,11 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
     return {"step": step, "says": seen.translation, **said, "reads": reads, "share": share}
 
 
-# --- the right answer -------------------------------------------------------------------------------------------------
+# --- the reference translation ----------------------------------------------------------------------------------------
 
 
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
-    """Teacher forcing: −log p of every token of the correct translation, given those before it."""
+    """Return −log p of each token in the correct translation, given the tokens before it (teacher forcing)."""
     if not model.config.has_decoder:
         raise InputError("this model tells classes: there is no answer to force token by token")
     seen = look(model, text, target=target_ids(model, answer))

@@ -1,6 +1,6 @@
-"""The measured effect of removing a word or a head, or of inserting a row of another run.
+"""Measures the effect of removing a word or a head, or of substituting a row from another run.
 
-Each function sends all its variants through the engine as one batch.
+Each function runs all its variants in the engine as one batch.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from vidrio.translate.translator import Translator, cores
 
 
 class Word(NamedTuple):
-    """A word of the source: its position in the text, and the rows of its tokens."""
+    """A word in the source, with its position in the text and the rows of its tokens."""
 
     text: str
     start: int
@@ -30,34 +30,34 @@ class Word(NamedTuple):
 
 
 class Without(NamedTuple):
-    """Something removed, the translation without it, and how much less probable the old tokens became."""
+    """The effect of removing a word or a head: the new translation, and the losses of the original tokens."""
 
-    what: str
+    what: str  # the word or the head
     translation: str
-    losses: tuple[float, ...]  # for each token of the old translation, the decrease of its log-probability
+    losses: tuple[float, ...]  # the decrease in the log-probability of each token in the original translation
 
 
 class Patched(NamedTuple):
-    """The difference of two logits with each row of another run in turn, after one layer."""
+    """The difference of two logits after substituting, in turn, each row of a layer's output from another run."""
 
     layer: str  # enc.in, enc.0, …
     side: str
-    differences: tuple[float, ...]  # one for each row
+    differences: tuple[float, ...]  # one per row
 
 
 @dataclass(frozen=True)
 class CausalMap:
-    """Two runs, and the difference of two logits in each, and in the first with single rows of the second."""
+    """The difference of two logits in a run, in another run, and in the first run with single rows from the other."""
 
-    other: str
+    other: str  # the other text
     other_tokens: Sequence[str]
-    before: float
-    of_other: float
+    before: float  # the difference in the first run
+    of_other: float  # the difference in the other run
     layers: list[Patched]
 
 
 def source_words(seen: Look) -> list[Word]:
-    """The words that the encoder read, without signs that contain no letter or digit."""
+    """Return the words in the encoder's input, excluding those without a letter or digit."""
     places = words(seen.text)
     of = word_of_each([(piece.start, piece.end) for piece in seen.pieces], places)
     found = [
@@ -68,7 +68,7 @@ def source_words(seen: Look) -> list[Word]:
 
 
 def engine_of(seen: Look) -> Engine:
-    """The engine that computed a run, or another one with its model."""
+    """Return the engine that computed a run, or load one with the same model."""
     if seen.model.config.shape != "encoder-decoder":
         raise InputError("this needs a translator", found=f"{seen.model.name} is a model of another shape")
     if seen.model.may_ramble:
@@ -78,7 +78,7 @@ def engine_of(seen: Look) -> Engine:
 
 
 def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = None) -> list[Without]:
-    """Delete each word of the text: search again, and score the tokens of this run."""
+    """Delete each word in turn: translate the remaining text, and score the tokens of the original translation."""
     deleted = _removable_words(seen)
     texts = [without_places(seen.text, [(word.start, word.end)]) for word in deleted]
     read = [(*translator.source.encode(text), *seen.model.config.source_close) for text in (seen.text, *texts)]
@@ -91,13 +91,13 @@ def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = Non
 
 
 def each_word_hidden(seen: Look, stopped: Stopped = None) -> list[Without]:
-    """Hide each word's rows from all attention; the text and its positions stay."""
+    """Hide the rows of each word in turn from all attention. The text and its positions stay the same."""
     found = _removable_words(seen)
     return _without(seen, [word.text for word in found], [tuple(map(Hidden, word.rows)) for word in found], stopped)
 
 
 def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
-    """Switch off each attention head."""
+    """Switch off each attention head in turn."""
     config = seen.model.config
     places = [place for place in places_of(config) if place.endswith((".self", ".cross"))]
     heads = [HeadOff(place, head) for place in places for head in range(config.n_heads)]
@@ -105,9 +105,10 @@ def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
 
 
 def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = None) -> CausalMap:
-    """How far the difference of two logits moves when one row of one layer comes from the run of another text.
+    """Measure the difference of two logits after substituting single rows of each layer from a run on another text.
 
-    Both runs read the same translation up to the row that decides."""
+    Both runs are given the same translation up to the row of the decision.
+    """
     model, row = seen.model, decision.row
     engine = engine_of(seen)
     ids = (*model.source_tokenizer.encode(other), *model.config.source_close)
@@ -139,7 +140,7 @@ def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = 
 
 
 def _removable_words(seen: Look) -> list[Word]:
-    """The words of the source, if the model still has something to read without each of them."""
+    """Return the words in the source. Raises InputError if nothing would be left after removing one of them."""
     found = source_words(seen)
     if any(len(word.rows) == len(seen.source_ids) for word in found):
         raise InputError("without its only word, nothing of the text is left", do="give a text of several words")
@@ -147,7 +148,7 @@ def _removable_words(seen: Look) -> list[Word]:
 
 
 def _written(seen: Look) -> Ids:
-    """The tokens of the translation, without the end token."""
+    """Return the tokens of the translation, without the end token."""
     end = seen.model.config.special.end
     taken = tuple(seen.chosen_ids)
     return taken[:-1] if taken[-1:] == (end,) else taken
@@ -172,6 +173,6 @@ def _losses(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...
 
 
 def _difference(rows: Sequence[tuple[float, float]]) -> float:
-    """The difference of the last row's two log-probabilities, which equals that of the logits."""
+    """Return the difference between the two log-probabilities in the last row, which equals that of the logits."""
     this, that = rows[-1]
     return this - that

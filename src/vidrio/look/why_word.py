@@ -1,4 +1,4 @@
-"""Explain a word against a rival, as text and as JSON: the deciding step, its parts, and the strongest hidden units."""
+"""Explains why a word was chosen over a rival, as text or JSON: the deciding step, its parts and the strongest units."""
 
 import math
 from collections import defaultdict
@@ -19,13 +19,13 @@ from vidrio.look.run import Look
 from vidrio.look.token_sums import token_sums
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 
-NEURONS = 5  # with the largest values
-PUSHED = 3  # tokens that a hidden unit raises or lowers most
-SHOWN = 6  # groups of parts
+NEURONS = 5  # number of hidden units to list, those with the largest contributions
+PUSHED = 3  # number of tokens to list that a hidden unit raises or lowers the most
+SHOWN = 6  # number of groups of parts to print
 
 
 class Origin(NamedTuple):
-    """An origin of parts: one token's row, the feed-forward networks, or the rest."""
+    """The origin of a group of parts: a token's row, the feed-forward networks, or everything else."""
 
     name: str
     side: str = ""
@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Why:
-    """Why a translation has a word: an exact sum. `str()` of it is the report of `vidrio why`."""
+    """An explanation of a word in a translation as an exact sum. `str()` gives the report of `vidrio why`."""
 
     seen: Look
     decision: Decision
@@ -59,7 +59,7 @@ class Why:
 
     @cached_property
     def tokens(self) -> list[tuple[Origin, float]]:
-        """The same difference as a sum over the tokens that were read (`token_sums.py`); empty after a what-if."""
+        """The difference as a sum over the input tokens (`token_sums.py`). Empty after a what-if."""
         trace, made = self.seen.trace, self.decision
         if trace.machine.changes or trace.computed:
             return []
@@ -79,7 +79,7 @@ class Why:
 
     @cached_property
     def layers(self) -> list[After]:
-        """The most probable tokens if the decoder stopped after each sub-layer; empty for a classifier."""
+        """The most probable tokens if the decoder stopped after each sub-layer. Empty for a classifier."""
         made = self.decision
         return after_each(self.seen.trace, made.row, made.this, made.that) if self.seen.chosen_ids else []
 
@@ -93,22 +93,22 @@ class Why:
 
 
 def why_word(seen: Look, asked: str, rival: str | None = None) -> Why:
-    """Explain a word against `rival`, or against the runner-up at the word's first step."""
+    """Explain a word against `rival`, by default the runner-up at the word's first step."""
     return Why(seen, decide(seen, asked, rival))
 
 
 def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
-    """Explain the token chosen after a row against `rival` (a token or a word), or against the runner-up."""
+    """Explain the token chosen after a row against `rival` (a token or a word), by default the runner-up."""
     if seen.empty:
         raise InputError("nothing was computed, so no word was chosen", found="a text of which the model reads nothing")
     return Why(seen, decide_step(seen, row, rival))
 
 
-# --- for people -------------------------------------------------------------------------------------------------------
+# --- as text ----------------------------------------------------------------------------------------------------------
 
 
 def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterator[str]:
-    """The difference and its parts, largest first: grouped by origin, or with `every` one by one."""
+    """Format the difference and its parts, largest first. Parts are grouped by origin, or listed singly with `every`."""
     seen, made = why.seen, why.decision
     this, that = (visible(token_name(seen, token)) for token in (made.this, made.that))
     yield note(f"{seen.text} → {seen.translation}", hang=2)
@@ -139,7 +139,7 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
 
 
 def _layers(why: Why) -> Iterator[str]:
-    """The most probable tokens after each sub-layer, and where the word overtakes its rival."""
+    """Format the most probable tokens after each sub-layer, and report where the word overtakes its rival."""
     if not (found := why.layers):
         return
     vocabulary = why.seen.trace.vocabulary
@@ -155,7 +155,7 @@ def _layers(why: Why) -> Iterator[str]:
 
 
 def _mostly(parts: Sequence[Part], precision: int) -> str:
-    """The name and value of the largest part, if there are several."""
+    """Format the name and value of the largest part, or return "" if there is only one."""
     largest = _sorted(parts)[0]
     return f"most: {largest.name} {number(largest.value, precision)}" if len(parts) > 1 else ""
 
@@ -198,7 +198,7 @@ def _sorted(parts: Sequence[Part]) -> list[Part]:
 
 
 def data(why: Why) -> dict[str, Any]:
-    """The difference, its parts, their sums by origin and by source word, and the strongest hidden units, as JSON."""
+    """Return the explanation as JSON: parts, sums by origin and by source word, and the strongest hidden units."""
     seen, made = why.seen, why.decision
     by_row = {origin.row: _sum(parts) for origin, parts in why.origins.items() if origin.side == SOURCE}
     return {
@@ -244,7 +244,7 @@ def data(why: Why) -> dict[str, Any]:
 
 
 def _place(side: str, row: int) -> dict[str, Any]:
-    """The row that was read, if any."""
+    """Return the side and the row that a part was read from, or None for both."""
     return {"side": side or None, "row": row if side else None}
 
 
