@@ -1,4 +1,4 @@
-"""Compare a run before and after a what-if: which numbers changed, by how much, and where NaN first appears."""
+"""Compares a run before and after a what-if: which numbers changed, by how much, and where NaN first appears."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,22 +14,22 @@ from vidrio.glass.whatif import WhatIf
 
 @dataclass(frozen=True)
 class Changed:
-    """The largest change in a layer, relative to the largest number in its quantity; NaN if any number became NaN."""
+    """The largest change in a layer, or NaN if any number became NaN."""
 
-    address: str  # of the number that changed the most
+    address: str  # address of the number that changed the most
     largest: float
-    relative: float
+    relative: float  # the change divided by the largest number in its quantity
     before: float
     after: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The effects of a what-if. Decoder rows are compared up to the first step that received different tokens."""
+    """The effects of a what-if. Decoder rows are compared up to the first step at which the input tokens differ."""
 
-    shared_steps: int
+    shared_steps: int  # number of decoding steps compared
     layers: dict[str, Changed]  # in the order of computation, including unchanged layers
-    kl: tuple[float, ...]  # Σ p log(p / q) of the next token, in nats, for each shared step
+    kl: tuple[float, ...]  # Σ p log(p / q) over the next token, in nats, for each shared step
     first_nan: str | None
     first_infinite: str | None
     notes: tuple[str, ...] = ()
@@ -52,20 +52,20 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the number of decoding steps that received the same tokens in both runs."""
+    """Return the number of decoding steps before the input tokens of the two runs differ."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
-    """Find the largest change in each layer. Ids are skipped because their differences are meaningless, and masked
-    scores because any change from −∞ is infinite."""
+    """Find the largest change in each layer. Ids are skipped, because their differences are meaningless, and so are
+    masked scores, because any change from −∞ is infinite."""
     largest: dict[str, Changed] = {}
     for name, stage in before.stages.items():
         if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
             continue
         if name in before and name in after:
             old, new = before.array(name), after.array(name)
-            is_same = np.may_share_memory(old, new)  # an unchanged parameter, so one number is enough
+            is_same = np.may_share_memory(old, new)  # an unchanged parameter, so comparing one number is enough
             rows = tuple(slice(1) if is_same else slice(steps) if axis == "T" else slice(None) for axis in stage.axes)
             changed = _changed(name, old[rows], new[rows])
             layer = layer_of(name)
@@ -103,9 +103,9 @@ def _size(changed: Changed) -> float:
 
 
 def _kl(p: Array, q: Array) -> float:
-    """Return Σ p log(p / q), the Kullback–Leibler divergence of q from p, or 0 if nothing changed."""
+    """Return Σ p log(p / q), the Kullback–Leibler divergence of q from p. It is 0 if nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = p / p.sum(), q / q.sum()  # rounding in float16 makes the sums differ from 1
+        p, q = p / p.sum(), q / q.sum()  # because of rounding in float16, the sums may not be 1
         divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
     return 0.0 if -1e-12 < divergence < 0 else divergence  # negative only through rounding
 

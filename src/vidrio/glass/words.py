@@ -1,4 +1,4 @@
-"""Descriptions of all quantities: what they are, their formulas, and the relevant sections of the paper."""
+"""Describes all quantities: what each one is, its formula, and the relevant section of the paper."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +30,7 @@ PARAMETERS = {
 }
 MIXED = "the heads, projected to width D"
 EMBEDDED = ("§3.5", "embedding + position: layer 0 input")
-# Keyed by the last one or two parts of the address. If the section is empty, the section of the operation applies.
+# Keyed by the last one or two parts of the address. If the section is empty, the operation's section applies.
 QUANTITIES = {
     "src.ids": ("", "ids of the source tokens"),
     "tgt.ids": ("", "ids of the target tokens"),
@@ -80,12 +80,12 @@ OF_CLASSES = {
 
 
 class Formula(NamedTuple):
-    """The formula of an operation. <0> is the address of the first input, <W> the weight's letter, <b> its bias."""
+    """The formula of an operation. <0> stands for the first input, <W> for the weight's letter, and <b> for the bias."""
 
     plain: str
     latex: str
-    place: str = ""  # section of the paper; overrides that of the quantity
-    says: str = ""  # description; overrides that of the quantity
+    place: str = ""  # section of the paper; overrides the quantity's section
+    says: str = ""  # description; overrides the quantity's description
 
 
 ZERO_START = "departs: the paper has a start token"
@@ -170,7 +170,7 @@ FORMULAS = {
     "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the product of int8 numbers, exact"),
     "restore": Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
 }
-# Kinds of quantities. All other operations produce values. Constants depend only on parameters.
+# The kind of quantity that an operation produces, if it is not a value. Constants depend only on parameters.
 KINDS = {
     **dict.fromkeys(("mean", "variance", "column_mean"), "aggregate"),
     **dict.fromkeys(("scale_of_weight_rows", "scale_of_weight_columns", "whole_by_columns", "whole_table"), "constant"),
@@ -184,18 +184,18 @@ class Stage:
 
     address: str  # enc.0.self.scores.h1
     axes: str  # one letter per axis, e.g. SS (see config.py); empty for a single number
-    operation: str  # how it is computed (see operations.py)
+    operation: str  # name of the operation (see operations.py)
     inputs: tuple[str, ...]  # addresses, in the order of the formula
-    formula: str  # plain text
+    formula: str  # in plain text
     latex: str
-    place: str  # the section of the paper
-    says: str  # a short description
+    place: str  # section of the paper
+    says: str  # short description
     kind: str = "value"  # or one of KINDS
-    code: str = ""  # the line of NumPy that computes it
+    code: str = ""  # the line of NumPy code that computes the quantity
 
     @property
     def of_the_model(self) -> bool:
-        """Whether it is the same for all inputs."""
+        """Whether the quantity is the same for all input texts."""
         return self.kind in ("parameter", "constant")
 
 
@@ -208,7 +208,7 @@ def words(address: str, axes: str) -> tuple[str, str]:
 
 
 def without_head(address: str) -> tuple[str, str]:
-    """Split an address: enc.0.self.WQ.h1 → enc.0.self.WQ and .h1. Without a head, the second part is empty."""
+    """Split off the head of an address: enc.0.self.WQ.h1 → enc.0.self.WQ and .h1 (empty if there is no head)."""
     name, dot, head = address.rpartition(".h")
     return (name, dot + head) if head.isdigit() else (address, "")
 

@@ -1,4 +1,4 @@
-"""A receipt as text and as JSON, down to the bytes of a parameter; and the result of recomputing a whole run."""
+"""Displays receipts, down to the bytes of a parameter, and the result of recomputing a run, as text or as JSON."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,16 +21,16 @@ from vidrio.look.writing import NO_BREAK, PRECISION, note, number, visible
 from vidrio.model.header import Stored, read_header
 from vidrio.model.quantised import SCALE
 
-EXCEPTIONS = 8  # that `vidrio check` lists
-INPUTS = 8  # inputs to list
+EXCEPTIONS = 8  # maximum number of exceptions listed by `vidrio check`
+INPUTS = 8  # maximum number of inputs to list
 KINDS_OF_TERMS = {"*": "product", "squared": "square", "exp": "exp"}
-LISTED = 1100  # inputs on the page, and terms of a sum; a vocabulary's softmax has thousands
+LISTED = 1100  # maximum number of inputs and terms on the page; a softmax over a vocabulary has thousands
 
 Show = Callable[[float], str]
 
 
 def digits(precision: int) -> Show:
-    """A number with this many decimals; integers have none."""
+    """Return a function that formats numbers with this many decimal places. Integers have none."""
 
     def write(value: float) -> str:
         return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else number(value, precision)
@@ -39,7 +39,7 @@ def digits(precision: int) -> Show:
 
 
 def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> Iterator[str]:
-    """The receipt of the number at an address. `file` contains its parameters."""
+    """Format the receipt of the number at an address. `file` is the model's parameters file."""
     bill = receipt(trace, locate(trace, parse_address(address)))
     show, stage = digits(precision), bill.stage
     full = "" if float(show(bill.value)) == bill.value or math.isnan(bill.value) else f"   in full {bill.value!r}"
@@ -70,7 +70,7 @@ def _place(bill: Receipt) -> Iterator[str]:
 
 
 def _working(bill: Receipt, show: Show) -> Iterator[str]:
-    """The formula with values, evaluated line by line."""
+    """Format the formula with the values filled in, evaluated line by line."""
     if bill.stage.kind == "choice":
         yield "  The search decides; it is not computed from other numbers."
     else:
@@ -86,7 +86,7 @@ def _working(bill: Receipt, show: Show) -> Iterator[str]:
 
 
 def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
-    """Model and recomputation, and whether rounding explains the difference."""
+    """Format the model's number and the recomputed number, and state whether rounding explains the difference."""
     result, show = bill.compared, digits(precision)
     yield f"  model       {bill.precision.name:8} {result.model!r}"
     yield f"  recomputed  float64  {result.recomputed!r}"
@@ -118,7 +118,7 @@ def _links(bill: Receipt, show: Show) -> Iterator[str]:
 
 
 def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
-    """The bytes of a stored parameter."""
+    """Format the bytes of a number in a stored parameter."""
     yield "  A trained number: it is read, not computed."
     found = parameter_bytes(file, bill)
     if found is None:
@@ -137,7 +137,7 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
 
 
 def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
-    """The position of a parameter's number in the model's file; None for other quantities."""
+    """Return the position and the bytes of a parameter's number in the model's file, or None for other quantities."""
     if file is None or bill.stage.kind != "parameter" or not file.is_file():
         return None
     name, head = without_head(bill.at.name)
@@ -157,8 +157,8 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
 
 
 def _stored_number(file: Path, array: Stored, place: tuple[int, ...]) -> tuple[int, bytes, Any]:
-    """The position of a number in the file, its bytes, and its value. An axis of length 1 has one number for all
-    indices."""
+    """Return the offset of a number in the file, its bytes, and its value. An axis of length 1 has a single number for
+    all indices."""
     kind = np.dtype({"F64": "<f8", "F32": "<f4", "F16": "<f2", "I8": "<i1"}[array.dtype])
     where = tuple(min(i, n - 1) for i, n in zip(place, array.shape, strict=True))
     with file.open("rb") as data:
@@ -170,22 +170,22 @@ def _stored_number(file: Path, array: Stored, place: tuple[int, ...]) -> tuple[i
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
-    """The arithmetic of the number at an address, for Python or a spreadsheet."""
+    """Return the expression of the number at an address, for Python or a spreadsheet."""
     if kind not in COPIES:
         raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
     return receipt(trace, locate(trace, parse_address(address))).copy(kind)
 
 
 def compared_data(result: Compared) -> dict[str, float]:
-    """Model and recomputation side by side."""
+    """Return the model's number, the recomputed number, their difference and the tolerance."""
     return {name: getattr(result, name) for name in ("model", "recomputed", "difference", "tolerance")}
 
 
-# --- a whole run, recomputed ------------------------------------------------------------------------------------------
+# --- recomputing an entire run ----------------------------------------------------------------------------------------
 
 
 def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) -> Iterator[str]:
-    """What was checked and the result, the verdict last."""
+    """Format the result of a check, ending with the verdict."""
     seen, changes = tried.after, tried.whatif.changes
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if changes:
@@ -218,11 +218,11 @@ def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) ->
     yield f"\n{'NOT everything agrees.' if checked.wrong or rounding > 1 else 'Everything agrees.'}"
 
 
-# --- as data: for the page, and `vidrio why --json` -------------------------------------------------------------------
+# --- JSON for the page and for `vidrio why --json` --------------------------------------------------------------------
 
 
 def receipt_data(seen: Look, address: str) -> dict[str, Any]:
-    """Everything about one number: the arithmetic with its terms, its inputs, and what uses it."""
+    """Return everything about a number: its formula and the terms of its sum, its inputs, and the numbers that use it."""
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
@@ -254,7 +254,7 @@ def receipt_data(seen: Look, address: str) -> dict[str, Any]:
 
 
 def _terms(bill: Receipt) -> dict[str, Any] | None:
-    """The sum inside a number's formula, term by term: factors, product, running sum."""
+    """Return the terms of the first sum in the formula, each with its factors, its product and the running sum."""
     total = _first_sum(bill.expression)
     if total is None or not 0 < len(parts := terms(total)) <= LISTED:
         return None
@@ -274,7 +274,7 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
 
 
 def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
-    """The results of typical mistakes. Each mistake omits one step of the formula."""
+    """Yield the results of typical mistakes, such as leaving out a step of the formula."""
     match bill.expression:
         case Apply("/", (a, b)):
             yield {"slip": "not divided", "value": evaluate(a)}

@@ -1,4 +1,4 @@
-"""Explains why a word was chosen over a rival, as text or JSON: the deciding step, its parts and the strongest units."""
+"""Explains why a word was chosen over a rival, as text or JSON: the step, its parts and the strongest hidden units."""
 
 import math
 from collections import defaultdict
@@ -108,7 +108,7 @@ def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
 
 
 def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterator[str]:
-    """Format the difference and its parts, largest first. Parts are grouped by origin, or listed singly with `every`."""
+    """Format the difference and its parts, largest first. Parts are grouped by origin, unless `every` is True."""
     seen, made = why.seen, why.decision
     this, that = (visible(token_name(seen, token)) for token in (made.this, made.that))
     yield note(f"{seen.text} → {seen.translation}", hang=2)

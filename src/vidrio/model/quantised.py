@@ -3,8 +3,8 @@
     enc.0.ffn.W1         I8   D × F
     enc.0.ffn.W1.scale   F32  1 × F       value = integer · scale
 
-Only seven bits are used. Since inputs are at most 127, the sum of two products fits in 16 bits, and the instructions of
-no processor overflow. Gains, biases and learned positions remain in float32.
+Only seven bits are used. Because inputs are at most 127, the sum of two products fits in 16 bits, so no processor's
+instructions overflow. Gains, biases and learned positions remain in float32.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 SCALE = ".scale"
 LARGEST = 63
-LARGE = 1_000_000  # bytes of parameters from which models use int8
-# The axis over which products with a matrix are summed. Embeddings are looked up, and multiplied only if tied (§3.4).
+LARGE = 1_000_000  # size of the parameters, in bytes, from which models use int8
+# The axis that is summed over in a product with the matrix. Embeddings are multiplied only if they are tied (§3.4).
 SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DD": 0, "DV": 0, "DC": 0}
 
 
 class Int8(NamedTuple):
-    """A quantised matrix, whole · scale. The fields have the same names as in addresses."""
+    """A quantised matrix, whole · scale. The fields have the same names as the parts of addresses."""
 
     whole: "np.ndarray"  # integers, in float32
     scale: "np.ndarray"  # one per row or column
@@ -37,12 +37,12 @@ def uses_int8(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> bool:
 
 
 def int8_rule(config: ModelConfig, stored_so: bool, n_bytes: int) -> bool:
-    """Return whether to use int8: for large models and models stored in int8, unless disabled by the config."""
+    """Return whether to use int8. Large models and models stored in int8 do, unless the config disables it."""
     return config.int8 and (stored_so or n_bytes >= LARGE)
 
 
 def to_int8(value: "np.ndarray", axis: int) -> Int8:
-    """Quantise a matrix to int8. The largest number in each sum becomes 63."""
+    """Quantise a matrix to int8. The largest absolute value along the summed axis becomes 63."""
     import numpy as np
 
     from vidrio.model.exact import rint
@@ -54,7 +54,7 @@ def to_int8(value: "np.ndarray", axis: int) -> Int8:
 
 
 def int8_matrices(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> dict[str, Int8]:
-    """Return the matrices as the engine multiplies them. Stored integers within ±63 are used unchanged."""
+    """Return the quantised matrices that the engine uses in products. Stored integers within ±63 are used unchanged."""
     import numpy as np
 
     found, values = {}, dequantise(arrays)
@@ -69,7 +69,7 @@ def int8_matrices(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> di
 
 
 def summed_axes(config: ModelConfig) -> dict[str, int]:
-    """Return the names of a model's matrices, with the axis that is summed over."""
+    """Return the axis that is summed over in products with each matrix of a model, by name."""
     return {name: SUMMED[axes] for name, (axes, _) in parameter_specs(config).items() if axes in SUMMED}
 
 
