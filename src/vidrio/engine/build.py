@@ -1,9 +1,9 @@
-"""python -m vidrio.engine.build [--all]: compile the engine to WebAssembly and machine code, in `built/`.
+"""python -m vidrio.engine.build [--all]: compile the engine to WebAssembly and native code, in `built/`.
 
-The compiler is the clang in PyPI's `ziglang`. It compiles for every system on every system, and one version of it
-always makes the same bytes from the same source. WebAssembly and machine code for Linux are in the repository, so that
-a clone is fast without a compiler; a test compiles and compares them. `--all` also makes machine code for other
-systems.
+The compiler is clang, from the PyPI package `ziglang`. It can cross-compile for every supported system, and a given
+version of it always produces the same bytes from the same source. The WebAssembly and the Linux builds are part of the
+repository, so that a clone is fast without a compiler. A test compiles the engine and compares the result with them.
+`--all` also builds native code for other systems.
 """
 
 import platform
@@ -18,18 +18,18 @@ from vidrio.model.config import LARGEST_BEAM
 HERE = Path(__file__).parent
 SOURCE, BUILT = HERE / "c", HERE / "built"
 
-# No fast-math and no contraction: sums are rounded where the source says, on every processor.
+# Neither fast-math nor contraction: on every processor, results are rounded exactly where the source code says so.
 LIMIT = f"-DLARGEST_BEAM={LARGEST_BEAM}"
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all", *WARNINGS, LIMIT]
-SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # no debug information, no path of this machine
+SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # no debug information, and no paths of the build machine
 
-# The builds: the compiler's target, and the processor or its features (docs/engine.md).
+# The builds, each with the compiler's target, and the processor or its features (docs/engine.md).
 WEBASSEMBLY = {
     "engine.wasm": ["wasm32-wasi", "-msimd128", "-mrelaxed-simd"],
     "engine-core.wasm": ["wasm32-wasi", "-msimd128"],  # without relaxed SIMD, which Safari lacks
 }
-SUMS = {"glass.wasm": ("whole_product", "in_order")}  # of c/glass.c, for the reference in a browser
+SUMS = {"glass.wasm": ("whole_product", "in_order")}  # built from c/glass.c, for the reference implementation in a browser
 NATIVE = {
     "linux-x86_64-plain.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64"],
     "linux-x86_64-avx2.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v3"],
@@ -41,31 +41,31 @@ NATIVE = {
 
 
 def compile_to(folder: Path, name: str) -> None:
-    """Compile one of the builds into a folder."""
+    """Compile a build into a folder."""
     wasm = name in WEBASSEMBLY or name in SUMS
     target, *features = NATIVE[name] if not wasm else WEBASSEMBLY.get(name, WEBASSEMBLY["engine-core.wasm"])
     source, exported = ("glass.c", SUMS[name]) if name in SUMS else ("engine.c", FUNCTIONS)
     if wasm:
-        # A reactor: a library without a main function. It imports nothing, so a page needs no shim.
+        # A reactor is a library without a main function. It imports nothing, so a web page needs no WASI shim.
         names = [*exported, "malloc", "free", "__stack_pointer"]
         link = ["-mexec-model=reactor", *(f"-Wl,--export={each}" for each in names)]
     else:
         link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *features, *FLAGS, *SMALL, *link]
     folder.mkdir(exist_ok=True)
-    command += ["-o", name, str(SOURCE / source)]  # an Apple library contains the name under which it is made
+    command += ["-o", name, str(SOURCE / source)]  # Apple libraries contain the output path, so it must be relative
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         found = done.stderr.strip()[-2000:]
         raise VidrioError(f"{name} cannot be compiled", found=found, do="mend the source, or pip install ziglang")
-    (folder / "engine.lib").unlink(missing_ok=True)  # what programs link against for a Windows library
+    (folder / "engine.lib").unlink(missing_ok=True)  # the import library of a Windows build
 
 
 SHIPPED = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if name.startswith("linux-"))]  # part of the repository
 
 
 def here(name: str) -> bool:
-    """Whether a native build is for this system."""
+    """Return whether a native build is for this system."""
     return name.startswith(f"{platform.system()}-{platform.machine()}-".lower())
 
 

@@ -1,8 +1,8 @@
-"""Models in a library's memory, and which of them a thread uses.
+"""Manages the models in the engine's memory, and assigns them to threads.
 
-With machine code, all threads use one model. An instance of WebAssembly has its own memory and model and runs one
-thread at a time, so there are up to as many as processors: each is opened on first need, and a thread uses the one with
-the fewest users.
+Native code shares one model among all threads. A WebAssembly instance has its own memory and model, and runs one thread
+at a time. There can therefore be as many instances as worker threads. Instances are opened on demand, and each thread
+uses the one with the fewest users.
 """
 
 import os
@@ -17,8 +17,8 @@ from vidrio.engine.weights import read_weights
 from vidrio.errors import ModelError, VidrioError
 from vidrio.model.config import ModelConfig
 
-GROWN = 32 << 20  # bytes; an instance that grew by more is dropped when idle, since its memory never shrinks
-NO_MEMORY = "no memory is left"  # in the engine's words
+GROWN = 32 << 20  # an idle instance is dropped if it has grown by more bytes than this, as its memory never shrinks
+NO_MEMORY = "no memory is left"  # the engine's message
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Model:
     library: Library
     address: int
     config: ModelConfig
-    size: int  # of the library's memory, with only the model
+    size: int  # size of the library's memory right after loading the model
 
     def __del__(self) -> None:
-        if self.library.shares_models:  # otherwise the instance is dropped with its only model
+        if self.library.shares_models:  # otherwise, the model is dropped along with its instance
             self.library.functions.model_free(self.address)
 
     def problem(self) -> str:
-        """Why this thread's last call failed; empty if it was refused."""
+        """Return why this thread's last call failed, or "" if the engine rejected its arguments."""
         return problem(self.library)
 
 
@@ -44,7 +44,7 @@ def problem(library: Library) -> str:
 
 
 def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
-    """Load a folder's model. A damaged one is refused with a reason."""
+    """Load the model in a folder. Raises ModelError, with the reason, if the model is damaged."""
     try:
         weights = read_weights(folder, config)
         address = library.functions.model_load(*weights.arguments)
@@ -59,7 +59,7 @@ def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
 
 @dataclass
 class Slot:
-    """A slot for one model."""
+    """A slot for a model, which is opened on demand."""
 
     model: Model | None = None
     users: int = 0
@@ -67,10 +67,10 @@ class Slot:
 
 
 class Slots:
-    """Models for any number of threads."""
+    """The models of an engine, shared by any number of threads."""
 
     def __init__(self, load: Callable[[], Model], most: int) -> None:
-        first = load()  # a damaged model is refused here
+        first = load()  # raises ModelError if the model is damaged
         self.config = first.config
         self._load, self._most = load, 1 if first.library.shares_models else most
         self._begin(first)
@@ -81,8 +81,8 @@ class Slots:
 
     @contextmanager
     def model(self) -> Iterator[Model]:
-        """A model for a thread. Several threads may get the same one."""
-        if self._process != os.getpid():  # after a fork, no thread of the parent holds anything here
+        """Provide a model to a thread. Several threads may receive the same model."""
+        if self._process != os.getpid():  # after a fork, the parent's threads do not exist and hold no locks or slots
             first = self._slots[0].model
             self._begin(first if first and first.library.shares_models else None)
         slot, model = self._take()
@@ -95,7 +95,7 @@ class Slots:
                     slot.model = None
 
     def _take(self) -> tuple[Slot, Model]:
-        """The slot with the fewest users. If no other model can be opened, the number of slots is reduced."""
+        """Take the slot with the fewest users. If no further model can be opened, the number of slots is reduced."""
         while True:
             with self._lock:
                 slot = min(self._slots, key=lambda slot: (slot.users, slot.model is None))

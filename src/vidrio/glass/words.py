@@ -80,7 +80,7 @@ OF_CLASSES = {
 
 
 class Formula(NamedTuple):
-    """The formula of an operation. <0> stands for the first input, <W> for the weight's letter, and <b> for the bias."""
+    """The formula of an operation. <0> stands for the first input, <W> for the weight's letter, <b> for the bias."""
 
     plain: str
     latex: str

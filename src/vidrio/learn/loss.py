@@ -67,7 +67,7 @@ class _Wanted(NamedTuple):
 
 
 class _Loss(torch.autograd.Function):
-    """The loss. The forward pass also computes the gradient of the logits, p − q, where q is the target distribution."""
+    """The loss. The forward pass also computes the logits' gradient, p − q, where q is the target distribution."""
 
     @staticmethod
     def forward(ctx: Any, rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, wanted: _Wanted) -> tuple[Tensor, Tensor]:

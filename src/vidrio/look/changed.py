@@ -1,9 +1,10 @@
-"""A run before and after changes: the effect on the text and on the numbers.
+"""Compares a run before and after changes: the effect on the text and on the numbers.
 
-Changes of the machine and its numbers are in `glass/whatif.py`. Three concern the search:
+Changes to the machine and its numbers are defined in `glass/whatif.py`. Three more changes affect the search:
 
     ("prefix", "Ayer he")                  the translation begins with these words
-    ("pin", "▁Ayer ▁compr é")              with these tokens; it is whole if the end token is among them
+    ("pin", "▁Ayer ▁compr é")              the translation begins with these tokens; if they end with the end token,
+                                           it consists of them
     ("draw", "temperature=1.2 top-k=10")   each token is drawn at random
 """
 
@@ -29,7 +30,7 @@ _DRAWS = {"temperature": float, "top-k": int, "top-p": float, "seed": int}
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Two runs on the same text."""
+    """Two runs on the same text, before and after a what-if."""
 
     before: Look
     after: Look
@@ -37,7 +38,7 @@ class BeforeAfter:
 
     @staticmethod
     def of_one(run: Look) -> "BeforeAfter":
-        """A run without changes."""
+        """Return a run without changes as both `before` and `after`."""
         return BeforeAfter(run, run, WhatIf())
 
     @cached_property
@@ -54,12 +55,14 @@ def look_changed(
     target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
 ) -> BeforeAfter:
-    """Run a text, apply the changes, and run it again (`tree` records that search). Without changes, both are the same
-    run."""
+    """Run a text, apply the changes, and run the text again. `tree` records the second search.
+
+    If there are no changes, the text is run once, and `before` and `after` are the same run.
+    """
     before = look(model, text, options=options, target=target, tree=None if asked else tree)
     if not asked or before.empty:
         return BeforeAfter.of_one(before)
-    forced = None if isinstance(target, Printed) else target  # a changed machine finds its own translation
+    forced = None if isinstance(target, Printed) else target  # a changed machine searches for its own translation
     return with_changes(before, model, asked, forced, tree)
 
 
@@ -71,8 +74,11 @@ def with_changes(
     tree: Tree | None = None,
     stopped: Stopped = None,
 ) -> BeforeAfter:
-    """Run the same text with the changes. A changed model may never end, so its translation is cut at three times the
-    length of the text, or where it repeats itself."""
+    """Run the same text with the changes.
+
+    A changed model may never produce the end token, so its translation is cut off at about three times the length of
+    the text, or where it repeats itself.
+    """
     about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
@@ -80,7 +86,7 @@ def with_changes(
     engine, interventions = before.model.in_engine, whatif.interventions
     in_engine = None if engine is None or interventions is None else InEngine(engine.engine, interventions)
     changed = replace(model, machine=machine, config=machine.config, may_ramble=True, in_engine=in_engine)
-    tree = None if in_engine and machine.whole else tree  # only NumPy's search records one
+    tree = None if in_engine and machine.whole else tree  # only the NumPy search can record a tree
     with np.errstate(all="ignore"):  # NaN and infinities are expected
         after = look(changed, before.text, options=options, target=pinned or target, tree=tree, stopped=stopped)
     return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))
@@ -89,7 +95,8 @@ def with_changes(
 def _searching(
     asked: Sequence[WhatIfOption], model: LoadedModel, options: Options
 ) -> tuple[Options, tuple[int, ...] | None, list[Change]]:
-    """The search options, the whole translation if given, and a description of what was requested."""
+    """Apply the changes that affect the search. Returns the search options, the complete translation if one was given,
+    and the changes with their descriptions."""
     target, changes = None, []
     for option, words in asked:
         if model.config.shape != "encoder-decoder":
@@ -128,7 +135,8 @@ def _sampling(words: str) -> Sampling:
 
 
 def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
-    """The text before and after, each layer's largest change, the next token's probabilities, the first NaN."""
+    """Format the translation before and after, the largest change in each layer, the change in the probabilities of the
+    next token, and the first NaN."""
     if tried.before.empty:
         yield "The text is empty: nothing was computed, so nothing can change."
         return
@@ -168,7 +176,7 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
 
 
 def _over(tried: BeforeAfter) -> str:
-    """The decoding steps that are compared: those that read the same tokens."""
+    """Describe which decoding steps are compared: those whose input tokens are the same in both runs."""
     steps, before, after = tried.compared.shared_steps, tried.before.chosen_ids, tried.after.chosen_ids
     if steps == 0 or before == after:
         return ""
@@ -177,7 +185,7 @@ def _over(tried: BeforeAfter) -> str:
 
 
 def as_data(tried: BeforeAfter) -> dict[str, Any]:
-    """The same as data."""
+    """Return the comparison as JSON data."""
     compared = asdict(tried.compared)
     layers = [{"layer": layer, **changed} for layer, changed in compared.pop("layers").items()]
     return {

@@ -1,4 +1,5 @@
-"""A run as data for the page and other programs. Numbers are the trace's, by address."""
+"""Converts runs to JSON data for the page and other programs. Each number is returned with its address, or can be
+requested by address."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -24,13 +25,14 @@ from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
-POSITIONS = 64  # rows of the position table to draw
-LISTED = 12  # tokens of a choice; the others as a sum
-LIKELY = 5  # of a step, besides the chosen token
+POSITIONS = 64  # number of rows of the position table to display
+LISTED = 12  # number of candidates to list for a choice; the rest are summed up
+LIKELY = 5  # number of most probable tokens per step, in addition to the chosen one
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
-    """A model before any text: its sizes and all quantities, in the order of computation."""
+    """Return everything about a model that does not depend on a text: its sizes and all quantities, in the order of
+    computation."""
     config, about = glass.config, glass.about
     return {
         "name": name,
@@ -52,21 +54,21 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
 
 
 def _special(glass: LoadedModel) -> dict[str, str]:
-    """The start and end tokens; empty if a model has none."""
+    """Return the start and end tokens, each of which is empty if the model does not have it."""
     vocabulary = glass.target_vocabulary
     ids = {"start": glass.config.special.start, "end": glass.config.special.end}
     return {name: vocabulary[i] if 0 <= i < len(vocabulary) else "" for name, i in ids.items()}
 
 
 def checksums(model: LoadedModel) -> dict[str, str]:
-    """A checksum of the model's files, wherever they are."""
+    """Return the checksum of each file of a model."""
     return {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()}
 
 
 def answer(
     tried: BeforeAfter, text: str, sentences: Sequence[dict[str, str]] = (), sentence: int = 0, translation: str = ""
 ) -> dict[str, Any]:
-    """A run for the page, and for `vidrio look --json`."""
+    """Return a run, and the changes made by a what-if, for the page and for `vidrio look --json`."""
     return {
         "text": text,
         "translation": translation or tried.after.translation,
@@ -78,13 +80,13 @@ def answer(
 
 
 def quantity_data(trace: Trace, name: str) -> dict[str, Any]:
-    """A quantity with its numbers."""
+    """Return a quantity with its numbers."""
     array = trace.array(name)
     return {**vars(trace.stage(name)), "shape": list(array.shape), "values": array.tolist()}
 
 
 def run_data(seen: Look) -> dict[str, Any]:
-    """A sentence without its numbers, which are requested by address."""
+    """Return the tokens and choices of a run. Other numbers are requested by address."""
     trace = seen.trace
     return {
         "read": seen.text,
@@ -101,7 +103,7 @@ def run_data(seen: Look) -> dict[str, Any]:
 
 
 def _source_tokens(seen: Look) -> list[dict[str, Any]]:
-    """Tokens as the encoder (or a decoder alone) read them, each with its characters."""
+    """Return the input tokens of the encoder (or of a model with only a decoder), each with its characters."""
     tokens = [asdict(piece) for piece in seen.pieces]
     ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
     return [*tokens, *ends[len(tokens) :]]
@@ -129,7 +131,7 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
 
 
 def search_data(seen: Look) -> dict[str, Any]:
-    """Every hypothesis that the beam considered, with its outcome; without the result of greedy search."""
+    """Return every hypothesis that beam search considered and its outcome, excluding the greedy result."""
     tree = seen.tree or Tree()
     return {
         "beam": seen.options.beam,
@@ -143,8 +145,8 @@ def search_data(seen: Look) -> dict[str, Any]:
 
 
 def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
-    """The choice at one decoding step: logits, the model's probabilities, and those after temperature, top-k and
-    top-p."""
+    """Return the candidates at a decoding step: logits, the model's probabilities, and the probabilities after
+    temperature, top-k and top-p."""
     trace = seen.trace
     logits_V, prob_V = (trace.values[f"out.{name}"][step].astype(np.float64) for name in ("logits", "prob"))
     allowed_V = seen.allowed(step, replace(seen.options, beam=1, n_best=1, sampling=sampling))
@@ -185,7 +187,7 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 
 def tokenising_data(seen: Look) -> dict[str, Any]:
-    """Every step from the text to its tokens, and the similarities of their embeddings."""
+    """Return every step from the text to its tokens, and the similarities of the tokens' embeddings."""
     glass, encoder = seen.model, seen.model.config.has_encoder
     tokens = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
     side = "src" if encoder else "tgt"
@@ -193,7 +195,7 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
 
 
 def positions_at(machine: Machine, address: str) -> dict[str, Array]:
-    """The first rows of a side's position table, and each column's wavelength in positions."""
+    """Return the first rows of the source or target position table, and the wavelength of each column in positions."""
     config = machine.config
     side = "src" if address.startswith("src.") else "tgt"
     arrays = {"positions": np.ascontiguousarray(positions(machine, side, min(POSITIONS, config.max_positions)))}
@@ -204,18 +206,20 @@ def positions_at(machine: Machine, address: str) -> dict[str, Array]:
 
 
 def holds(trace: Trace, address: str) -> bool:
-    """Whether this run has that quantity."""
+    """Return whether this run contains the quantity at an address."""
     name = parse_address(address).name
     return name in trace or of_heads(trace, name)
 
 
 def of_heads(trace: Trace, name: str) -> bool:
-    """Whether this names the mean over heads: `dec.1.cross.weights`, without a head."""
+    """Return whether a name refers to the mean over heads, i.e. is an address of weights without a head, such as
+    `dec.1.cross.weights`."""
     return name.endswith(".weights") and f"{name}.h0" in trace.values
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity in a number type that JavaScript has; for weights without a head, the mean over heads."""
+    """Return an entire quantity, in a numeric type that JavaScript supports. Weights without a head give the mean over
+    heads."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")

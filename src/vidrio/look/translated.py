@@ -1,7 +1,7 @@
-"""What the model reads when a text is translated, and the tokens of the translation, which `look` then traces.
+"""Translates a text as users do, so that `look` traces the same input and the same translation.
 
-The translator splits a text into sentences and hides what is only copied. A trace should show that translation, not the
-result of another search.
+The translator splits a text into sentences, and replaces parts that are only copied with symbols. A trace should show
+the translation that users see, not the result of another search.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ COPIED = "translating copies this text as it stands"
 
 @dataclass(frozen=True)
 class Reading:
-    """What the model reads of a text."""
+    """The model's input for a text."""
 
-    text: str  # of the sentence that is shown; empty if nothing is read
-    printed: Printed | None = None  # the translation; None: nothing was translated
-    copied: str = ""  # a text that is only copied, and so is its own translation
-    notes: Sequence[str] = ()  # differences from the original text
+    text: str  # the input for the sentence to show; empty if there is none
+    printed: Printed | None = None  # the translation, or None if nothing was translated
+    copied: str = ""  # a text that is copied unchanged, without running the model
+    notes: Sequence[str] = ()  # differences between the input and the original text
 
 
 def read_as_translated(model: LoadedModel, text: str, options: Options) -> Reading:
-    """The first sentence of a text as the translator reads it, and its translation."""
+    """Translate a text, and return the model's input for the first sentence, with its translation."""
     if model.config.shape != "encoder-decoder":
         return Reading(text)
     if not text.strip():
@@ -37,7 +37,7 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
 
 
 def translator_of(model: LoadedModel) -> Translator:
-    """The translator of an open model."""
+    """Return a translator for an open model."""
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
     return Translator(
         model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config, workers=cores())
@@ -45,7 +45,7 @@ def translator_of(model: LoadedModel) -> Translator:
 
 
 def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Reading:
-    """What the model read of one sentence of a translation."""
+    """Return the model's input for one sentence of a translation."""
     if not translation.sentences:
         return Reading("", copied=translation.source)
     sentence = translation.sentences[shown]
@@ -62,12 +62,12 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
 
 
 def copied(model: LoadedModel, text: str) -> Look:
-    """The run of a text that is only copied: nothing is computed."""
+    """Return the run of a text that is copied unchanged. It has no values."""
     return replace(look(model, ""), text=text, translation=text)
 
 
 def _others(sentences: Sequence[Sentence], shown: int) -> str:
-    """A note that a text has other sentences than the one shown, and how to see them."""
+    """Return a note that the text has other sentences, and how to see them."""
     count, other = len(sentences), sentences[shown + 1 if shown + 1 < len(sentences) else 0]
     return (
         f"translating reads this in {count} sentences (or parts of a long one), each by itself; here is number "
@@ -76,7 +76,7 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
 
 
 def how_read(sentence: Sentence) -> str:
-    """How a sentence is read, and how its translation is written."""
+    """Describe how a sentence was changed before translation, and its translation afterwards."""
     read = sentence.masked
     why = [f"{symbol} is {thing}" for symbol, thing in read.things.items()]
     reason = f" ({', '.join(why)})" if why else ""
@@ -84,8 +84,8 @@ def how_read(sentence: Sentence) -> str:
 
 
 def look_at(model: LoadedModel, translation: Translation, sentence: int = 0) -> Look:
-    """Trace the translation of one sentence. The `notes` of the result say which sentence it is, if there are more, and
-    how it was read."""
+    """Trace the translation of one sentence. The `notes` of the result state which sentence it is, if there are several,
+    and how it was preprocessed."""
     read = reading(model, translation, sentence)
     if read.copied:
         return copied(model, read.copied)

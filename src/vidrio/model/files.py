@@ -1,4 +1,4 @@
-"""Reads files with a size limit, and writes them atomically."""
+"""Reads files up to a size limit, and writes files atomically."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 from vidrio.errors import ModelError, about_file
 from vidrio.model.json_text import json_data
 
-# Names of temporary files created by write_atomically and safetensors.
+# The names of temporary files created by write_atomically and by safetensors.
 LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.part|\.tmp[A-Za-z0-9]{6}")
-LARGEST_JSON = 8 * 1024 * 1024  # limit in bytes; parsed JSON takes up to thirty times as much memory
+LARGEST_JSON = 8 * 1024 * 1024  # maximum size in bytes; parsed JSON takes up to thirty times as much memory
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file atomically, by renaming a temporary file in the same folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # not with_name, which fails for `.`
+    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # with_name would fail for `.`
     try:
         with temporary.open("xb") as file:
             keep_access(path, temporary)
@@ -30,14 +30,14 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     except BaseException as error:
         if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None  # instead of the temporary file
+            error.filename, error.filename2 = str(path), None  # report the path instead of the temporary file
         with suppress(OSError):
             temporary.unlink()
         raise
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files left by a killed command. No other command may be using the folder."""
+    """Remove temporary files left behind by a killed command. No other command may be using the folder."""
     for path in folder.rglob(".*"):
         if LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def keep_access(path: Path, successor: Path) -> None:
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write output for the user: directly to devices and pipes, otherwise atomically. Symbolic links are followed."""
+    """Write output for the user: atomically to files, and directly to devices and pipes. Symbolic links are followed."""
     if is_plain_file(path):
         write_atomically(real_place(path), data)
         return
@@ -74,7 +74,7 @@ def is_plain_file(path: Path) -> bool:
 
 
 def real_place(path: Path) -> Path:
-    """Return the target of a symbolic link, so that the link is preserved, or else the path itself."""
+    """Return the path, or the target if the path is a symbolic link. Writing to the target preserves the link."""
     return path.resolve() if path.is_symlink() else path
 
 

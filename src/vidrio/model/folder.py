@@ -6,8 +6,8 @@
       tokenizer.json      a Hugging Face `tokenizers` file (and target-tokenizer.json, if separate)
       README.md           the model card
 
-No code in the folder is executed, and no pickles are read. Each file is written atomically, config.json last, so if the
-process is killed at any time, the folder contains either a complete model or none.
+No code in the folder is executed, and no pickles are read. Each file is written atomically, and config.json is written
+last. If the process is killed at any time, the folder therefore contains either a complete model or none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +30,19 @@ TOKENIZERS = ("tokenizer.json", "target-tokenizer.json")
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Metadata of a model, except for its architecture."""
+    """The metadata of a model, i.e. everything in its config apart from the architecture."""
 
     name: str = ""
     source_language: str = ""
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
     symbols: str = ""  # symbols that the model has learned to copy (text/mask.py)
-    provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
+    provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, hardware
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its sacreBLEU signature
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, About]:
-    """Read the config of a model, and check that it matches the header of the parameters before allocating memory."""
+    """Read the config of a model, and check that it matches the header of the parameters file."""
     path = folder / CONFIG
     data = _read(folder)
     if data.get("format") != FORMAT:
@@ -71,7 +71,7 @@ def read_stored(folder: Path, config: ModelConfig) -> dict[str, Stored]:
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:
-    """Read the parameters as NumPy arrays. Quantised ones are dequantised (quantised.py)."""
+    """Read the parameters as NumPy arrays. Quantised parameters are dequantised (quantised.py)."""
     from vidrio.model.quantised import dequantise
 
     arrays = read_arrays(folder)
@@ -80,7 +80,7 @@ def read_parameters(folder: Path) -> dict[str, Any]:
 
 
 def read_arrays(folder: Path) -> dict[str, Any]:
-    """Read the arrays as they are stored."""
+    """Read the arrays as they are stored, without dequantising them."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -107,7 +107,7 @@ def _undamaged(path: Path) -> Iterator[None]:
 
 
 def check_files(folder: Path, names: Sequence[str]) -> None:
-    """Reject files whose checksums do not match those in the config, if it has any."""
+    """Reject files whose checksums do not match those in the config. A config may have no checksums."""
     written = _read(folder).get("files") if (folder / CONFIG).is_file() else None
     if not isinstance(written, dict):
         return
@@ -123,7 +123,7 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def write_config(folder: Path, config: ModelConfig, about: About) -> None:
-    """Write `config.json`, including checksums of the other files."""
+    """Write `config.json`, which includes checksums of the other files."""
     files = {name: sha256(folder / name) for name in (TENSORS, *TOKENIZERS) if (folder / name).is_file()}
     data = {
         "format": FORMAT,
