@@ -29,7 +29,7 @@ WEBASSEMBLY = {
     "engine.wasm": ["wasm32-wasi", "-msimd128", "-mrelaxed-simd"],
     "engine-core.wasm": ["wasm32-wasi", "-msimd128"],  # without relaxed SIMD, which Safari lacks
 }
-SUMS = {"glass.wasm": ("whole_product", "in_order")}  # built from c/glass.c, for the reference implementation in a browser
+SUMS = {"glass.wasm": ("whole_product", "in_order")}  # built from c/glass.c, for the reference in a browser
 NATIVE = {
     "linux-x86_64-plain.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64"],
     "linux-x86_64-avx2.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v3"],

@@ -99,7 +99,7 @@ def with_positions(machine: Machine, kind: str) -> Machine:
 
 
 def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
-    """Change the number format. Operations replaced by another what-if stay replaced."""
+    """Change the number format. Operations that another what-if replaced stay replaced."""
     with np.errstate(over="ignore"):  # float16 turns values above 65504 into ∞, as intended
         parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
     whole = int8_matrices(parameters, machine.config) if arithmetic is INT8 else {}

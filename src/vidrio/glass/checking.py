@@ -1,4 +1,4 @@
-"""Checks all the numbers of a run at once against their inputs.
+"""Checks all numbers of a run by recomputing them from their inputs.
 
 The cell function of each operation (cells.py) is called with arrays instead of scalars, so an entire quantity is
 recomputed in the same way that a receipt recomputes a single number.
@@ -25,7 +25,7 @@ class Checked:
     count: int = 0
     quantities: int = 0
     edited: int = 0  # numbers replaced by a what-if
-    share: float = 0.0  # the largest acceptable difference found, divided by its tolerance
+    share: float = 0.0  # the largest ratio of a difference to its tolerance, among acceptable differences
     share_at: At | None = None
     wrong: int = 0
     exceptions: list[tuple[At, Compared]] = field(default_factory=list)  # the worst ones in each quantity
@@ -41,7 +41,7 @@ class Checked:
 
 
 def check(trace: Trace) -> Checked:
-    """Recompute every number of a run. Empty input has no numbers."""
+    """Recompute every number of a run. For empty input, there are no numbers."""
     checked = Checked()
     for name in recomputed_names(trace) if trace.values else ():
         check_quantity(trace, name, checked)

@@ -1,4 +1,4 @@
-"""Writes expressions as text for people, for Python or for a spreadsheet."""
+"""Formats expressions as text, for reading, for Python or for a spreadsheet."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from vidrio.glass.expressions import Apply, At, Expression, Number, Row, mapped, terms
 
-SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms shown when a sum is shortened
+SHOWN_FIRST, SHOWN_LAST = 4, 2  # number of terms shown at the start and at the end of a long sum
 LONGEST_SUM = 8
 
 ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
-# The precedence of each operation, followed by the lowest precedence of each operand that needs no brackets. Operations
-# that are not listed have brackets of their own.
+# The precedence of each operation, and for each operand, the lowest precedence that needs no brackets. Operations that
+# are not listed have brackets of their own.
 BINDING = {
     "-": (SUM, SUM, PRODUCT),
     "*": (PRODUCT, PRODUCT, POWER),
@@ -23,7 +23,7 @@ BINDING = {
 
 @dataclass(frozen=True)
 class Notation:
-    """A way to write expressions."""
+    """A notation for expressions."""
 
     number: Callable[[Number], str]
     functions: Mapping[str, str]  # templates with a `{}` for each operand
@@ -49,7 +49,7 @@ _SPREADSHEET = {
 
 
 def plain(number: Callable[[float], str]) -> Notation:
-    """Return a notation for people: `number` formats the numbers, and long sums omit the terms in the middle."""
+    """Return a notation for reading. `number` formats the numbers, and long sums omit the terms in the middle."""
     return Notation(lambda n: number(n.value), _PLAIN, left_out="… ({} more terms) …")
 
 
@@ -70,7 +70,7 @@ COPIES = {
 
 
 def copy_of(node: Expression, kind: str) -> str:
-    """Return the expression at full precision, to be pasted into Python or a spreadsheet."""
+    """Return the expression at full precision, ready to paste into Python or a spreadsheet."""
     text = write(node, COPIES[kind])
     return f"={text}" if kind == "spreadsheet" else text
 
@@ -81,7 +81,7 @@ def write(node: Expression, notation: Notation) -> str:
 
 
 def _write(node: Expression, notation: Notation) -> tuple[str, int]:
-    """Return the text and its precedence."""
+    """Return the text of an expression and its precedence."""
     match node:
         case Number():
             digits = notation.number(node)

@@ -1,6 +1,6 @@
-"""Validation during training: a function `net → scores` on held-out sentences.
+"""Validation during training, on held-out sentences.
 
-Sentences are translated greedily in batches, giving the same tokens as `search.py` with a beam of 1.
+Sentences are translated greedily in batches, which gives the same tokens as `search.py` with a beam of 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from vidrio.learn.model import Network
 from vidrio.learn.task import Task
 from vidrio.score.metrics import quick_scores
 
-JUDGED = 300  # held-out sentences to translate at each validation
-ROOM = 8192  # tokens per batch
-SHOWN = 3  # sample translations to report
+JUDGED = 300  # number of held-out sentences to translate at each validation
+ROOM = 8192  # number of tokens per batch
+SHOWN = 3  # number of sample translations to report
 
 
 def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
-    """Return a function that computes the loss on all pairs, and BLEU and chrF on a sample, or the accuracy."""
+    """Return a function that computes the loss on all pairs, and either BLEU and chrF on a sample, or the accuracy."""
     held_out, some = task.encoded(pairs), [pairs[i] for i in translated(len(pairs), JUDGED)]
     judged = task.encoded(some)
 
@@ -88,7 +88,7 @@ def _search(net: Network, batch: Batch) -> list[list[int]]:
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
     allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
     most = min(net.config.decoding.max_length, net.config.max_positions - 1)
-    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # independent of the batch
+    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # does not depend on the rest of the batch
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
     ids_BT = torch.full((len(limits), 1), special.start, dtype=torch.long, device=device)
     cache: model.KeyValueCache = {}
@@ -97,7 +97,7 @@ def _search(net: Network, batch: Batch) -> list[list[int]]:
         logits_BV = model.logits(net, rows[:, 0]).float()
         logits_BV[:, never] = -torch.inf
         if step == 0:
-            logits_BV[:, special.end] = -torch.inf  # no empty translations
+            logits_BV[:, special.end] = -torch.inf  # prevents empty translations
         ids_BT = torch.cat([ids_BT, logits_BV.argmax(-1, keepdim=True)], dim=1)
         over = (ids_BT == special.end).any(1).tolist()
         if all(is_over or step + 1 >= limit for is_over, limit in zip(over, limits, strict=True)):

@@ -1,4 +1,4 @@
-"""Find the step of a translation that chose a word, and its rival's token at that step."""
+"""Finds the decoding step at which a word was chosen, and the rival's token at that step."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from vidrio.text.words import token_places, word_of_each, words
 
 
 class Step(NamedTuple):
-    """The row that chose a token, and that token."""
+    """A token, and the row after which it was chosen."""
 
     row: int
     this: int
 
 
 def is_word(seen: Look, asked: str) -> bool:
-    """Whether `asked` is a word or a label, not an address."""
+    """Return whether `asked` is a word or a label rather than an address."""
     return bool(_steps_of(seen, asked)) or not ("." in asked or "[" in asked or asked in seen.trace.stages)
 
 
 def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
-    """The decision for a word against `rival`, or against the runner-up at the word's first step."""
+    """Return the decision for a word against `rival`, by default the runner-up at the word's first step."""
     found = _steps_of(seen, asked)
     if not found:
         raise AddressError(
@@ -41,7 +41,8 @@ def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
 
 
 def decide_step(seen: Look, row: int, rival: str | None = None) -> Decision:
-    """The decision for the token chosen after a row (for a classifier: its class), against a token or the runner-up."""
+    """Return the decision for the token chosen after a row, or for a classifier's class, against `rival`, by default the
+    runner-up."""
     taken = seen.chosen_ids if seen.model.config.has_decoder else [names_of(seen).index(seen.translation)]
     if seen.stopped or not 0 <= row < len(taken):
         raise AddressError(f"there is no decoding step {row}", found=f"{len(taken)} steps")
@@ -59,7 +60,7 @@ def _decided(seen: Look, step: Step, that: int) -> Decision:
 
 
 def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
-    """The steps that wrote a word, for each of its occurrences: as a word of the translation, otherwise as a token."""
+    """Return the steps that produced each occurrence of a word in the translation, or else of a token."""
     if seen.stopped or seen.empty:
         return []
     if not seen.model.config.has_decoder:
@@ -81,7 +82,7 @@ def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
 
 
 def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int]:
-    """The first step at which a word and its rival differ, and the rival's token there."""
+    """Return the first step at which a word and its rival differ, and the rival's token at that step."""
     if rival is None:
         return steps[0], runner_up(seen.trace, *steps[0])
     if not seen.model.config.has_decoder:
@@ -102,7 +103,8 @@ def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int
 
 
 def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
-    """A rival's tokens: inside a word, the token of that name; otherwise the word without leading case tokens."""
+    """Return the tokens of a rival: within a word, the token with this name, and otherwise those of the word, without
+    leading case tokens."""
     inside = None if this.startswith("▁") else tokenizer.id(rival)
     ids = tokenizer.encode(rival) if inside is None else [inside]
     while len(ids) > 1 and not tokenizer.decode(ids[:1]).strip():
@@ -113,7 +115,7 @@ def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
 
 
 def names_of(seen: Look) -> list[str]:
-    """The words, tokens or labels that can be explained."""
+    """Return the words, tokens or labels that can be explained."""
     if seen.model.config.has_decoder:
         return list(
             dict.fromkeys([*(seen.translation[a:b] for a, b in words(seen.translation)), *seen.trace.chosen_tokens])

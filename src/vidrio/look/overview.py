@@ -1,4 +1,4 @@
-"""The whole machine on one page of text: a line per step, then the translation token by token."""
+"""Displays an entire run on one page of text: a line for each step, then the translation token by token."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -39,11 +39,11 @@ AXES = {
     "C": "classes",
     "P": "positions",
 }
-TOP = 5  # most probable tokens of a step
+TOP = 5  # number of most probable tokens to list per decoding step
 
 
 def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
-    """The overview: the text, the steps, the translation, and commands to continue with."""
+    """Format the overview: the text, the steps, the translation, and commands for a closer look."""
     if seen.copied:
         yield note(f"{seen.text} → {seen.translation}", hang=2)
         yield note(f"{COPIED[0].upper()}{COPIED[1:]}: the model reads nothing of it. Nothing was computed.")
@@ -67,7 +67,7 @@ def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[
 
 
 def _headline(seen: Look) -> Iterator[str]:
-    """The text, the translation, and the model."""
+    """Format the text, the translation and the model."""
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
@@ -77,7 +77,7 @@ def _headline(seen: Look) -> Iterator[str]:
 
 
 def _described(seen: Look) -> str:
-    """A model in one sentence."""
+    """Describe the model in one sentence."""
     c = seen.model.config
     layers = c.layers_in_words.replace(" ", NO_BREAK)
     sizes = ", ".join(
@@ -91,7 +91,7 @@ def _described(seen: Look) -> str:
 
 
 def _text_in(seen: Look) -> Iterator[str]:
-    """The tokens of the text, each with its characters, and the words outside the vocabulary."""
+    """Format the tokens of the text, each with its characters, and the words that are not in the vocabulary."""
     config = seen.model.config
     rows = [
         (p.token, p.id, f"“{cut(seen.text[p.start : p.end], 24)}”", ": not in the vocabulary" * p.unknown)
@@ -116,7 +116,8 @@ def _text_in(seen: Look) -> Iterator[str]:
 
 
 def _way(seen: Look) -> Iterator[str]:
-    """Every step from ids to probabilities. The first layer of each side in full; the others repeat it."""
+    """Format every step from ids to probabilities. Of each stack, only the first layer is shown in full, because all
+    layers have the same structure."""
     trace = seen.trace
     letters = {letter for name in trace.values for letter in trace.stages[name].axes}
     legend = (f"{a} {trace.sizes[a]:,} ({says})".replace(" ", NO_BREAK) for a, says in AXES.items() if a in letters)
@@ -134,13 +135,14 @@ def _way(seen: Look) -> Iterator[str]:
 
 
 def _layer(address: str) -> int:
-    """The number of its layer; -1 outside of layers."""
+    """Return the index of the layer that contains a quantity, or -1 if it is not part of a layer."""
     parts = address.split(".")
     return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else -1
 
 
 def _shown(seen: Look) -> Iterator[str]:
-    """For each side, layer 0 in full, with head 0 for all heads; for later layers only their output."""
+    """Yield the addresses to show: for each stack, layer 0 with head 0 on behalf of all heads, and the outputs of all
+    later layers."""
     last_of = {tuple(address.split(".")[:2]): address for address in seen.trace.values}
     for address in seen.trace.values:
         later = _layer(address) > 0 and address != last_of[tuple(address.split(".")[:2])]
@@ -150,7 +152,8 @@ def _shown(seen: Look) -> Iterator[str]:
 
 
 def _step(seen: Look, address: str) -> tuple[str, str, str, str]:
-    """A quantity's description, shape, section of the paper (§3.1, not `§3.1, layer norm`), and address."""
+    """Return the description, the shape, the section of the paper (§3.1, not `§3.1, layer norm`), and the address of a
+    quantity."""
     stage, heads, layer = seen.trace.stages[address], seen.model.config.n_heads, _layer(address)
     says = f"what layer {layer} makes of it" if layer > 0 else stage.says
     name = f"{address}…{heads - 1}" if without_head(address)[1] and heads > 1 else address
@@ -181,7 +184,7 @@ def _title(seen: Look, address: str) -> str:
 
 
 def _words_out(seen: Look, precision: int) -> Iterator[str]:
-    """Each decoding step: the chosen token, and the most probable ones with their probabilities."""
+    """Format each decoding step: the chosen token, and the most probable tokens with their probabilities."""
     trace, prompt = seen.trace, 0 if seen.forced else len(seen.options.prefix)
     yield "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
     steps = enumerate(zip(trace.target_tokens, trace.chosen_tokens, trace.values["out.score"], strict=True))
@@ -198,13 +201,13 @@ def _words_out(seen: Look, precision: int) -> Iterator[str]:
 
 
 def _likely(candidates: Iterable[Candidate], precision: int) -> str:
-    """`hola 0.9951 · mundo 0.0020 · …`."""
+    """Format the most probable tokens of a step: `hola 0.9951 · mundo 0.0020 · …`."""
     parts = (f"{cut(c.token, 16)} {number(c.p, precision)}" for c in candidates)
     return wrap(" · ".join(part.replace(" ", NO_BREAK) for part in parts), indent="     ")
 
 
 def _how_found(seen: Look, precision: int) -> str:
-    """The search and its score."""
+    """Describe the search and the score of its result."""
     result, options = seen.result, seen.options
     assert result is not None
     log_prob = number(result.log_prob, precision)
@@ -223,7 +226,7 @@ def _how_found(seen: Look, precision: int) -> str:
 
 
 def _why_stopped(seen: Look) -> str:
-    """Where it came to NaN or infinity."""
+    """Explain that the search stopped because of NaN or infinity, and where these first occurred."""
     step = len(seen.target_ids) - 1
     where = f"at step {step} " if seen.model.config.has_decoder else ""
     found = {"NaN": first(seen.trace, np.isnan), "infinity": first(seen.trace, np.isinf)}
@@ -232,13 +235,13 @@ def _why_stopped(seen: Look) -> str:
 
 
 def _classes_out(seen: Look, precision: int) -> Iterator[str]:
-    """A classifier's classes with their probabilities."""
+    """Format the classes of a classifier with their probabilities."""
     yield "The classes"
     yield table([[cut(name, 30), number(p, precision)] for name, _, p in classes(seen)], align="l.", indent=2)
 
 
 def _onward(seen: Look, again: CommandLine) -> Iterator[str]:
-    """Commands to continue with."""
+    """Format commands for a closer look."""
     names = seen.trace.values
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"
     matrices = ("dec.0.cross.weights.h0", "enc.0.self.weights.h0", "dec.0.self.weights.h0", "dec.0.ssru.forget")

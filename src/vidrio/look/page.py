@@ -1,7 +1,7 @@
-"""The page as one file: the page of `vidrio serve` with a run's data in it, without a server.
+"""Writes a standalone page: a single HTML file with the page of `vidrio serve` and the data of a run.
 
-This inserts the data into the page that `page/` builds. Everything in the file is compressed, as base-85 digits, and a
-few lines of script unpack it. The file needs no network.
+The data is inserted into the page built from `page/`. Everything in the file is compressed and encoded in base 85, and
+is unpacked by a few lines of script. The file needs neither a server nor a network connection.
 """
 
 import zlib
@@ -23,7 +23,7 @@ from vidrio.look.run import Look, with_tree
 from vidrio.look.writing import CommandLine, visible
 from vidrio.model.json_text import json_text
 
-SMALL = 1_000_000  # bytes of parameters to include
+SMALL = 1_000_000  # size in bytes up to which the parameters are included
 LEVEL = 6
 _BUILT = files("vidrio") / "serve" / "page" / "alone"
 _POLICY = (
@@ -33,7 +33,7 @@ _POLICY = (
 
 
 def run_page(tried: BeforeAfter, again: CommandLine) -> str:
-    """A run, with every number on the way."""
+    """Return a page for a run, with every intermediate value."""
     seen = tried.after
     data = {
         "kind": "run",
@@ -53,14 +53,14 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
 
 
 def _whys(seen: Look) -> list[dict[str, Any]]:
-    """Why each step took its token and not the runner-up; for a classifier, why it took its class."""
+    """Explain the token chosen at each step, or a classifier's class, against the runner-up."""
     if seen.empty or seen.stopped:
         return []
     return [why_word.data(why_word.why_step(seen, step)) for step in range(len(seen.chosen_ids) or 1)]
 
 
 def _numbers(trace: Trace) -> dict[str, Array]:
-    """The run's values by address, and the parameters if all of them are small."""
+    """Return all values of the run by address, and the parameters if they are small enough."""
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
@@ -74,7 +74,7 @@ def _title(seen: Look) -> str:
 
 
 def as_text(part: bytes) -> str:
-    """Bytes as text that is safe in a page: base-85 digits without the sign that begins a tag."""
+    """Encode bytes as base-85 text that is safe in HTML, because it does not contain `<`."""
     return a85encode(part + bytes(-len(part) % 4)).replace(b"<", b"~").decode("ascii")
 
 
@@ -82,7 +82,7 @@ def as_text(part: bytes) -> str:
 
 
 def _bundle() -> list[bytes]:
-    """The page's style and script, as `npm run build` writes them."""
+    """Return the page's style sheet and script, as built by `npm run build`."""
     return [_deflated((_BUILT / f"page.{kind}").read_bytes()) for kind in ("css", "js")]
 
 

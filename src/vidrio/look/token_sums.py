@@ -1,9 +1,9 @@
-"""The difference of two logits as an exact sum over the tokens that were read, on both sides.
+"""Splits the difference of two logits into an exact sum over the input tokens of both the encoder and the decoder.
 
-The parts in `parts.py` end at the rows that the last stack reads, and those mix the whole source. This goes on to the
-inputs of both stacks. Given the attention weights, the variances of the norms and each activation's output divided by
-its input (for ReLU, 0 or 1), the model is linear (Ali et al., 2022). So the difference is what the input rows add, plus
-what the biases add. What is left is rounding.
+The parts in `parts.py` go back only to the inputs of the last stack, including the memory, whose rows mix information
+from the entire source. This module continues to the inputs of both stacks. For fixed attention weights, norm variances
+and ratios of each activation's output to its input (0 or 1 for ReLU), the model is linear (Ali et al., 2022). The
+difference is therefore the sum of the contributions of the input rows and of the biases, apart from rounding.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from vidrio.look.parts import deviations, parameter
 
 
 class TokenSums(NamedTuple):
-    """Of N differences: what each token of the source and of the target adds, and what all biases add."""
+    """The contributions of each source token, each target token, and all biases together to N differences."""
 
     source_NS: Array
     target_NT: Array
@@ -25,8 +25,11 @@ class TokenSums(NamedTuple):
 
 
 def token_sums(trace: Trace, rows: Sequence[int], d_ND: Array) -> TokenSums:
-    """`d_ND` are differences of columns of the output matrix, one for each of the decoder's `rows`. A classifier has
-    one row, the mean of the memory. The bias of the output is not included."""
+    """Split the differences at the decoder's `rows` into contributions of the input tokens and the biases.
+
+    `d_ND` contains the difference of two columns of the output matrix for each row. A classifier has one row, the mean
+    of the memory. The output bias is not included.
+    """
     values, biases, count = trace.values, [np.zeros(len(d_ND))], len(d_ND)
     source = target = np.zeros((count, 0))
     if trace.machine.config.has_decoder:
@@ -44,7 +47,7 @@ def token_sums(trace: Trace, rows: Sequence[int], d_ND: Array) -> TokenSums:
 
 
 def _to_input(trace: Trace, side: str, d_NRD: Array, biases: list[Array]) -> tuple[Array, Array]:
-    """From a stack's output to its input, and to the memory that its cross-attention read."""
+    """Carry d back from the output of a stack to its input, and to the memory that its cross-attention uses."""
     config, memory_NSD = trace.machine.config, np.zeros(())
     pre, layers = config.norm == "pre", config.n_decoder_layers if side == "dec" else config.n_encoder_layers
     if pre:

@@ -84,8 +84,8 @@ def how_read(sentence: Sentence) -> str:
 
 
 def look_at(model: LoadedModel, translation: Translation, sentence: int = 0) -> Look:
-    """Trace the translation of one sentence. The `notes` of the result state which sentence it is, if there are several,
-    and how it was preprocessed."""
+    """Trace the translation of one sentence. The `notes` of the result state how it was preprocessed and, if there are
+    several sentences, which one it is."""
     read = reading(model, translation, sentence)
     if read.copied:
         return copied(model, read.copied)

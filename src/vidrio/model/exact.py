@@ -1,4 +1,4 @@
-"""exp, log and sums that are bit-for-bit identical on every processor, unlike NumPy's, which differ in the last bit.
+"""exp, log and sums that are bit-for-bit identical on every processor. NumPy's own results differ in the last bit.
 
 Everything is float32, rounded after each operation. The engine implements the same functions in C (docs/engine.md). exp
 and log are based on expf and logf from Cephes, and are accurate to two units in the last place.
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 F = np.float32
 LANES = 16
-LARGE = 1 << 18  # numbers in an array
+LARGE = 1 << 18  # number of elements from which an array is processed row by row
 _TO_WHOLE = F(12582912)  # 1.5 · 2²³: adding and subtracting it rounds to the nearest integer, ties to even
 _LOG2_E, _LN2, _LN2_REST = F(1.44269504), F(0.693359375), F(-2.12194440e-4)  # ln 2 in two parts; the first is exact
 _EXP = [
@@ -31,7 +31,7 @@ def rint(x: np.ndarray) -> np.ndarray:
 
 
 def exp(x: ArrayLike) -> np.ndarray:
-    """Compute eˣ, clamped to 0 below −87 and to e⁸⁸ above 88."""
+    """Compute eˣ. The result is 0 below −87, and e⁸⁸ above 88."""
     x = np.asarray(x, F)
     if x.ndim > 1 and x.size > LARGE:  # row by row, so that intermediate values stay in the cache
         return np.stack([exp(row) for row in x])
@@ -61,7 +61,8 @@ def log(x: ArrayLike) -> np.ndarray:
 
 
 def in_lanes(x: ArrayLike) -> np.ndarray:
-    """Sum over the last axis: in 16 lanes, each in order starting from +0, which are then added pairwise."""
+    """Sum over the last axis in 16 lanes. Each lane is summed in order, starting from +0, and the lanes are then added
+    pairwise."""
     x = np.asarray(x, F)
     rows = -(-x.shape[-1] // LANES)
     padded = np.zeros((*x.shape[:-1], rows * LANES), F)
@@ -73,7 +74,7 @@ def in_lanes(x: ArrayLike) -> np.ndarray:
 
 
 def polynomial(x: np.ndarray, coefficients: Sequence[float | np.float32]) -> np.ndarray:
-    """Evaluate a polynomial by Horner's rule. Coefficients are given from the highest power to the lowest."""
+    """Evaluate a polynomial by Horner's rule. The coefficients are ordered from the highest power to the lowest."""
     y = np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
         y = y * x + c

@@ -50,7 +50,7 @@ def keep_access(path: Path, successor: Path) -> None:
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write output for the user: atomically to files, and directly to devices and pipes. Symbolic links are followed."""
+    """Write output for the user: atomically to files, directly to devices and pipes. Symbolic links are followed."""
     if is_plain_file(path):
         write_atomically(real_place(path), data)
         return

@@ -1,7 +1,7 @@
 """The names, axes and shapes of all trained parameters, as a function of the config.
 
-The names are the addresses of the parameters and the keys in `model.safetensors`. They are all that `glass/`, `learn/`
-and `engine/` have in common. Matrices are oriented as in the paper (x W + b): `enc.0.self.WQ`[h] is the paper's W_h^Q.
+The names serve as addresses and as the keys in `model.safetensors`. They are the only code that `glass/`, `learn/` and
+`engine/` share. Matrices are oriented as in the paper (x W + b): `enc.0.self.WQ`[h] is the paper's W_h^Q.
 
 Every sub-layer (`self` or `ssru`, `cross`, `ffn`) has its own layer norm.
 """
@@ -120,7 +120,7 @@ def count(config: ModelConfig) -> int:
 
 
 def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig, *, where: str = "the model") -> None:
-    """Reject parameters that do not match the config."""
+    """Reject parameters that do not match the config, or that contain NaN or infinity."""
     import numpy as np
 
     shapes = {name: spec.shape for name, spec in parameter_specs(config).items()}
@@ -129,7 +129,7 @@ def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig
 
 
 def refuse_misfits(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
-    """Reject parameters with unexpected names or shapes. The error lists all problems."""
+    """Reject missing parameters, unknown names and unexpected shapes. The error lists all problems."""
     wrong = [f"{name} is missing" for name in expected if name not in found]
     wrong += [f"{shown(name)[1:-1]} is not a parameter of this model" for name in found if name not in expected]
     wrong += [
