@@ -1,1 +1,1 @@
-"""Reading, cleaning and splitting of sentence pairs, without PyTorch."""
+"""Reads, cleans and splits sentence pairs. This package does not need PyTorch."""

@@ -1,4 +1,4 @@
-"""Locks that give a command exclusive use of a folder or a file. The system releases them when the process ends."""
+"""Locks that give a command exclusive use of a folder or file. The system releases a lock when the process ends."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -8,19 +8,19 @@ from filelock import FileLock, Timeout
 
 from vidrio.errors import RunError
 
-LOCK = "lock"  # name of the lock file in the folder of a run
+LOCK = "lock"  # name of the lock file in a run's folder
 
 
 @contextmanager
 def locked(lock: Path, work: str, do: str) -> Iterator[None]:
-    """Hold a lock file. Raises an error if another command holds it."""
+    """Hold a lock file. Raises RunError if another command holds it."""
     held = FileLock(lock, blocking=False)
     try:
         held.acquire()
     except Timeout:
         raise RunError(f"another command is {work}", found=f"{lock} is locked", do=do) from None
     except OSError as error:
-        error.filename = str(lock.parent)  # the path that cannot be written
+        error.filename = str(lock.parent)  # report the folder, which is not writable
         raise
     try:
         yield
@@ -32,7 +32,7 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
 
 @contextmanager
 def only_one(home: Path) -> Iterator[None]:
-    """Lock a folder, creating it if necessary. It is removed afterwards if it is still empty."""
+    """Lock a folder, creating it if necessary. Folders created here are removed afterwards if they are still empty."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     do = "wait until it has finished, or use another folder"
     try:

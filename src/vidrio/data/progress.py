@@ -1,4 +1,4 @@
-"""Reports from long tasks: messages, training metrics and progress."""
+"""Receives reports from long tasks: messages, training metrics and progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

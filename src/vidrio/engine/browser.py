@@ -1,5 +1,5 @@
-"""The engine's WebAssembly in a browser, beside Python that is itself WebAssembly (Pyodide): two memories, with
-JavaScript between them."""
+"""Runs the engine's WebAssembly in a browser. Python itself also runs in WebAssembly (Pyodide), but in a separate
+memory, so all data passes through JavaScript."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from pyodide.ffi import JsException
 
 
 class Browser:
-    """An instance with its own memory."""
+    """An instance of the module, with its own memory."""
 
     def __init__(self, wasm: bytes) -> None:
         exports = js.WebAssembly.Instance.new(js.WebAssembly.Module.new(_as_array(wasm))).exports
@@ -20,7 +20,7 @@ class Browser:
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](*numbers) or 0
-        except JsException:  # its only exception: out of memory
+        except JsException:  # raised only when memory runs out
             self._exports["__stack_pointer"].value = self._stack_at_rest
             raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
@@ -37,12 +37,12 @@ class Browser:
         return length
 
     def _view(self, address: int, size: int) -> Any:
-        """A part of the instance's memory, which may move when it grows."""
+        """Return a view of the instance's memory. It becomes invalid if the memory grows."""
         return js.Uint8Array.new(self._exports["memory"].buffer, address & 0xFFFFFFFF, size)
 
 
 def best(folder: Path, names: list[str]) -> bytes:
-    """The first of these modules whose instructions this browser supports."""
+    """Return the code of the first of these modules whose instructions this browser supports."""
     for name in names:
         code = (folder / name).read_bytes()
         if js.WebAssembly.validate(_as_array(code)):

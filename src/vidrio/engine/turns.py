@@ -1,15 +1,15 @@
-"""A lock that is granted in the order of requests, so that no thread starves beside one that asks again and again."""
+"""A fair lock, which is granted in the order of requests, so that a thread in a tight loop cannot starve others."""
 
 import threading
 from collections import deque
 
 
 class Turns:
-    """`with turns:` runs in one thread at a time."""
+    """A lock to be used as `with turns:`. Only one thread at a time runs the block."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._line = deque[threading.Lock]()  # the first one's thread has its turn
+        self._line = deque[threading.Lock]()  # the first lock in the queue belongs to the thread whose turn it is
 
     def __enter__(self) -> None:
         mine = threading.Lock()
@@ -19,7 +19,7 @@ class Turns:
                 mine.acquire()
         try:
             mine.acquire()
-        except BaseException:  # an interrupt while waiting
+        except BaseException:  # e.g. KeyboardInterrupt while waiting
             self._leave(mine)
             raise
 

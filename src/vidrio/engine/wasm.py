@@ -1,4 +1,4 @@
-"""The engine's WebAssembly, run by wasmtime."""
+"""Runs the engine's WebAssembly in wasmtime."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import Any
 
 import wasmtime
 
-RESERVED = 64 << 20  # bytes of address space to reserve per instance, and to grow by, under a limit
+RESERVED = 64 << 20  # bytes to reserve for an instance, and for its growth, if address space is limited
 
 
 class Wasmtime:
-    """An instance with its own memory."""
+    """An instance of the module, with its own memory."""
 
     def __init__(self, module: wasmtime.Module, engine: wasmtime.Engine) -> None:
         self.store = wasmtime.Store(engine)
@@ -22,7 +22,7 @@ class Wasmtime:
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](self.store, *numbers) or 0
-        except wasmtime.Trap:  # its only exception: out of memory
+        except wasmtime.Trap:  # traps only when it runs out of memory
             self._stack.set_value(self.store, self._stack_at_rest)
             raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
@@ -38,10 +38,10 @@ class Wasmtime:
 
 
 def instances(path: Path) -> Callable[[], Wasmtime]:
-    """A function that opens instances of a module, which is compiled once.
+    """Return a function that opens instances of a module. The module is compiled only once.
 
-    An instance reserves more than 4 GB of address space, so that the processor checks bounds. Under a lower limit
-    (`ulimit -v`), instances check each access in software, which is slower.
+    An instance normally reserves more than 4 GB of address space, so that bounds are checked in hardware. If address
+    space is limited (`ulimit -v`), instances check each access in software, which is slower.
     """
     compiled = _compile(path, wasmtime.Config())
 

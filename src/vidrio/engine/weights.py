@@ -1,5 +1,5 @@
-"""From a model folder to the arguments of `model_load`: sizes, choices, and the position of each parameter among the
-file's bytes."""
+"""Converts a model folder to the arguments of `model_load`: sizes, options, and the position of each parameter in the
+file."""
 
 import math
 import struct
@@ -15,23 +15,23 @@ from vidrio.model.quantised import SCALE, int8_rule
 
 
 class Weights(NamedTuple):
-    """What `model_load` takes."""
+    """The arguments of `model_load`."""
 
     sizes: bytes  # in the order of engine.h
-    tensors: bytes  # `Tensor` of engine.h, one per parameter
-    data: bytes
+    tensors: bytes  # one `Tensor` (engine.h) per parameter
+    data: bytes  # contents of the parameters file
 
     @property
     def arguments(self) -> tuple[int | bytes, ...]:
         return self.sizes, self.tensors, len(self.tensors) // TENSOR.size, self.data, len(self.data)
 
 
-TENSOR = struct.Struct("<3q")  # 1: integers, 0: float32; the positions in `data` of its numbers and of its scales
+TENSOR = struct.Struct("<3q")  # type (1: integers, 0: float32), and the positions in `data` of the numbers and scales
 SIZES = struct.Struct("<12if10i")
 
 
 def read_weights(folder: Path, config: ModelConfig) -> Weights:
-    """The weights of a model folder, checked against its config's checksums."""
+    """Read the weights in a model folder, and check them against the checksums in the config."""
     check_files(folder, [TENSORS])
     stored = read_stored(folder, config)
     data = (folder / TENSORS).read_bytes()
@@ -60,7 +60,7 @@ def _sizes(config: ModelConfig, int8: bool) -> bytes:
 
 
 def _as_float32(data: bytes, places: Mapping[str, int], stored: Mapping[str, Stored]) -> tuple[bytes, dict[str, int]]:
-    """The parameters in the engine's formats, float32 or integers, and their new positions."""
+    """Convert the parameters to the engine's formats, float32 or integers. Returns the bytes and the new positions."""
     import numpy as np
 
     kinds = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I8": np.int8}
@@ -68,6 +68,6 @@ def _as_float32(data: bytes, places: Mapping[str, int], stored: Mapping[str, Sto
     for name, tensor in stored.items():
         values = np.frombuffer(data, kinds[tensor.dtype], math.prod(tensor.shape), places[name])
         found[name] = len(written)
-        with np.errstate(over="ignore"):  # the engine refuses infinite numbers
+        with np.errstate(over="ignore"):  # the engine rejects infinite numbers
             written += (values if tensor.dtype == "I8" else values.astype(np.float32)).tobytes()
     return bytes(written), found

@@ -1,7 +1,7 @@
-"""Matrix products for the browser, where NumPy has no BLAS. They run in the engine's glass.wasm instead.
+"""Matrix products for the browser, where NumPy has no BLAS. The products are computed in the engine's glass.wasm.
 
-Integer products are exact in any order, and float products add terms in the same order as engine.py, so the results are
-bit-for-bit identical to NumPy's (tests/test_site.py compares them).
+Integer products are exact in any order, and float products add terms in the same order as engine.py. The results are
+therefore bit-for-bit identical to those of NumPy (tests/test_site.py compares them).
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from vidrio.engine.browser import Browser
 
 WASM = Path(__file__).parents[1] / "engine" / "built" / "glass.wasm"
-TALL, WIDE = 4, 8  # rows and columns per tile
+TALL, WIDE = 4, 8  # number of rows and columns per tile
 HELD = 64 << 20  # maximum size of cached packed matrices, in bytes
 
 _glass = Browser(WASM.read_bytes())
@@ -47,7 +47,8 @@ def _called(name: str, x: int, w: int, shape: tuple[int, ...], columns: int) -> 
 
 
 def _ready(b: np.ndarray) -> int:
-    """Return the address of the matrix packed as int8 in pairs of rows. Cached, because parameters are reused."""
+    """Return the address of the matrix, packed as int8 in pairs of rows. Packed matrices are cached, because parameters
+    are reused."""
     key = (b.__array_interface__["data"][0], b.shape, b.strides)
     if key not in _held:
         depth, columns = _up(b.shape[0], 2), _up(b.shape[1], WIDE)

@@ -1,7 +1,7 @@
-"""The NumPy code of each operation. The same code is run and displayed.
+"""The NumPy code of each operation. The code that is displayed is the code that runs.
 
-For each operation, `words.py` has a formula and `cells.py` an independent recomputation, under the same name. What-ifs
-and the engine's arithmetic (engine.py) replace operations.
+For each operation, `words.py` contains a formula and `cells.py` an independent recomputation, under the same name.
+What-ifs and the engine's arithmetic (engine.py) can replace operations.
 """
 
 import math
@@ -17,12 +17,12 @@ from vidrio.glass.positions import sinusoidal, sinusoidal_halves, sinusoidal_mar
 from vidrio.glass.words import FORMULAS, Formula
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity, not by what they compute
+@dataclass(frozen=True, eq=False)  # operations are compared by identity
 class Operation:
-    """One operation of the model."""
+    """An operation of the model."""
 
     name: str
-    run: Callable[..., Array]  # called with the inputs and any other arguments from the walk
+    run: Callable[..., Array]  # called with the inputs and any other arguments from walk.py
     formula: Formula
     cell: Cell
 

@@ -3,7 +3,7 @@
 Read the modules in this order:
   train                    a training run from start to finish:
     task                   the user's request and data: files → token ids (data/: read → clean → prepare)
-    plan                   the settings of the run: sizes, learning rate, batches, when to stop
+    plan                   the settings of the run: sizes, learning rate, batches, end of training
     batches, model, loss   pairs → batches → predictions → loss
     parameters             all parameters as one flat vector, and the optimisers that update it
     loop                   batch → gradient → step → metrics → validation

@@ -88,7 +88,7 @@ def _search(net: Network, batch: Batch) -> list[list[int]]:
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
     allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
     most = min(net.config.decoding.max_length, net.config.max_positions - 1)
-    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # does not depend on the rest of the batch
+    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # independent of the batch
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
     ids_BT = torch.full((len(limits), 1), special.start, dtype=torch.long, device=device)
     cache: model.KeyValueCache = {}

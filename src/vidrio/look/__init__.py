@@ -1,1 +1,1 @@
-"""Runs as data for the terminal and the page: tables, receipts, the effects of changes, the results of checks."""
+"""Presents runs in the terminal and on the page: tables, receipts, effects of changes, and results of checks."""

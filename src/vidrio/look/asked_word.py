@@ -41,8 +41,8 @@ def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
 
 
 def decide_step(seen: Look, row: int, rival: str | None = None) -> Decision:
-    """Return the decision for the token chosen after a row, or for a classifier's class, against `rival`, by default the
-    runner-up."""
+    """Return the decision for the token chosen after a row, or for a classifier's class, against `rival`. The default
+    rival is the runner-up."""
     taken = seen.chosen_ids if seen.model.config.has_decoder else [names_of(seen).index(seen.translation)]
     if seen.stopped or not 0 <= row < len(taken):
         raise AddressError(f"there is no decoding step {row}", found=f"{len(taken)} steps")
@@ -103,8 +103,8 @@ def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int
 
 
 def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
-    """Return the tokens of a rival: within a word, the token with this name, and otherwise those of the word, without
-    leading case tokens."""
+    """Return the tokens of a rival. If `this` continues a word and the rival is the name of a token, only that token is
+    returned. Otherwise, the rival is encoded as a word, without leading case tokens."""
     inside = None if this.startswith("▁") else tokenizer.id(rival)
     ids = tokenizer.encode(rival) if inside is None else [inside]
     while len(ids) > 1 and not tokenizer.decode(ids[:1]).strip():

@@ -1,4 +1,4 @@
-"""The effects of interventions on a word and its translation, as text and as data."""
+"""Displays the effects of interventions on a word and on the translation, as text or JSON."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,11 +8,12 @@ from vidrio.look.parts import SOURCE
 from vidrio.look.why_word import Why, token_name
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 
-SHOWN = 10  # heads
+SHOWN = 10  # number of heads to list
 
 
 def view(why: Why, name: str, found: Sequence[Without] | CausalMap, precision: int = PRECISION) -> Iterator[str]:
-    """The words deleted or hidden, the heads off, or the rows patched: `name` is their key in JSON."""
+    """Format the effects of deleting or hiding words, switching off heads, or patching rows. `name` is the JSON key of
+    the intervention."""
     if isinstance(found, CausalMap):
         yield from _map(why, found, precision)
         return
@@ -32,7 +33,7 @@ def view(why: Why, name: str, found: Sequence[Without] | CausalMap, precision: i
 
 
 def _map(why: Why, found: CausalMap, precision: int) -> Iterator[str]:
-    """How far each row moves the difference: a column per layer, a line per token."""
+    """Format the change in the difference due to each row, with one column per layer and one line per token."""
     that = visible(token_name(why.seen, why.decision.that))
     yield note(
         f"{_this(why)} minus {that} is {number(found.before, precision)} here and {number(found.of_other, precision)} "
@@ -53,7 +54,7 @@ def _this(why: Why) -> str:
 
 
 def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
-    """A row's token, and the other run's if it differs."""
+    """Return the token of each row, with the other run's token if it differs."""
     trace = why.seen.trace
     if side != SOURCE:
         return list(trace.target_tokens[: why.decision.row + 1])
@@ -62,7 +63,8 @@ def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
 
 
 def as_data(why: Why, found: Sequence[Without] | CausalMap) -> Any:
-    """For each word or head the loss of the explained token and of every token; or the causal map, layers × tokens."""
+    """Return, as JSON data, the losses of the explained token and of all tokens for each word or head, or the causal
+    map."""
     if isinstance(found, CausalMap):
         return _map_data(why, found)
     return [
@@ -77,7 +79,7 @@ def as_data(why: Why, found: Sequence[Without] | CausalMap) -> Any:
 
 
 def _map_data(why: Why, found: CausalMap) -> dict[str, Any]:
-    """The causal map: layers × tokens."""
+    """Return the causal map, layers × tokens, as JSON data."""
     return {
         "text": why.seen.text,
         "other": found.other,

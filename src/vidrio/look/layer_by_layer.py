@@ -1,4 +1,4 @@
-"""The decoder's row after each sub-layer, through the final norm and the output matrix: what it would write there."""
+"""Applies the final norm and the output matrix to a decoder row after each sub-layer, to see what it would predict."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,7 +14,7 @@ LIKELIEST = 5
 
 
 class After(NamedTuple):
-    """A sub-layer, the most probable tokens after it, and a word's logit minus its rival's."""
+    """A sub-layer, the most probable tokens after it, and the logit of a word minus the logit of its rival."""
 
     name: str
     tokens: tuple[tuple[int, float], ...]
@@ -22,7 +22,7 @@ class After(NamedTuple):
 
 
 def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
-    """One row of the decoder after each of its sub-layers."""
+    """Return the predictions from a decoder row after each sub-layer."""
     names, logits_NV = _logits(trace, row)
     prob_NV = trace.machine.operations["softmax"].run(logits_NV)
     return [
@@ -36,7 +36,7 @@ def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
 
 
 def overtakes(found: list[After]) -> str | None:
-    """The sub-layer from which on the word stays above its rival; None if it ends below."""
+    """Return the sub-layer from which the word stays ahead of its rival, or None if the rival is ahead at the end."""
     name = None
     for after in reversed(found):
         if after.difference <= 0:

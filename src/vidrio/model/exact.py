@@ -1,4 +1,4 @@
-"""exp, log and sums that are bit-for-bit identical on every processor. NumPy's own results differ in the last bit.
+"""exp, log and sums that are bit-for-bit identical on every processor, whereas NumPy's may differ in the last bit.
 
 Everything is float32, rounded after each operation. The engine implements the same functions in C (docs/engine.md). exp
 and log are based on expf and logf from Cephes, and are accurate to two units in the last place.
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 F = np.float32
 LANES = 16
-LARGE = 1 << 18  # number of elements from which an array is processed row by row
+LARGE = 1 << 18  # number of elements above which arrays are processed row by row
 _TO_WHOLE = F(12582912)  # 1.5 · 2²³: adding and subtracting it rounds to the nearest integer, ties to even
 _LOG2_E, _LN2, _LN2_REST = F(1.44269504), F(0.693359375), F(-2.12194440e-4)  # ln 2 in two parts; the first is exact
 _EXP = [

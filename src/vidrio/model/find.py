@@ -1,14 +1,14 @@
-"""Finds models by name: a path, an imported model or a packaged model, in this order. The default is en-es."""
+"""Finds models by name: the path of a folder, an imported model or a packaged model, in this order of precedence."""
 
 import os
 from pathlib import Path
 
 from vidrio.errors import ModelError
 
-PACKAGE = Path(__file__).parents[1]  # never written to
+PACKAGE = Path(__file__).parents[1]  # vidrio never writes to this folder
 DEFAULT = "en-es"
 LESSON = "lesson"  # the model used in lessons: a few thousand parameters, 16 words
-WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # corrected, and as printed in the post; not trained
+WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # not trained; corrected, and as printed in the post
 LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 

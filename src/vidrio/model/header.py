@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 
 def read_header(path: Path) -> dict[str, Stored]:
-    """Return the arrays in a file, by name. Raises ValueError if they do not fill it contiguously."""
+    """Return the arrays in a file, by name. Raises ValueError if they do not fill the file without gaps."""
     with path.open("rb") as file:
         size, length = path.stat().st_size, int.from_bytes(file.read(8), "little")
         if length > min(size - 8, LONGEST_HEADER):
@@ -62,7 +62,8 @@ def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
 
 
 def check_header(stored: dict[str, Stored], config: ModelConfig, where: str) -> None:
-    """Reject arrays that do not match the config (ModelError), or integers that are not a matrix (ValueError)."""
+    """Check the arrays. Raises ModelError if they do not match the config, and ValueError if an integer array is not a
+    matrix."""
     specs = parameter_specs(config)
     expected = {name: spec.shape for name, spec in specs.items()}
     for name in (name for name, array in stored.items() if array.dtype == "I8"):

@@ -1,4 +1,4 @@
-"""Dataclasses from untrusted JSON. Every value must have the type of its field: 256.0 and true are not integers."""
+"""Creates dataclasses from untrusted JSON. Values must have exactly the declared types: 256.0 is not an integer."""
 
 import reprlib
 from dataclasses import is_dataclass
@@ -15,7 +15,7 @@ NAMES = {
     dict: "an object",
 }
 
-shown = reprlib.repr  # a shortened value for messages
+shown = reprlib.repr  # shortens values for messages
 
 
 def record(kind: type[T], data: Any) -> T:
@@ -32,7 +32,7 @@ def record(kind: type[T], data: Any) -> T:
 
 
 def fitted(hint: Any, value: Any) -> Any:
-    """Return the value if it and its parts have this type, and raise TypeError otherwise."""
+    """Return the value if it has this type, including its parts, and raise TypeError otherwise."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if is_dataclass(kind):
         return record(kind, value)  # type: ignore[arg-type]

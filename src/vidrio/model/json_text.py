@@ -1,4 +1,4 @@
-"""Strict JSON, without NaN, infinities or lone surrogates."""
+"""Reads and writes strict JSON, without NaN, infinities or lone surrogates."""
 
 import json
 import math
@@ -11,7 +11,7 @@ def json_text(data: Any, *, indent: int | None = None) -> str:
     """Serialise `data` as JSON. Only lone surrogates (\\ud83d) are escaped."""
     try:
         text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
-    except (TypeError, ValueError):  # less common: arrays, dataclasses or NaN
+    except (TypeError, ValueError):  # rarely needed: arrays, dataclasses or NaN
         text = json.dumps(plain(data), ensure_ascii=False, indent=indent, allow_nan=False)
     return text.encode(errors="backslashreplace").decode()
 

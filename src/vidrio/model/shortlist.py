@@ -13,15 +13,15 @@ FILE = "shortlist.bin"  # in a model folder
 # The file consists of this header, u64 offsets and u32 tokens.
 HEADER = struct.Struct(
     "<6Q"
-)  # magic, checksum, number of tokens always listed, maximum per token, numbers of offsets and tokens
+)  # magic, checksum, number of tokens always listed, maximum per token, number of offsets, number of tokens
 MAGIC, LARGEST_FILE = 0xF11A48D5013417F5, 1 << 28  # bytes
 
 
 class Shortlist(NamedTuple):
     always: int  # tokens below this id, the most frequent ones, are always listed
     offsets: "memoryview[int]"
-    tokens: "memoryview[int]"  # for source token i: tokens[offsets[i] : offsets[i + 1]]
-    copies: bool  # whether source tokens may be copied, given a shared vocabulary
+    tokens: "memoryview[int]"  # translations of source token i: tokens[offsets[i] : offsets[i + 1]]
+    copies: bool  # whether source tokens are also listed, which requires a shared vocabulary
 
     def of(self, source: Iterable[int]) -> list[int]:
         """Return the tokens that may occur in the translation of a sentence, in ascending order."""
@@ -33,7 +33,7 @@ class Shortlist(NamedTuple):
 
 
 def folder_shortlist(folder: Path, config: ModelConfig, copies: bool) -> Shortlist | None:
-    """Read the shortlist of a model folder, if it has one."""
+    """Read the shortlist in a model folder, if there is one."""
     if not (folder / FILE).is_file():
         return None
     try:

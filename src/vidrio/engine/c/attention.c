@@ -1,14 +1,14 @@
-// Attention: how one row reads from others. §3.2. Query rows come in groups, each of one sentence (or hypothesis) with
-// its own keys and values; the products with parameters take the rows of all groups at once.
+// Attention, §3.2. Query rows are processed in groups. Each group belongs to a sentence (or hypothesis) and has its own
+// keys and values, but products with parameters are computed for the rows of all groups at once.
 
-enum { PAGE = LANES, ROWS_AT_ONCE = 32 }; // keys on a page; rows whose scores stay in the processor's cache
+enum { PAGE = LANES, ROWS_AT_ONCE = 32 }; // keys per page; number of rows whose scores fit in the processor's cache
 
-// Keys and values of 16 rows, all heads: keys with a column for each row, so that lanes run across rows. Hypotheses of
-// one beam share the pages of their common prefix; a shared page is copied before it is written.
+// The keys and values of 16 rows, for all heads. Keys are stored with one column per row, so that vector lanes run across
+// rows. Hypotheses in a beam share the pages of their common prefix. A shared page is copied before it is modified.
 typedef struct { int32_t users; float *keys, *values; } Page; // [E][16], [16][E]
 
-// The keys and values that one attention of one sentence (or hypothesis) has read; for a recurrent cell, its state of D
-// numbers instead.
+// The keys and values of an attention sub-layer for a sentence (or hypothesis), or the state of a recurrent cell (D
+// numbers).
 typedef struct { Page **pages; int32_t length, room; float *state; int32_t width; } KVCache;
 
 static Page *page_new(int32_t width) {
@@ -21,7 +21,7 @@ static void page_drop(Page *page) {
   if (!--page->users) release(page);
 }
 
-// The keys and values of another row.
+// Append the keys and values of a row.
 static void cache_add(KVCache *cache, int32_t width, const float *key, const float *value) {
   int32_t n = cache->length / PAGE, at = cache->length++ % PAGE;
   cache->pages = grow(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
@@ -47,37 +47,37 @@ static void cache_drop(KVCache *cache) {
   *cache = (KVCache){0};
 }
 
-// Tokens of one sentence (or hypothesis) that go through the model together, as rows `first` to `first + count` of a pass.
+// Tokens of a sentence (or hypothesis) that are processed together, as rows `first` to `first + count` of a pass.
 typedef struct {
   const int32_t *ids;
   int32_t count;
-  KVCache *self, *cross; // keys and values of each layer: of the tokens so far, and of the memory
-  float *attention;      // receives a row of attention for each token, the mean of the last layer's heads; or NULL
+  KVCache *self, *cross; // keys and values of the tokens so far, and of the memory, for each layer
+  float *attention;      // receives the attention of each token, averaged over the heads of the last layer; may be NULL
   int32_t first;
   Interventions interventions;
-  int32_t seen; // its tokens that went through the stack before
-  int32_t starts; // in the encoder: `order_by_start`
+  int32_t seen; // number of tokens that went through the stack in earlier steps
+  int32_t starts; // used by the encoder, see `order_by_start`
 } Group;
 
-// Queries that are computed together: some rows of one head, which read the same keys and values, or all heads of one
-// row. `stride` is the distance between their queries, `step` between their columns of keys and values.
+// Queries that are computed together: either several rows of one head, which use the same keys and values, or all heads
+// of one row. `stride` is the distance between the queries, and `step` that between their columns of keys and values.
 typedef struct { int32_t count, stride, step; } QueryBlock;
 
-// scores = Q K^T; `at` is the first column of the first query's head.
+// Compute scores = Q K^T. `at` is the first column of the first query's head.
 static void scores(const float *q, QueryBlock rows, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
   memset(s, 0, (size_t)rows.count * (size_t)padded * sizeof *s);
   for (int32_t p = 0; p * PAGE < cache->length; p++)
     add_product(q + at, rows.stride, rows.count, cache->pages[p]->keys + (size_t)at * PAGE, rows.step * PAGE, PAGE, width, s + p * PAGE, padded, PAGE);
 }
 
-// weights V, into the columns of the concatenated heads, of which there are `all`.
+// Compute weights V, and store the result in the columns of the concatenated heads, which have a total width of `all`.
 static void mix(const float *w, QueryBlock rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, float *y, int32_t all) {
   for (int32_t r = 0; r < rows.count; r++) memset(y + (size_t)r * (size_t)rows.stride + at, 0, (size_t)width * sizeof *y);
   for (int32_t p = 0, left = cache->length; left > 0; p++, left -= PAGE)
     add_product(w + p * PAGE, padded, rows.count, cache->pages[p]->values + at, rows.step, all, left < PAGE ? left : PAGE, y + at, rows.stride, width);
 }
 
-// softmax(Q K^T / sqrt(K)) V of each head. Eq. 1. Causal: a row of the group sees its own key and earlier ones.
+// Compute softmax(Q K^T / sqrt(K)) V for each head, Eq. 1. If `is_causal`, rows attend only to themselves and earlier rows.
 static void attend(const Model *m, const Group *g, const KVCache *cache, int is_causal, float *attention, const float *Q, float *s, float *concat,
                    Record *record) {
   int32_t heads = m->size[N_HEADS], width = m->size[D_HEAD], all = heads * width, keys = cache->length, padded = in_lanes(keys);

@@ -1,5 +1,6 @@
-// The engine: what glass/walk.py does, in the same order and with the same names, for translating. It is compiled as
-// one unit; the files follow the paper. It computes the same bits on every processor (docs/engine.md).
+// The engine: an implementation of glass/walk.py for fast translation, in the same order and with the same names. All
+// files are compiled as one unit, and follow the structure of the paper. Results are bit-for-bit identical on every
+// processor (docs/engine.md).
 #include "engine.h"
 
 #include <math.h>

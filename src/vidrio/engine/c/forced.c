@@ -1,8 +1,8 @@
-// One sentence with a given translation. Because of the causal mask, one pass over all its rows computes what the
-// decoder computes step by step, to the last bit. A Record receives every quantity.
+// A sentence with a given translation. Because of the causal mask, a single pass over all rows computes the same values
+// as the decoder step by step, bit for bit. A Record receives all quantities.
 
-// The sentence goes through the model several times: for each, `variants` has the number of words of its interventions,
-// and those words. 0: refused.
+// The sentence goes through the model once for each variant. For each of them, `variants` contains the number of words
+// of its interventions, followed by these words. Returns 0 if the input is rejected.
 static int32_t count_variants(const Model *m, const int32_t *variants, int32_t count, int32_t n_source) {
   int32_t n = 0, at = 0;
   for (; at < count; at += 1 + variants[at], n++)
@@ -10,8 +10,8 @@ static int32_t count_variants(const Model *m, const int32_t *variants, int32_t c
   return n;
 }
 
-// For each variant and row (the start token's and those of the n_target tokens), log p of the two tokens in `asked` for
-// that row; 0 for token -1. NULL: refused, or out of memory.
+// Return log p of two tokens for each variant and each row (the start token and the n_target tokens). `asked` contains
+// the two tokens for each row; a token of -1 gives 0. Returns NULL if the input is rejected or memory runs out.
 float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target, const int32_t *asked,
               const int32_t *variants, int32_t n_words) {
   *problem = 0;
@@ -55,13 +55,13 @@ float *forced(const Model *m, Record *record, const int32_t *source, int32_t n_s
     }
   }
   tap(record, "prob", "", -1, some, rows, m->out.out, width);
-  unlink_block(block_of(log_probs)); // released by the host
+  unlink_block(block_of(log_probs)); // the host releases it
   release_all(ids);
   return log_probs;
 }
 
-// Encoder only: the mean row of the memory, and a linear layer -> probabilities of the classes. NULL: refused, or out
-// of memory.
+// Classify with an encoder alone: the mean of the memory's rows -> linear layer -> class probabilities. Returns NULL if
+// the input is rejected or memory runs out.
 float *classify(const Model *m, Record *record, const int32_t *source, int32_t n_source) {
   const int32_t *c = m->size, d = c[D_MODEL], width = logits_width(m);
   *problem = 0;
@@ -80,7 +80,7 @@ float *classify(const Model *m, Record *record, const int32_t *source, int32_t n
   logits(p, &m->out, pooled, 1, some);
   softmax(some, width);
   tap(record, "prob", "", -1, some, 1, m->out.out, width);
-  unlink_block(block_of(some)); // the host's
+  unlink_block(block_of(some)); // the host releases it
   release_all(pooled);
   return some;
 }

@@ -1,10 +1,10 @@
-// The sums of glass/engine.py for a browser, where NumPy has no BLAS, to the last bit.
+// The matrix products of glass/engine.py, bit for bit, for a browser, where NumPy has no BLAS.
 #include <stdint.h>
 #include <wasm_simd128.h>
 
-enum { TALL = 4, WIDE = 8 }; // rows and columns per tile; both matrices are padded to multiples of them
+enum { TALL = 4, WIDE = 8 }; // rows and columns per tile; both matrices are padded to multiples of these
 
-// Integers: x[rows][depth] w, exact. w is stored in pairs of k: [depth / 2][columns][2].
+// The exact integer product x[rows][depth] w. w is stored in pairs of k: [depth / 2][columns][2].
 void whole_product(const int16_t *x, const int8_t *w, int32_t rows, int32_t depth, int32_t columns, float *out) {
   for (int32_t r = 0; r < rows; r += TALL)
     for (int32_t c = 0; c < columns; c += WIDE) {
@@ -27,7 +27,7 @@ void whole_product(const int16_t *x, const int8_t *w, int32_t rows, int32_t dept
     }
 }
 
-// float32: each sum term by term, from 0 on.
+// The float32 product. The terms of each sum are added in order, starting from 0.
 void in_order(const float *a, const float *b, int32_t rows, int32_t depth, int32_t columns, float *out) {
   for (int32_t r = 0; r < rows; r++)
     for (int32_t c = 0; c < columns; c += WIDE) {

@@ -1,13 +1,13 @@
-// Interventions in the pass of one sentence: a source position is hidden from all attention, a head outputs zeros, or a
-// row is replaced. The host passes them as int32 words, one after the other: kind, place, number, and for a row its
-// values. No position is given twice.
+// Interventions in the pass of a sentence: a source position is hidden from all attention, a head outputs zeros, or a
+// row is replaced. The host passes a sequence of int32 words: for each intervention its kind, place and number, followed
+// by the new values if it replaces a row. No position may be hidden twice.
 
 enum { HIDE, HEAD_OFF, SET_ROW, N_KINDS };
 
 typedef struct { const int32_t *words; int32_t count; } Interventions;
 
-// A place is a stack's input or a sub-layer, numbered in the order of the pass: enc.in, enc.0.self, enc.0.ffn, …, dec.in,
-// dec.0.self (or ssru), dec.0.cross, dec.0.ffn, …
+// A place is the input of a stack or a sub-layer. Places are numbered in the order of the pass: enc.in, enc.0.self,
+// enc.0.ffn, …, dec.in, dec.0.self (or ssru), dec.0.cross, dec.0.ffn, …
 static int32_t decoder_place(const Model *m) { return has_encoder(m) ? 1 + 2 * m->size[N_ENCODER_LAYERS] : 0; }
 
 static int has_heads(const Model *m, int32_t place) {
@@ -17,14 +17,14 @@ static int has_heads(const Model *m, int32_t place) {
   return place > first && ((part == 1 && !m->size[DECODER_CELL]) || (part == 2 && has_encoder(m)));
 }
 
-// The one after it, or the first.
+// Return the intervention after `one`, or the first one if it is NULL.
 static const int32_t *next_intervention(const Model *m, Interventions of, const int32_t *one) {
   if (!one) return of.count ? of.words : NULL;
   one += one[0] == SET_ROW ? 3 + m->size[D_MODEL] : 3;
   return one < of.words + of.count ? one : NULL;
 }
 
-// The place where they first change something in the encoder, or the place after it.
+// Return the first place in the encoder that the interventions change, or else the place after the encoder.
 static int32_t first_change(const Model *m, Interventions of) {
   int32_t first = decoder_place(m);
   for (const int32_t *one = NULL; (one = next_intervention(m, of, one));) {
@@ -34,8 +34,8 @@ static int32_t first_change(const Model *m, Interventions of) {
   return first;
 }
 
-// Whether these interventions are possible: all that they name exists, values are finite, and some source position
-// stays visible.
+// Return whether these interventions are valid: places, heads and rows exist, all values are finite, and at least one
+// source position stays visible.
 static int are_interventions(const Model *m, Interventions of, int32_t n_source) {
   const int32_t *c = m->size, *end = of.words + of.count;
   int32_t first = decoder_place(m), places = has_decoder(m) ? first + 1 + 3 * c[N_DECODER_LAYERS] : first, visible = n_source;

@@ -1,5 +1,5 @@
-// Basic functions, as in model/exact.py. A float32 sum has one order, whatever the width of the processor's vectors: 16
-// lanes side by side, then added pairwise. Nothing is fused or reordered.
+// Basic functions, as in model/exact.py. The order of float32 sums does not depend on the processor's vector width: 16
+// lanes are summed in parallel, and then added pairwise. No operation is fused or reordered.
 
 enum { LANES = 16 };
 typedef float Lanes __attribute__((vector_size(64)));
@@ -14,7 +14,7 @@ static inline Lanes absolute(Lanes x) { return (Lanes)((Bits)x & 0x7FFFFFFFu); }
 static inline Lanes larger(Lanes x, Lanes y) { return choose((Bits)(x > y), x, y); }
 static inline int32_t in_lanes(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-// The first n numbers, at most 16, padded with zeros.
+// Load the first n numbers, at most 16, padded with zeros.
 static inline Lanes load_some(const float *x, int32_t n) {
   Lanes v = {0};
   if (n >= LANES) return load(x);
@@ -35,7 +35,7 @@ static inline float fold(Lanes v) {
   return t[0];
 }
 
-// The sum of a row, or of its squares.
+// Return the sum of a row, or of its squares.
 static inline float sum(const float *x, int32_t n, const int squared) {
   Lanes total = {0};
   for (int32_t i = 0; i < n; i += LANES) total = total + load_some(x + i, n - i) * (squared ? load_some(x + i, n - i) : all(1.0f));
@@ -57,11 +57,11 @@ static float largest(const float *x, int32_t n) {
   return largest_of(most);
 }
 
-// |x| < 2^22, rounded to the nearest integer, ties to even: adding 1.5 * 2^23 leaves no bits for a fraction.
+// Round to the nearest integer, with ties to even, for |x| < 2^22. Adding 1.5 * 2^23 leaves no bits for a fraction.
 #define ROUNDS 12582912.0f
 #define ROUNDS_BITS 0x4B400000u
 
-// e^x by 2^n e^r with |r| <= log(2) / 2 and a polynomial for e^r (Cephes); 0 below -87, e^88 above 88.
+// Compute e^x as 2^n e^r with |r| <= log(2) / 2, with a polynomial for e^r (Cephes). 0 below -87, and e^88 above 88.
 static inline Lanes exp_(Lanes x) {
   static const float c[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
   Bits vanishes = (Bits)(x < -87.0f);
@@ -76,7 +76,7 @@ static inline Lanes exp_(Lanes x) {
   return choose(vanishes, (Lanes){0}, y * (Lanes)power);
 }
 
-// log x of a normal positive number (Cephes).
+// Compute log x for positive normal numbers (Cephes).
 static float log_(float x) {
   static const float c[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,  -1.2420140846e-1f, 1.4249322787e-1f,
                             -1.6668057665e-1f, 2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
@@ -95,7 +95,8 @@ static float log_(float x) {
   return y + e * 0.693359375f;
 }
 
-// The sum of exp(x - most), n a multiple of 16; the terms are written to `to`, unless it is NULL. -infinity becomes 0.
+// Return the sum of exp(x - most), where n is a multiple of 16. The terms are stored in `to`, unless it is NULL. The term
+// of -infinity is 0.
 static inline float exp_sum(const float *x, int32_t n, float most, float *to) {
   Lanes total = {0};
   for (int32_t i = 0; i < n; i += LANES) {
@@ -106,16 +107,16 @@ static inline float exp_sum(const float *x, int32_t n, float most, float *to) {
   return fold(total);
 }
 
-// exp(x_i) / sum_j exp(x_j), in place. Eq. 1.
+// Compute exp(x_i) / sum_j exp(x_j), in place. Eq. 1.
 static void softmax(float *x, int32_t n) {
   float total = exp_sum(x, n, largest(x, n), x);
   for (int32_t i = 0; i < n; i += LANES) store(x + i, load(x + i) / total);
 }
 
-// max(0, x). Eq. 2.
+// Compute max(0, x). Eq. 2.
 static inline Lanes relu(Lanes x) { return larger(x, (Lanes){0}); }
 
-// 1 / (1 + e^-x), in a form that never overflows.
+// Compute 1 / (1 + e^-x) in a form that never overflows.
 static inline Lanes sigmoid(Lanes x) {
   Lanes e = exp_(-absolute(x));
   return choose((Bits)(x >= 0.0f), all(1.0f), e) / (1.0f + e);
@@ -123,7 +124,7 @@ static inline Lanes sigmoid(Lanes x) {
 
 static inline Lanes swish(Lanes x) { return x * sigmoid(x); }
 
-// x times the normal distribution function, with erf by Abramowitz and Stegun 7.1.26 (error up to 1.5e-7).
+// Compute x times the normal distribution function, with erf by Abramowitz and Stegun 7.1.26 (error up to 1.5e-7).
 static inline Lanes gelu(Lanes x) {
   static const float c[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
   Lanes z = absolute(x) * 0.70710678f, t = 1.0f / (1.0f + 0.3275911f * z), p = all(c[0]);
@@ -132,9 +133,9 @@ static inline Lanes gelu(Lanes x) {
   return x * (0.5f * (1.0f + choose((Bits)(x >= 0.0f), erf, -erf)));
 }
 
-enum { RELU, GELU, SWISH, SIGMOID }; // the choices of ACTIVATION, and a recurrent cell's gate
+enum { RELU, GELU, SWISH, SIGMOID }; // the values of ACTIVATION, and the gate of a recurrent cell
 
-// Rows in place.
+// Apply an activation to rows, in place.
 static void activate(int32_t kind, float *x, int32_t rows, int32_t n) {
   for (; rows > 0; rows--, x += n)
     for (int32_t i = 0; i < n; i += LANES) {

@@ -1,5 +1,5 @@
-// The position table: row p is added to the embedding of the token at position p. §3.5. A library's sin, cos and pow
-// differ between processors in the last bit, so these are our own: float64, + - * / only.
+// The position table (§3.5): row p is added to the embedding of the token at position p. The results of the C library's
+// sin, cos and pow differ in the last bit between processors, so they are implemented here, in float64 with only + - * /.
 
 static double rounded(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
@@ -10,7 +10,7 @@ static double inverse_factorial(int n) {
   return 1.0 / product;
 }
 
-// e^x for 0 <= x < 10, by 2^n e^r.
+// Compute e^x as 2^n e^r, for 0 <= x < 10.
 static double exp_double(double x) {
   double n = rounded(x * 1.4426950408889634);
   double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
@@ -20,7 +20,7 @@ static double exp_double(double x) {
   return y;
 }
 
-// sin a and cos a, 0 <= a < 2^20: the remainder of a after quarter turns, by their series.
+// Compute sin a and cos a for 0 <= a < 2^20, from the remainder of a after quarter turns, by their series.
 static void sin_cos(double a, double *sine, double *cosine) {
   double k = rounded(a * 0.6366197723675814);
   double r = ((a - k * 1.57079632673412561417e+00) - k * 6.07710050630396597660e-11) - k * 2.02226624879595063154e-21;
@@ -34,7 +34,7 @@ static void sin_cos(double a, double *sine, double *cosine) {
   *cosine = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;
 }
 
-// kind: 0 sine and cosine alternating; 1 all sines first; 2 as in Marian: D - 2 instead of D.
+// kind: 0 alternates sine and cosine; 1 has all sines first; 2 does, too, with D - 2 instead of D, as in Marian.
 static void sinusoidal(int kind, int32_t n_positions, int32_t d, float *table) {
   for (int32_t i = 0; i < d / 2; i++) {
     double scale = exp_double((double)(2 * i) / (double)(kind == 2 ? d - 2 : d) * 9.210340371976184); // 10000^(2i/D)
