@@ -3,8 +3,8 @@
 
 enum { PAGE = LANES, ROWS_AT_ONCE = 32 }; // keys per page; number of rows whose scores fit in the processor's cache
 
-// The keys and values of 16 rows, for all heads. Keys are stored with one column per row, so that vector lanes run across
-// rows. Hypotheses in a beam share the pages of their common prefix. A shared page is copied before it is modified.
+// The keys and values of 16 rows, for all heads. Keys are stored with one column per row, so that vector lanes run
+// across rows. Hypotheses in a beam share the pages of their common prefix. A shared page is copied before it changes.
 typedef struct { int32_t users; float *keys, *values; } Page; // [E][16], [16][E]
 
 // The keys and values of an attention sub-layer for a sentence (or hypothesis), or the state of a recurrent cell (D
@@ -77,7 +77,8 @@ static void mix(const float *w, QueryBlock rows, int32_t padded, const KVCache *
     add_product(w + p * PAGE, padded, rows.count, cache->pages[p]->values + at, rows.step, all, left < PAGE ? left : PAGE, y + at, rows.stride, width);
 }
 
-// Compute softmax(Q K^T / sqrt(K)) V for each head, Eq. 1. If `is_causal`, rows attend only to themselves and earlier rows.
+// Compute softmax(Q K^T / sqrt(K)) V for each head. Eq. 1. If is_causal, each row attends only to itself and to earlier
+// rows.
 static void attend(const Model *m, const Group *g, const KVCache *cache, int is_causal, float *attention, const float *Q, float *s, float *concat,
                    Record *record) {
   int32_t heads = m->size[N_HEADS], width = m->size[D_HEAD], all = heads * width, keys = cache->length, padded = in_lanes(keys);

@@ -23,8 +23,9 @@ enum {
   N_SIZES
 };
 
-// A parameter. Parameters are in the order of model/parameters.py.
-typedef struct { int64_t type, offset, scale; } Tensor; // type: 0 float32, 1 int8 with float32 scales; offset and scale are positions in `data`
+// A parameter, in the order of model/parameters.py. The type is 0 for float32, and 1 for int8 with float32 scales.
+// `offset` and `scale` are positions in `data`.
+typedef struct { int64_t type, offset, scale; } Tensor;
 
 typedef struct {
   int32_t beam, n_best, min_length, max_length, no_repeat_ngram, top_k, sampling;

@@ -1,6 +1,6 @@
 // Interventions in the pass of a sentence: a source position is hidden from all attention, a head outputs zeros, or a
-// row is replaced. The host passes a sequence of int32 words: for each intervention its kind, place and number, followed
-// by the new values if it replaces a row. No position may be hidden twice.
+// row is replaced. The host passes a sequence of int32 words: each intervention's kind, place and number, followed by
+// the new values if it replaces a row. No position may be hidden twice.
 
 enum { HIDE, HEAD_OFF, SET_ROW, N_KINDS };
 

@@ -95,8 +95,8 @@ static float log_(float x) {
   return y + e * 0.693359375f;
 }
 
-// Return the sum of exp(x - most), where n is a multiple of 16. The terms are stored in `to`, unless it is NULL. The term
-// of -infinity is 0.
+// Return the sum of exp(x - most), where n is a multiple of 16. The terms are stored in `to`, unless it is NULL. The
+// term of -infinity is 0.
 static inline float exp_sum(const float *x, int32_t n, float most, float *to) {
   Lanes total = {0};
   for (int32_t i = 0; i < n; i += LANES) {

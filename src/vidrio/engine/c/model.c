@@ -1,22 +1,22 @@
-// A model ready to run: its parameters, in the order of model/parameters.py, packed for products. Everything in a file
-// is checked here, before memory is allocated and before anything else reads it.
+// A model ready to run. Its parameters, in the order of model/parameters.py, are packed for products. Everything in a
+// file is checked here, before memory is allocated and before any other code uses it.
 
 typedef struct { const float *gain, *bias; } Norm;
 typedef struct { Matrix Q, K, V, O; Norm norm; } Attention;
 typedef struct { Matrix W1, W2; Norm norm; } FeedForward;
 typedef struct { Matrix W, Wf; Norm norm; } Recurrence;
-typedef struct { Attention self, cross; Recurrence ssru; FeedForward ffn; } Layer; // self or ssru; each sub-layer owns its norm
-typedef struct { Matrix table; const float *positions; Layer *layers; Norm norm; } Stack; // the final norm of a pre-norm model
+typedef struct { Attention self, cross; Recurrence ssru; FeedForward ffn; } Layer; // self or ssru; each sub-layer has its own norm
+typedef struct { Matrix table; const float *positions; Layer *layers; Norm norm; } Stack; // `norm`: of a pre-norm model
 
 typedef struct Model {
   int32_t size[N_SIZES];
   float embedding_scale, score_divisor, epsilon;
-  Stack encoder, decoder; // embeddings, with a column for each token
-  Matrix out;             // the target embedding if the two are tied (§3.4)
+  Stack encoder, decoder; // the embeddings have one column per token
+  Matrix out;             // the target embedding, if it is tied (§3.4)
 } Model;
 
 static _Thread_local char problem[80];
-const char *model_problem(void) { return problem; } // why this thread's last call failed; empty if it did not, or was refused
+const char *model_problem(void) { return problem; } // why this thread's last call failed; empty if it was rejected
 
 static int refuse(const char *why) {
   if (!*problem) snprintf(problem, sizeof problem, "%s", why);
@@ -25,15 +25,15 @@ static int refuse(const char *why) {
 
 // --- memory -----------------------------------------------------------------------------------------------------------
 
-// Every allocation has an owner (a model, a search, a record, or one call) and is freed with it, so that a call that
-// runs out of memory leaves nothing behind. It is aligned to 64 bytes and followed by 64 more, which vectors may read
-// and overwrite. The Block in front of it links it to the owner's other allocations.
-typedef struct Block { struct Block *next, *previous; void *given; } Block; // `given` by malloc
+// Every allocation has an owner (a model, a search, a record, or a call) and is freed with its owner, so a call that
+// runs out of memory leaves nothing behind. Allocations are aligned to 64 bytes and followed by 64 bytes of padding,
+// which vectors may read and overwrite. The Block before an allocation links it to the owner's other allocations.
+typedef struct Block { struct Block *next, *previous; void *given; } Block; // `given` is the pointer returned by malloc
 
-static _Thread_local void *owner; // of this thread's allocations; NULL: each allocation owns itself
+static _Thread_local void *owner; // the owner of this thread's allocations; if NULL, each allocation is its own owner
 
-// A function that the host calls sets the owner and handles running out of memory: `if (RAN_OUT) return NULL;`.
-// WebAssembly has no longjmp: it traps, and the host drops the instance.
+// Functions that the host calls set the owner and handle running out of memory with `if (RAN_OUT) return NULL;`. In
+// WebAssembly, which has no longjmp, running out of memory is a trap, after which the host drops the instance.
 #ifdef __wasm__
 #define RAN_OUT 0
 _Noreturn static void run_out(void) { __builtin_trap(); }
@@ -54,7 +54,7 @@ static void unlink_block(Block *block) {
   block->next = block->previous = block;
 }
 
-// The size is computed in 64 bits, even if pointers have 32.
+// The size is computed in 64 bits, even if pointers have 32 bits.
 static void *allocate(uint64_t count, uint64_t size) {
   uint64_t bytes = count * size + 192;
   uint8_t *given = bytes <= SIZE_MAX / 2 ? malloc((size_t)bytes) : NULL;
@@ -88,14 +88,14 @@ static void release_all(void *p) {
   release(p);
 }
 
-// A zeroed owner for this thread's allocations from now on; NULL if out of memory.
+// Allocate a zeroed owner for all subsequent allocations of this thread. Returns NULL if memory runs out.
 static void *new_owner(size_t bytes) {
   *problem = 0, owner = NULL;
   if (RAN_OUT) return NULL;
   return owner = allocate_zeroed(1, bytes);
 }
 
-// A list with capacity for n items; if it is too small, a larger one, of at least twice the capacity.
+// Return a list with capacity for n items. If the list is too small, the capacity is at least doubled.
 static void *grow(void *list, int64_t n, int32_t *room, size_t size) {
   if (n <= *room) return list;
   if (n > INT32_MAX) run_out();
@@ -120,7 +120,8 @@ typedef struct { Model *model; const Tensor *tensors; const uint8_t *data; int64
 
 enum { FLOAT32, INT8 };
 
-// The next tensor, if the file has this many numbers for it; integers need a scale for each of `scales` columns.
+// Return the next tensor, if the file contains this many numbers for it and, for integers, a scale for each of `scales`
+// columns.
 static const Tensor *next_tensor(Reader *r, int64_t numbers, int64_t scales) {
   if (r->next >= r->n_tensors) return refuse("there are fewer parameters than the config says"), NULL;
   const Tensor *t = &r->tensors[r->next++];
@@ -145,19 +146,19 @@ static Norm read_norm(Reader *r) {
   return (Norm){gain, read_vector(r, r->model->size[D_MODEL])};
 }
 
-// A matrix of `in` rows and `out` columns. In the file, `head` columns are stored together: [out / head][in][head]; an
-// embedding has each column separately: head 1. Lanes are the columns of a block.
+// Read a matrix with `in` rows and `out` columns. The file stores `head` columns together: [out / head][in][head]. An
+// embedding stores each column separately, i.e. `head` is 1. Vector lanes correspond to the columns of a block.
 static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int has_bias) {
   Matrix W = {.in = in, .out = out, .depth = (in + GROUP - 1) / GROUP * GROUP, .blocks = (out + COLUMNS - 1) / COLUMNS};
   const Tensor *t = next_tensor(r, (int64_t)in * out, out);
   if (!t) return W;
   uint64_t columns = (uint64_t)W.blocks * COLUMNS, block_size = (uint64_t)W.depth * COLUMNS;
   int is_whole = r->model->size[WHOLE_NUMBERS], is_stored_whole = t->type == INT8;
-  // Narrow matrices are padded; a file of many of them must not take many times its size.
+  // Narrow matrices are padded. A file with many of them must not take many times its size in memory.
   r->packed += (int64_t)columns * W.depth * (is_whole ? 1 : 4);
   if (r->packed > 8 * r->n_bytes + (64 << 20)) return refuse("its matrices are too narrow for their number"), W;
   const uint8_t *stored = r->data + t->offset;
-  int keep = is_whole && is_stored_whole; // integers of at most 63 are used as they are
+  int keep = is_whole && is_stored_whole; // integers of at most 63 are used unchanged
   for (int64_t n = 0; keep && n < (int64_t)in * out; n++) keep = abs((int8_t)stored[n]) <= MOST_WEIGHT;
   W.scale = allocate_zeroed(columns, sizeof *W.scale);
   if (is_stored_whole) memcpy(W.scale, r->data + t->scale, (size_t)out * sizeof *W.scale);
@@ -184,7 +185,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
     if (is_whole && !keep) store(W.scale + first, scale = choose((Bits)(most > 0.0f), most, all(1.0f)) / MOST_WEIGHT);
     for (int32_t i = 0; is_whole && i < in; i++) {
       Lanes whole = (load(values + (size_t)i * COLUMNS) / (keep ? all(1.0f) : scale) + ROUNDS) - ROUNDS;
-      fits &= (Bits)(absolute(whole) <= (float)MOST_WEIGHT); // except where a scale is 0
+      fits &= (Bits)(absolute(whole) <= (float)MOST_WEIGHT); // true unless a scale is 0
       Whole shifted = __builtin_convertvector(choose(fits, whole, (Lanes){0}), Whole) + SHIFT;
       int8_t *to = W.whole + place(&W, i, first);
       for (int32_t c = 0; c < n; c++) to[c * NEXT_COLUMN] = (int8_t)shifted[c];
@@ -197,7 +198,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   return W;
 }
 
-// A matrix of selected columns of another.
+// Build a matrix from selected columns of another matrix.
 static Matrix some_columns(const Matrix *W, const int32_t *columns, int32_t n) {
   Matrix some = {.in = W->in, .out = n, .depth = W->depth, .blocks = (n + COLUMNS - 1) / COLUMNS};
   uint64_t room = (uint64_t)some.blocks * COLUMNS;
@@ -209,7 +210,7 @@ static Matrix some_columns(const Matrix *W, const int32_t *columns, int32_t n) {
     int32_t from = columns[o];
     some.scale[o] = W->scale[from];
     if (bias) bias[o] = W->bias[from];
-    int32_t together = NEXT_K == 1 && W->whole ? GROUP : 1; // adjacent numbers of a column
+    int32_t together = NEXT_K == 1 && W->whole ? GROUP : 1; // adjacent numbers in a column
     for (int32_t i = 0; i < W->depth; i += together)
       if (W->values) some.values[place(&some, i, o)] = W->values[place(W, i, from)];
       else memcpy(some.whole + place(&some, i, o), W->whole + place(W, i, from), (size_t)together);

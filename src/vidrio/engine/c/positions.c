@@ -1,5 +1,6 @@
-// The position table (§3.5): row p is added to the embedding of the token at position p. The results of the C library's
-// sin, cos and pow differ in the last bit between processors, so they are implemented here, in float64 with only + - * /.
+// The position table (§3.5): row p is added to the embedding of the token at position p. The results of a C library's
+// sin, cos and pow differ in the last bit between processors, so these functions are implemented here, in float64 and
+// with only + - * /.
 
 static double rounded(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 

@@ -1,29 +1,30 @@
-// x W + b. Weights are integers from -63 to 63 with a scale for each column, rows are rounded to integers from -127 to
-// 127 with a scale each, and the products are exact: two of them fit into 16 bits, so no instruction set overflows.
-// A model may also keep float32 matrices; then each sum runs over k from the first to the last.
+// The product x W + b. Weights are integers from -63 to 63, with one scale per column, and rows are rounded to integers
+// from -127 to 127, with one scale per row. The products are exact: the sum of two products fits in 16 bits, so no
+// instruction set overflows. A model may also use float32 matrices. Then the terms of each sum are added in order of k.
 //
-// Columns are stored in blocks of 16 and, for integers, k in groups of 4: [out / 16][in / 4][16][4], or [4][16] at the end.
+// Columns are stored in blocks of 16. For integers, k is also stored in groups of 4: [out / 16][in / 4][16][4], or with
+// [4][16] as the last axes.
 
 enum { COLUMNS = LANES, GROUP = 4, MOST_WEIGHT = 63, MOST_INPUT = 127 };
 
 typedef struct {
-  int32_t in, out;   // as in the paper
-  int32_t depth;     // in, padded to a multiple of 4
-  int32_t blocks;    // out, in blocks of 16
-  int8_t *whole;     // packed, each plus SHIFT; or
-  float *values;     // packed, of a float32 matrix
-  float *scale;      // of each column
-  const float *bias; // or NULL
+  int32_t in, out;   // number of rows and columns
+  int32_t depth;     // `in`, padded to a multiple of 4
+  int32_t blocks;    // number of blocks of 16 columns
+  int8_t *whole;     // packed integers, each plus SHIFT; or
+  float *values;     // packed values of a float32 matrix
+  float *scale;      // one per column
+  const float *bias; // may be NULL
 } Matrix;
 
-// Rows ready to be multiplied: integers, `depth` per row, with a scale and their sum for each row; or unchanged
-// float32.
+// Rows prepared for products: either unchanged float32 values, or `depth` integers per row, with a scale and the sum of
+// the integers for each row.
 typedef struct { const float *x; int8_t *whole; float *scale; int32_t *sum; } Rows;
 
-// --- four products added to each column: `dot`, once for each instruction that does it ---------------------------------
-// The last version defines the result. A Part is the columns of one instruction, of the 16 of a block. If the instruction
-// needs unsigned numbers, the weights are stored as w + 64 (SHIFT), and 64 * sum(x) is subtracted afterwards. TALL rows by
-// WIDE blocks are computed together, or one row by ALONE blocks.
+// --- `dot` adds four products to each column, with a version for each instruction set --------------------------------
+// The last version defines the result. A Part contains as many of a block's 16 columns as one instruction processes. If
+// the instruction requires unsigned numbers, weights are stored as w + 64 (SHIFT), and 64 * sum(x) is subtracted
+// afterwards. Tiles have TALL rows by WIDE blocks, or a single row by ALONE blocks.
 
 static inline int32_t four(const int8_t *x) { int32_t bits; memcpy(&bits, x, sizeof bits); return bits; }
 
@@ -58,7 +59,7 @@ typedef Whole Part;
 typedef int8_t Bytes __attribute__((vector_size(COLUMNS)));
 typedef int16_t Short __attribute__((vector_size(2 * COLUMNS)));
 static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
-  Short sum = {0}; // four products of at most 63 * 127 fit
+  Short sum = {0}; // the sum of four products of at most 63 * 127 fits
   for (int k = 0; k < GROUP; k++) {
     Bytes column;
     memcpy(&column, w + k * COLUMNS, sizeof column);
@@ -70,8 +71,8 @@ static inline Part dot(Part a, const int8_t *x, const int8_t *w) {
 
 enum { PARTS = sizeof(Whole) / sizeof(Part) };
 
-// The index of a number among the packed ones. float32 matrices have the last version's layout: [in / 4][4][16] is
-// [in][16].
+// Return the index of a number in the packed matrix. float32 matrices have the layout of the last version of `dot`, in
+// which [in / 4][4][16] is equivalent to [in][16].
 static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
   int32_t k = i % GROUP, column = o % COLUMNS, within = W->values ? k * COLUMNS + column : k * NEXT_K + column * NEXT_COLUMN;
   return ((size_t)(o / COLUMNS) * (size_t)W->depth + (size_t)(i - k)) * COLUMNS + (size_t)within;
@@ -82,8 +83,8 @@ static inline size_t place(const Matrix *W, int32_t i, int32_t o) {
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
 
-// y = product * (scale of the row * scale of the column) + b; `product` receives the integers when tracing. Whole
-// blocks are written, even if the row ends within the last one.
+// Compute y = product * (scale of the row * scale of the column) + b. When tracing, `product` receives the integers.
+// Complete blocks are written, even if a row ends within the last block.
 ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y, size_t stride,
                         float *product) {
   Part sums[16][PARTS];
@@ -107,9 +108,9 @@ ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t
     }
 }
 
-// Some rows times all blocks, `wide` of them at a time and the last few one by one. The last block comes first and rows
-// in order, so that what it writes beyond its row is overwritten by the next row, or is after the last one
-// (`allocate`).
+// Multiply some rows by all blocks: `wide` blocks at a time, and the remaining blocks one at a time. The last block is
+// computed first, and rows are computed in order. Values written beyond the end of a row are therefore overwritten by
+// the next row or, after the last row, fall into the padding (`allocate`).
 ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const Rows *x, int32_t row, int32_t end, float *y, size_t stride,
                         float *product) {
   int32_t together = W->blocks - W->blocks % wide;
@@ -119,7 +120,7 @@ ALWAYS_INLINE void band(const int tall, const int wide, const Matrix *W, const R
     for (int32_t r = row; r < end; r += tall) tile(tall, wide, W, (block + together - wide) % together, x, r, y, stride, product);
 }
 
-// A tile of `add_product`.
+// Compute a tile of `add_product`.
 ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size_t a_stride, const float *b, size_t b_step, size_t b_stride, int32_t n,
                             float *y, size_t y_stride, int32_t columns) {
   Lanes sums[4];
@@ -133,9 +134,9 @@ ALWAYS_INLINE void add_tile(const int tall, const int wide, const float *a, size
     for (int c = 0; c < wide; c++) store_some(y + (size_t)r * y_stride + c * LANES, sums[r * wide + c], columns - c * LANES);
 }
 
-// y += a b in float32, each sum term by term: `rows` rows of n numbers by n rows of `columns`, after which b must be
-// readable for a tile. The b of a row is b_step after that of the previous row. Independent sums do not wait for each
-// other; if S is 0, four rows read b once.
+// Compute y += a b in float32, adding the terms of each sum in order. a has `rows` rows of n numbers, and b has n rows
+// of `columns` numbers, after which a further tile must be readable. Each row of a has its own b, b_step after that of
+// the previous row. Independent sums are computed in parallel. If b_step is 0, four rows share b.
 static void add_product(const float *a, int32_t a_stride, int32_t rows, const float *b, int32_t b_step, int32_t b_stride, int32_t n, float *y,
                         int32_t y_stride, int32_t columns) {
   size_t r = 0, A = (size_t)a_stride, B = (size_t)b_stride, S = (size_t)b_step, Y = (size_t)y_stride;
@@ -151,7 +152,7 @@ static void add_product(const float *a, int32_t a_stride, int32_t rows, const fl
       else add_tile(1, 1, a + r * A, A, b + r * S + c, 0, B, n, y + r * Y + c, Y, columns - c);
 }
 
-// x W + b for `rows` rows; a row of y is `stride` long. `product` is NULL when not tracing.
+// Compute x W + b for `rows` rows. Rows of y are `stride` apart. `product` is NULL when not tracing.
 static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, float *product) {
   if (W->values) {
     for (int32_t r = 0; r < rows; r++) memset(y + (size_t)r * (size_t)stride, 0, (size_t)W->out * sizeof *y);
@@ -166,9 +167,9 @@ static __attribute__((noinline)) void linear(const Matrix *W, const Rows *x, int
   if (tall < rows) band(1, ALONE, W, x, tall, rows, y, (size_t)stride, product);
 }
 
-// --- rows are rounded to integers -------------------------------------------------------------------------------------
+// --- rounding rows to integers ---------------------------------------------------------------------------------------
 
-// scale = max |x| / 127, whole = x / scale, rounded. `depth` bytes per row, zeros after its d numbers.
+// Compute scale = max |x| / 127, and whole = x / scale, rounded. Each row has `depth` bytes: d numbers, and then zeros.
 static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, Rows *to) {
   typedef int8_t Bytes __attribute__((vector_size(LANES)));
   for (int32_t r = 0; r < rows; r++, x += d) {
@@ -189,7 +190,7 @@ static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, R
   }
 }
 
-// A row of an embedding, which is a column of the matrix.
+// Look up a row of an embedding, which is a column of the matrix.
 static void look_up(const Matrix *W, int32_t id, float *x) {
   for (int32_t i = 0; i < W->in; i++) x[i] = W->values ? W->values[place(W, i, id)] : (float)(W->whole[place(W, i, id)] - SHIFT) * W->scale[id];
 }

@@ -36,8 +36,8 @@ static void enter(Record *record, const char *side, int32_t n, const char *part)
   snprintf(record->place, sizeof record->place, n < 0 ? "%s" : "%s.%d.%s", side, n, part);
 }
 
-// Record place.name.hH, or place.name if head < 0. Rows are `stride` apart. `aspect` is a suffix of the name, e.g. .scale
-// for x.scale, or "".
+// Record place.name.hH, or place.name if head < 0. Rows are `stride` apart. `aspect` is a suffix of the name, such as
+// .scale in x.scale, or "".
 static void tap(Record *record, const char *name, const char *aspect, int32_t head, const float *values, int32_t rows, int32_t columns,
                 int32_t stride) {
   if (!record) return;

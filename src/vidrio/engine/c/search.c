@@ -1,33 +1,33 @@
-// From logits to a translation: greedy, beam and sampling, as in search.py. Many sentences share the decoder's
-// products; each has the same result as alone, and the next one starts when there is room.
+// Search, from logits to translations: greedy search, beam search and sampling, as in search.py. Many sentences share
+// the decoder's products. No result depends on the other sentences. Waiting sentences start as soon as there is room.
 
-enum { ADMITTED = 512 }; // source tokens that are encoded together, but at least one sentence
+enum { ADMITTED = 512 }; // maximum number of source tokens encoded together, unless it is a single sentence
 
-typedef struct { int32_t id, row; float log_prob; } Token; // `row`: of the sentence's attention
+typedef struct { int32_t id, row; float log_prob; } Token; // `row` is a row of the sentence's attention
 
-enum { CUT, ENDED, NOT_A_NUMBER = -1 }; // how a hypothesis ends; the last: the model computes NaN
+enum { CUT, ENDED, NOT_A_NUMBER = -1 }; // how a hypothesis ends; NOT_A_NUMBER: the model computed NaN
 
 typedef struct {
   int32_t length, ended;
-  double total, score; // log p; the score is set when it ends
-  Token *tokens;       // capacity for max_length, forced prefix included
-  uint64_t random;     // the state of its random generator
-  KVCache *self;       // the decoder's keys and values, of each layer; NULL once it has ended
+  double total, score; // `total` is log p; `score` is set when the hypothesis ends
+  Token *tokens;       // has capacity for max_length tokens, including a forced prefix
+  uint64_t random;     // the state of the hypothesis's random number generator
+  KVCache *self;       // the decoder's keys and values for each layer; NULL once the hypothesis has ended
 } Hypothesis;
 
 typedef struct {
   Options options;
   int32_t *source, n_source, *prefix, n_prefix, *suppressed, n_suppressed;
-  int32_t *shortlist;  // the allowed tokens, ascending; NULL: all
-  const Matrix *out;   // a column for each of them
+  int32_t *shortlist;  // the allowed tokens, in ascending order; NULL if all are allowed
+  const Matrix *out;   // has one column per allowed token
   Interventions interventions;
-  enum { WAITS, READ, BEGUN, DONE } state; // READ: its source has been encoded
-  KVCache *cross; // of each layer
-  Hypothesis *alive, *finished; // finished, best first; ties in the order in which they were found
+  enum { WAITS, READ, BEGUN, DONE } state; // READ: the source has been encoded
+  KVCache *cross; // one per layer
+  Hypothesis *alive, *finished; // `finished` is sorted, best first; ties stay in the order in which they were found
   int32_t n_alive, n_finished, best_ended;
-  float *attention; // a row of n_source for each token that a hypothesis had to choose
+  float *attention; // n_source weights for each token that a hypothesis had to choose
   int32_t attention_rows, attention_room;
-  int32_t first_row, row_stride; // of this step: the row of the first hypothesis' choice, and the distance to the next one's
+  int32_t first_row, row_stride; // the attention row of the first hypothesis in this step, and the distance to the next
 } Sentence;
 
 typedef struct {
@@ -39,12 +39,12 @@ typedef struct {
   int32_t logits_room;
 } Search;
 
-// A token after a hypothesis.
+// A candidate continuation: a hypothesis and its next token.
 typedef struct { int32_t hypothesis, token; float log_prob; double total; } Candidate;
 
 // --- a hypothesis -----------------------------------------------------------------------------------------------------
 
-// A copy with one more token (or NULL); `layers` > 0: it continues from the same keys and values.
+// Copy a hypothesis and append a token, unless `last` is NULL. If `layers` > 0, the copy shares the keys and values.
 static Hypothesis extended(const Sentence *s, const Hypothesis *from, const Candidate *last, int32_t layers) {
   Hypothesis h = *from;
   h.tokens = copy_of(from->tokens, (uint64_t)s->options.max_length, sizeof(Token));
@@ -66,7 +66,7 @@ static void hypothesis_drop(const Pass *p, Hypothesis *h) {
   release(h->tokens);
 }
 
-// --- what may be chosen -----------------------------------------------------------------------------------------------
+// --- choosing a token ------------------------------------------------------------------------------------------------
 
 static int32_t token_at(const Sentence *s, int32_t place) { return s->shortlist ? s->shortlist[place] : place; }
 
@@ -92,7 +92,7 @@ static void restrict_row(const Model *m, const Sentence *s, const Hypothesis *h,
   if (h->length < s->options.min_length && m->size[END] >= 0) forbid(s, row, m->size[END]);
 }
 
-// The indices of the n largest numbers, largest first, ties by index, without those of -infinity.
+// Find the indices of the n largest numbers, largest first, with ties broken by index. Skips -infinity.
 static int32_t best_places(const float *row, int32_t width, int32_t n, int32_t *places) {
   int32_t found = 0;
   float least = -INFINITY;
@@ -112,7 +112,7 @@ static int32_t best_places(const float *row, int32_t width, int32_t n, int32_t *
   return found;
 }
 
-// SplitMix64: the same samples everywhere.
+// SplitMix64, which gives the same samples on every platform.
 static float random_number(uint64_t *state) {
   uint64_t z = *state += 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -127,7 +127,8 @@ static int likelier(const void *a, const void *b) {
   return x->logit != y->logit ? (x->logit < y->logit ? 1 : -1) : x->token - y->token;
 }
 
-// Sample a token after temperature, top-k and top-p, in this order. Without the last two, tokens are ordered by id.
+// Sample a token after applying temperature, top-k and top-p, in this order. Without top-k and top-p, tokens are
+// ordered by id.
 static int32_t draw(const Options *o, const float *row, int32_t width, float most, uint64_t *state) {
   Chance *chances = allocate_zeroed((uint64_t)width, sizeof *chances);
   float total = 0, likeliest = 0, sum = 0;
@@ -155,7 +156,7 @@ static double score_of(double total, int32_t length, float penalty) {
   return total / (double)power;
 }
 
-// End a hypothesis: a last token ends or fills it, or no token is allowed (NULL) and it is cut.
+// Finish a hypothesis. Either `last` ends it or fills its capacity, or no token is allowed (NULL) and it is cut off.
 static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candidate *last) {
   Hypothesis f = extended(s, h, last, 0);
   f.ended = last && last->token == m->size[END];
@@ -165,7 +166,7 @@ static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candi
   s->finished[at] = f;
 }
 
-// Replace the sentence's hypotheses by the chosen ones.
+// Replace the sentence's hypotheses with the chosen continuations.
 static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n) {
   Hypothesis *next = allocate_zeroed((uint64_t)n, sizeof *next);
   for (int32_t i = 0; i < n; i++) next[i] = extended(s, &s->alive[chosen[i].hypothesis], &chosen[i], p->m->size[N_DECODER_LAYERS]);
@@ -174,7 +175,7 @@ static void go_on(const Pass *p, Sentence *s, const Candidate *chosen, int32_t n
   s->alive = next, s->n_alive = n;
 }
 
-// If the model computes NaN, nothing can be chosen: that hypothesis is the sentence's only result.
+// Give up on a sentence, because no token can be chosen after NaN. The hypothesis becomes the only result.
 static int32_t give_up(const Pass *p, Sentence *s, const Hypothesis *h) {
   while (s->n_finished) hypothesis_drop(p, &s->finished[--s->n_finished]);
   finish(p->m, s, h, NULL);
@@ -189,8 +190,8 @@ static int has_nan(const float *row, int32_t width) {
   return v < width;
 }
 
-// The 2 * beam best continuations of all hypotheses, or a sample of each; best first, ties by hypothesis, then by rank
-// within it.
+// Find the 2 * beam best continuations of all hypotheses, or sample one for each hypothesis. They are sorted, best
+// first, with ties broken by hypothesis, and then by the token's rank.
 static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate *found) {
   const Model *m = p->m;
   const Options *o = &s->options;
@@ -208,7 +209,7 @@ static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate
     for (int32_t k = 0; k < count; k++) {
       float log_prob = (row[places[k]] - top) - log_total;
       Candidate c = {i, token_at(s, places[k]), log_prob, h->total + (double)log_prob};
-      if (n == most && !(c.total > found[n - 1].total)) break; // the others of this hypothesis are no better
+      if (n == most && !(c.total > found[n - 1].total)) break; // the remaining tokens of this hypothesis are no better
       int32_t at = n < most ? n++ : most - 1;
       for (; at && c.total > found[at - 1].total; at--) found[at] = found[at - 1];
       found[at] = c;
@@ -217,16 +218,16 @@ static int32_t find_candidates(const Pass *p, Sentence *s, float *row, Candidate
   return n;
 }
 
-// The `beam` best continue, or all samples. What ended or was cut is finished, and the next best replace it, so that
-// the beam stays full.
+// Continue with the `beam` best candidates, or with all samples. Candidates that end or reach the maximum length are
+// finished, and the next best candidates take their places, so that the beam stays full.
 static void choose_tokens(Pass *p, Sentence *s, float *rows) {
   const Options *o = &s->options;
   Candidate found[2 * LARGEST_BEAM], chosen[LARGEST_BEAM];
   int32_t depth = s->alive[0].length, n = find_candidates(p, s, rows, found), end = p->m->size[END], over = 0, n_chosen = 0;
   int32_t inside = o->sampling || n < o->beam ? n : o->beam, is_last = depth + 1 == o->max_length;
   for (int32_t i = 0; i < inside; i++) {
-    // Directly after a forced prefix, only the most probable hypothesis may end; otherwise short results would crowd
-    // out the rest.
+    // Directly after a forced prefix, only the best candidate may end; otherwise, short results would crowd out the
+    // rest.
     if (!o->sampling && i && depth && depth == s->n_prefix && found[i].token == end) continue;
     if (!is_last && found[i].token != end) {
       chosen[n_chosen++] = found[i];
@@ -238,14 +239,14 @@ static void choose_tokens(Pass *p, Sentence *s, float *rows) {
   }
   for (int32_t i = inside; i < n && over && !is_last; i++)
     if (found[i].token != end) chosen[n_chosen++] = found[i], over--;
-  // Without a length penalty, no longer hypothesis can beat a finished one that leads.
+  // Without a length penalty, no longer hypothesis can beat a finished hypothesis that was the best candidate.
   int32_t enough = o->sampling || (o->length_penalty == 0 && s->best_ended) ? o->n_best : o->beam;
   go_on(p, s, chosen, s->n_finished < enough ? n_chosen : 0);
 }
 
 // --- many sentences ---------------------------------------------------------------------------------------------------
 
-// Free what only its steps needed.
+// Free everything that is needed only while a sentence is being decoded.
 static void release_steps(const Pass *p, Sentence *s) {
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
   drop_caches(p, s->cross);
@@ -268,13 +269,13 @@ static void begin(const Model *m, Sentence *s) {
   }
 }
 
-// Start sentences while there is room for their hypotheses; their sources are encoded together. Waiting variants of the
-// last one are encoded with it, since they share rows.
+// Start sentences while there is room for their hypotheses. Their sources are encoded together. Waiting variants of the
+// last sentence are encoded along with it, because they share rows.
 static void admit(Search *search) {
   const Model *m = search->pass.m;
   int32_t rows = 0, tokens = 0, n = 0, has_room = 1;
   for (int32_t i = 0; i < search->n_sentences; i++) rows += search->sentences[i]->state == BEGUN ? hypotheses_of(search->sentences[i]) : 0;
-  // A few rows make small products, so wait until a fourth of the rows is free.
+  // Products with few rows are inefficient, so wait until a quarter of the rows is free.
   if (rows && search->rows - rows < search->rows / 4) return;
   Group *groups = allocate_zeroed((uint64_t)search->n_sentences, sizeof *groups);
   for (int32_t i = 0; i < search->n_sentences; i++) {
@@ -294,8 +295,8 @@ static void admit(Search *search) {
   release(groups);
 }
 
-// The tokens that a sentence's hypotheses decode next: their latest token, or at first the start and the forced prefix.
-// Their ids are written to `tokens`. Each gets a row of attention, which shows how the token after it was chosen.
+// Store the next input tokens of a sentence's hypotheses in `tokens`: the latest token or, in the first step, the start
+// token and the forced prefix. Each token gets an attention row, which shows how the token after it was chosen.
 static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group *groups) {
   int32_t is_first = !s->alive[0].self[0].length, count = is_first ? 1 + s->n_prefix : 1, first = s->attention_rows;
   s->attention_rows += count * s->n_alive;
@@ -311,8 +312,8 @@ static int32_t write_groups(const Model *m, Sentence *s, int32_t *tokens, Group 
   return count * s->n_alive;
 }
 
-// The logits of all hypotheses, one row each, with a column for each token that its sentence may choose. Sentences
-// without such limits are multiplied together.
+// Compute the logits of all hypotheses, with one row per hypothesis and one column for each token that its sentence may
+// choose. Sentences without shortlists share a product.
 static void logits_of_all(Search *search) {
   Pass *p = &search->pass;
   const float *x = p->x;
@@ -326,12 +327,12 @@ static void logits_of_all(Search *search) {
   }
 }
 
-// One step of all live hypotheses.
+// Run a step of all live hypotheses.
 static void step(Search *search) {
   Pass *p = &search->pass;
-  int64_t numbers = 0; // logits
+  int64_t numbers = 0; // number of logits
   int32_t n = 0;
-  uint64_t most = 0; // tokens
+  uint64_t most = 0; // maximum number of tokens
   size_t d = (size_t)p->m->size[D_MODEL];
   admit(search);
   for (int32_t i = 0; i < search->n_sentences; i++) {
@@ -368,8 +369,8 @@ static void step(Search *search) {
 
 // --- for the host -----------------------------------------------------------------------------------------------------
 
-// A search translates any number of sentences; the decoder processes `rows` hypotheses together, and the next sentence
-// starts as soon as there is room. No result depends on the other sentences.
+// Create a search, which translates any number of sentences. The decoder processes up to `rows` hypotheses together,
+// and the next sentence starts as soon as there is room.
 Search *search_new(const Model *m, int32_t rows) {
   Search *search = new_owner(sizeof *search);
   if (!search) return NULL;
@@ -384,14 +385,14 @@ static int are_tokens(const int32_t *ids, int32_t n, int32_t vocabulary) {
   return n >= 0;
 }
 
-// Whether the decoder can be asked for this: there is a source if it reads one, and all ids are tokens.
+// Return whether a request is valid: there is a source if the model has an encoder, and all ids are tokens.
 static int can_translate(const Model *m, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target) {
   const int32_t *c = m->size;
   return has_decoder(m) && (has_encoder(m) ? n_source > 0 : !n_source) && n_source <= c[MAX_POSITIONS] &&
          are_tokens(source, n_source, c[SOURCE_VOCABULARY]) && n_target < c[MAX_POSITIONS] && are_tokens(target, n_target, c[TARGET_VOCABULARY]);
 }
 
-// Add a sentence. NULL: refused, or out of memory.
+// Add a sentence. Returns NULL if it is rejected or memory runs out.
 Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, const Options *o, const int32_t *prefix, int32_t n_prefix,
                      const int32_t *suppressed, int32_t n_suppressed, const int32_t *interventions, int32_t n_interventions) {
   const int32_t *c = search->pass.m->size;
@@ -413,8 +414,8 @@ Sentence *search_add(Search *search, const int32_t *source, int32_t n_source, co
   return s;
 }
 
-// Only these tokens, in ascending order, may follow the prefix of a sentence that has not started. 0: refused, or out
-// of memory.
+// Allow only these tokens, given in ascending order, after the prefix of a sentence that has not started yet. Returns 0
+// if they are rejected or memory runs out.
 int32_t sentence_shortlist(Search *search, Sentence *s, const int32_t *tokens, int32_t n) {
   const Model *m = search->pass.m;
   *problem = 0, owner = search;
@@ -428,7 +429,8 @@ int32_t sentence_shortlist(Search *search, Sentence *s, const int32_t *tokens, i
   return 1;
 }
 
-// At most `steps` steps; returns the number of unfinished sentences. -1: out of memory, and the search is empty again.
+// Run at most `steps` steps. Returns the number of unfinished sentences, or -1 if memory runs out. In that case, the
+// search is empty again.
 int32_t search_run(Search *search, int32_t steps) {
   *problem = 0, owner = search;
   if (RAN_OUT) {
@@ -443,22 +445,22 @@ int32_t search_run(Search *search, int32_t steps) {
   }
 }
 
-// A finished sentence that was not dropped yet, or NULL.
+// Return a finished sentence that has not been dropped yet, or NULL.
 Sentence *search_next(const Search *search) {
   for (int32_t i = 0; i < search->n_sentences; i++)
     if (search->sentences[i]->state == DONE) return search->sentences[i];
   return NULL;
 }
 
-// The hypotheses of a finished sentence, best first, and NULL after the last. The host reads its length (with the end
-// token), how it ended, log p and score; its tokens; and the rows of attention that those name.
+// Return the n-th best hypothesis of a finished sentence, or NULL after the last. The host reads its length (including
+// the end token), how it ended, log p and score, then its tokens, and the rows of attention to which they refer.
 const Hypothesis *sentence_found(const Sentence *s, int32_t nth) {
   return nth < s->n_finished && nth < s->options.n_best ? &s->finished[nth] : NULL;
 }
 const Token *hypothesis_tokens(const Hypothesis *h) { return h->tokens; }
 const float *sentence_attention(const Sentence *s) { return s->attention; }
 
-// Drop a sentence, finished or not.
+// Drop a sentence, whether it has finished or not.
 void search_drop(Search *search, Sentence *s) {
   int32_t i = 0;
   while (search->sentences[i] != s) i++;

@@ -1,15 +1,15 @@
-// The forward pass, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as
-// in glass/walk.py. The rows of many sentences are stacked without padding; only attention knows where one ends, so no
-// row depends on the other sentences.
+// The forward pass, in order: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as in
+// glass/walk.py. The rows of many sentences are stacked without padding. Only attention distinguishes sentences, and no
+// row depends on other sentences.
 
-// Groups of tokens go through the model together. The buffers of a pass grow to the most rows and keys it has seen.
+// A pass of groups of tokens through the model. Its buffers grow to the largest number of rows and keys used so far.
 typedef struct {
   const Model *m;
-  Record *record; // NULL: no tracing
-  int32_t width; // of all heads
+  Record *record; // NULL if not tracing
+  int32_t width; // total width of all heads
   Group *groups;
   int32_t n_groups, rows, most_rows, most_keys;
-  int32_t place; // where it is: interventions.c
+  int32_t place; // the current place, see interventions.c
   float *x, *normed, *y, *Q, *K, *V, *concat, *hidden, *product, *s, *mean, *var, *scale, *sum, *whole;
 } Pass;
 
@@ -17,16 +17,16 @@ static Pass pass_new(const Model *m, Record *record) {
   return (Pass){.m = m, .record = record, .width = m->size[N_HEADS] * m->size[D_HEAD]};
 }
 
-// Logits, in rows that are padded to whole lanes.
+// Return the width of a row of logits, padded to a multiple of the lanes.
 static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
 
-// Allocates buffers for `rows` rows whose attention reads at most `keys` keys.
+// Allocate buffers for `rows` rows, whose attention uses at most `keys` keys.
 static void reserve(Pass *p, uint64_t rows, uint64_t keys) {
   const int32_t *c = p->m->size;
   uint64_t d = (uint64_t)c[D_MODEL], e = (uint64_t)p->width, f = (uint64_t)c[D_FF], wide = d > e ? d : e, output = (uint64_t)logits_width(p->m);
   uint64_t input = (f > wide ? f : wide) + GROUP;
   output = !p->record ? 0 : input > output ? input : output;
-  uint64_t heads = (uint64_t)c[N_HEADS], together = p->record ? rows : heads > ROWS_AT_ONCE ? heads : ROWS_AT_ONCE; // queries: `attend`
+  uint64_t heads = (uint64_t)c[N_HEADS], together = p->record ? rows : heads > ROWS_AT_ONCE ? heads : ROWS_AT_ONCE; // queries in `attend`
   struct { float **numbers; uint64_t count; } parts[] = {
       {&p->x, rows * d}, {&p->normed, rows * d}, {&p->y, rows * d}, {&p->Q, rows * wide}, {&p->K, rows * wide}, {&p->V, rows * e},
       {&p->concat, rows * e}, {&p->hidden, rows * f}, {&p->product, rows * output}, {&p->mean, rows}, {&p->var, rows},
@@ -37,7 +37,7 @@ static void reserve(Pass *p, uint64_t rows, uint64_t keys) {
   }
 }
 
-// Replace rows by those of the interventions here.
+// Replace rows with the values given by interventions at the current place.
 static void set_rows(Pass *p) {
   size_t d = (size_t)p->m->size[D_MODEL];
   for (const Group *g = p->groups; g < p->groups + p->n_groups; g++)
@@ -48,7 +48,7 @@ static void set_rows(Pass *p) {
     }
 }
 
-// The input of some groups: a row of the embedding for each id, times √D (§3.4), plus the row of its position (§3.5).
+// Embed the ids of some groups: √D times the embedding of each id (§3.4), plus the row of its position (§3.5).
 static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const char *ids, const char *side) {
   int32_t d = p->m->size[D_MODEL], keys = p->most_keys;
   int64_t all = 0;
@@ -73,7 +73,7 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
     const float *positions = stack->positions + (size_t)g->seen * (size_t)d;
     for (int32_t r = 0; r < g->count; r++) {
       float *row = x + (size_t)r * (size_t)d;
-      if (g->ids[r] < 0) memset(row, 0, (size_t)d * sizeof *row); // no start token
+      if (g->ids[r] < 0) memset(row, 0, (size_t)d * sizeof *row); // the model has no start token
       else look_up(&stack->table, g->ids[r], row);
       p->mean[r] = (float)g->ids[r];
     }
@@ -91,7 +91,7 @@ static void embed(Pass *p, const Stack *stack, Group *groups, int32_t n, const c
 
 // --- parts ------------------------------------------------------------------------------------------------------------
 
-// Rows rounded to integers, if matrices are integers; otherwise unchanged.
+// Prepare rows for products: round them to integers if matrices are integers, and otherwise leave them unchanged.
 static Rows make_rows(Pass *p, const float *x, int32_t rows, int32_t d, const char *name) {
   Rows made = {x, (int8_t *)p->whole, p->scale, (int32_t *)p->sum};
   if (!p->m->size[WHOLE_NUMBERS]) return made;
@@ -104,7 +104,7 @@ static Rows make_rows(Pass *p, const float *x, int32_t rows, int32_t d, const ch
   return made;
 }
 
-// y = x W + b, rows of y `stride` apart; heads > 0: each head's columns are recorded separately.
+// Compute y = x W + b. Rows of y are `stride` apart. If heads > 0, the columns of each head are recorded separately.
 static void project(Pass *p, const Matrix *W, const Rows *x, int32_t rows, float *y, int32_t stride, const char *name, int32_t heads) {
   float *product = p->m->size[WHOLE_NUMBERS] ? p->product : NULL;
   linear(W, x, rows, y, stride, p->record ? product : NULL);
@@ -113,7 +113,7 @@ static void project(Pass *p, const Matrix *W, const Rows *x, int32_t rows, float
       tap(p->record, name, look ? "" : ".product", heads ? h : -1, (look ? y : product) + h * width, rows, width, stride);
 }
 
-// gamma (x - mean) / sqrt(var + epsilon) + beta, of each row, into y, which may be x.
+// Compute gamma (x - mean) / sqrt(var + epsilon) + beta for each row, and store it in y, which may be x.
 static const float *layer_norm(Pass *p, const Norm *norm, const float *x, float *y) {
   int32_t d = p->m->size[D_MODEL], rows = p->rows;
   for (int32_t r = 0; r < rows; r++, x += d, y += d) {
@@ -129,17 +129,17 @@ static const float *layer_norm(Pass *p, const Norm *norm, const float *x, float 
   tap(p->record, "norm", ".normed", -1, y, rows, d, d);
   for (int32_t r = 0; r < rows; r++)
     for (int32_t i = 0; i < d; i++) y[(size_t)r * (size_t)d + i] = y[(size_t)r * (size_t)d + i] * norm->gain[i] + norm->bias[i];
-  if (!p->m->size[NORM]) set_rows(p); // y is p->x: only the end of a sub-layer has a norm
+  if (!p->m->size[NORM]) set_rows(p); // y is p->x, because in a post-norm model norms are only at the end of sub-layers
   tap(p->record, "norm", ".out", -1, y, rows, d, d);
   return y;
 }
 
-// The input of a sub-layer: LayerNorm(x) in a pre-norm model, otherwise x.
+// Return the input of a sub-layer: LayerNorm(x) in a pre-norm model, otherwise x.
 static const float *sub_layer_input(Pass *p, const Norm *norm) {
   return p->m->size[NORM] ? layer_norm(p, norm, p->x, p->normed) : p->x;
 }
 
-// x + the sub-layer's output, and LayerNorm of that in the paper's post-norm model. §3.1.
+// Add the output of a sub-layer to x, and in a post-norm model such as the paper's, apply LayerNorm to the sum. §3.1.
 static void add_residual(Pass *p, const Norm *norm) {
   int32_t d = p->m->size[D_MODEL];
   for (size_t i = 0; i < (size_t)p->rows * (size_t)d; i++) p->x[i] = p->x[i] + p->y[i];
@@ -150,15 +150,15 @@ static void add_residual(Pass *p, const Norm *norm) {
 
 // --- sub-layers -------------------------------------------------------------------------------------------------------
 
-// The rows that are read: all of the sentence; those so far, whose keys and values the hypothesis keeps; those of the
-// memory.
+// The rows that a row attends to. SELF: all rows of the sentence. CAUSAL: all rows so far, whose keys and values are kept
+// by the hypothesis. CROSS: the rows of the memory.
 enum { SELF, CAUSAL, CROSS };
 
 static KVCache *cache_of(const Group *g, int kind, int32_t layer) {
   return kind == SELF ? g->self : kind == CAUSAL ? &g->self[layer] : &g->cross[layer];
 }
 
-// Store the keys and values of rows with their groups.
+// Compute the keys and values of rows, and add them to the caches of their groups.
 static void keys_and_values(Pass *p, const Attention *a, const Rows *y, int kind, int32_t layer) {
   int32_t e = p->width, heads = p->m->size[N_HEADS];
   project(p, &a->K, y, p->rows, p->K, e, "K", heads);
@@ -168,8 +168,8 @@ static void keys_and_values(Pass *p, const Attention *a, const Rows *y, int kind
       cache_add(cache_of(g, kind, layer), e, p->K + at, p->V + at);
 }
 
-// Concat(head_1, ..., head_H) W^O. §3.2.2. A decoder's only state of earlier tokens is the keys and values of its
-// groups.
+// Compute Concat(head_1, ..., head_H) W^O. §3.2.2. All that a decoder keeps of earlier tokens is the keys and values of
+// its groups.
 static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   int32_t d = p->m->size[D_MODEL], e = p->width, width = p->m->size[D_HEAD], is_last = layer == p->m->size[N_DECODER_LAYERS] - 1;
   Rows x = make_rows(p, sub_layer_input(p, &a->norm), p->rows, d, "x");
@@ -177,7 +177,7 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   if (kind != CROSS) keys_and_values(p, a, &x, kind, layer);
   for (const Group *g = p->groups, *end = g + p->n_groups; g < end;) {
     Group asking = *g++;
-    for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // hypotheses that read the same memory
+    for (; kind == CROSS && g < end && g->cross == asking.cross; g++) asking.count += g->count; // join hypotheses that attend to the same memory
     attend(p->m, &asking, cache_of(&asking, kind, layer), kind == CAUSAL, kind == CROSS && is_last ? asking.attention : NULL, p->Q, p->s, p->concat, p->record);
     float *heads = p->concat + (size_t)asking.first * (size_t)e;
     for (const int32_t *one = NULL; (one = next_intervention(p->m, asking.interventions, one));)
@@ -191,8 +191,8 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   add_residual(p, &a->norm);
 }
 
-// max(0, c), where c = f c' + (1 - f) (x W), f = sigmoid(x Wf + bf), and c' is the previous row's: Marian's SSRU, which
-// replaces self-attention. Each group carries its state from row to row.
+// Apply Marian's SSRU, which replaces self-attention: max(0, c), where c = f c' + (1 - f) (x W), f = sigmoid(x Wf + bf),
+// and c' is the c of the previous row. Each group carries its state from row to row.
 static void recurrent_cell(Pass *p, const Recurrence *a, int32_t layer) {
   int32_t d = p->m->size[D_MODEL];
   size_t width = (size_t)d;
@@ -216,7 +216,7 @@ static void recurrent_cell(Pass *p, const Recurrence *a, int32_t layer) {
   add_residual(p, &a->norm);
 }
 
-// max(0, x W1 + b1) W2 + b2, for each row separately. Eq. 2.
+// Compute max(0, x W1 + b1) W2 + b2 for each row separately. Eq. 2.
 static void feed_forward(Pass *p, const FeedForward *ffn) {
   int32_t d = p->m->size[D_MODEL], f = p->m->size[D_FF];
   Rows x = make_rows(p, sub_layer_input(p, &ffn->norm), p->rows, d, "x");
@@ -241,9 +241,9 @@ static int have_same_ids(const Group *a, const Group *b) {
 
 static int by_start(const void *a, const void *b) { return ((const Group *)a)->starts - ((const Group *)b)->starts; }
 
-// Variants of one sentence have the same rows up to their first intervention. So of groups with the same ids, the one that
-// changes last goes through the encoder from the input (it `starts` at -1, and is sorted first); each other one starts where
-// it changes, as a copy.
+// Variants of a sentence have the same rows up to their first intervention. Of all groups with the same ids, only the one
+// whose first change is the latest goes through the encoder from the beginning (it `starts` at -1, and is sorted first).
+// Each of the others starts at the place of its first change, as a copy.
 static void order_by_start(const Model *m, Group *groups, int32_t n) {
   for (Group *g = groups; g < groups + n; g++) g->starts = -first_change(m, g->interventions);
   qsort(groups, (size_t)n, sizeof *groups, by_start);
@@ -265,7 +265,7 @@ static void start_groups(Pass *p, const Group *groups, int32_t n) {
   }
 }
 
-// The encoder: sentences -> their memories, row by row in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
+// Run the encoder: sentences -> memories, whose rows are in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
@@ -292,7 +292,7 @@ static void encode(Pass *p, Group *groups, int32_t n) {
   release(caches);
 }
 
-// Cross-attention's keys and values of the memories that `encode` has just computed, once per sentence and layer.
+// Compute the keys and values of cross-attention for the memories from `encode`, once per sentence and layer.
 static void remember(Pass *p) {
   for (int32_t l = 0; l < p->m->size[N_DECODER_LAYERS]; l++) {
     enter(p->record, "dec", l, "cross");
@@ -301,8 +301,8 @@ static void remember(Pass *p) {
   }
 }
 
-// The decoder: new tokens of some hypotheses -> one row for each, in p->x. Figure 1, right. Masked self-attention or a
-// recurrent cell, cross-attention to the memory (if there is one), feed-forward. §3.1.
+// Run the decoder: new tokens of some hypotheses -> one row per token, in p->x. Figure 1, right. Masked self-attention or
+// a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1.
 static void decode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
@@ -322,8 +322,8 @@ static void decode(Pass *p, Group *groups, int32_t n) {
   tap(p->record, "out", "", -1, p->x, p->rows, d, d);
 }
 
-// x W_out + b, where W_out may be the transposed embedding, or some of its columns. §3.4. Rows of `to` are padded with
-// -infinity.
+// Compute the logits, x W_out + b, where W_out may be the transposed embedding, or some of its columns. §3.4. Rows of
+// `to` are padded with -infinity.
 static void logits(Pass *p, const Matrix *out, const float *x, int32_t rows, float *to) {
   int32_t width = in_lanes(out->out);
   Rows made = make_rows(p, x, rows, p->m->size[D_MODEL], "x");
