@@ -452,8 +452,8 @@ Sentence *search_next(const Search *search) {
   return NULL;
 }
 
-// Return the n-th best hypothesis of a finished sentence, or NULL after the last. The host reads its length (including
-// the end token), how it ended, log p and score, then its tokens, and the rows of attention to which they refer.
+// Return a hypothesis of a finished sentence, counted from 0, best first, or NULL after the last. The host reads its
+// length (including the end token), how it ended, log p and score; its tokens; and the attention rows they refer to.
 const Hypothesis *sentence_found(const Sentence *s, int32_t nth) {
   return nth < s->n_finished && nth < s->options.n_best ? &s->finished[nth] : NULL;
 }

@@ -150,8 +150,8 @@ static void add_residual(Pass *p, const Norm *norm) {
 
 // --- sub-layers -------------------------------------------------------------------------------------------------------
 
-// The rows that a row attends to. SELF: all rows of the sentence. CAUSAL: all rows so far, whose keys and values are kept
-// by the hypothesis. CROSS: the rows of the memory.
+// The rows that a row attends to. SELF: all rows of the sentence. CAUSAL: all rows so far, whose keys and values the
+// hypothesis keeps. CROSS: the rows of the memory.
 enum { SELF, CAUSAL, CROSS };
 
 static KVCache *cache_of(const Group *g, int kind, int32_t layer) {
@@ -191,8 +191,8 @@ static void attention(Pass *p, const Attention *a, int kind, int32_t layer) {
   add_residual(p, &a->norm);
 }
 
-// Apply Marian's SSRU, which replaces self-attention: max(0, c), where c = f c' + (1 - f) (x W), f = sigmoid(x Wf + bf),
-// and c' is the c of the previous row. Each group carries its state from row to row.
+// Apply Marian's SSRU, which replaces self-attention: max(0, c), where c = f c' + (1 - f) (x W), c' is the c of the
+// previous row, and f = sigmoid(x Wf + bf). Each group carries its state from row to row.
 static void recurrent_cell(Pass *p, const Recurrence *a, int32_t layer) {
   int32_t d = p->m->size[D_MODEL];
   size_t width = (size_t)d;
@@ -241,9 +241,9 @@ static int have_same_ids(const Group *a, const Group *b) {
 
 static int by_start(const void *a, const void *b) { return ((const Group *)a)->starts - ((const Group *)b)->starts; }
 
-// Variants of a sentence have the same rows up to their first intervention. Of all groups with the same ids, only the one
-// whose first change is the latest goes through the encoder from the beginning (it `starts` at -1, and is sorted first).
-// Each of the others starts at the place of its first change, as a copy.
+// Variants of a sentence have the same rows up to their first intervention. Of all groups with the same ids, only the
+// group whose first change comes last goes through the encoder from the beginning (it `starts` at -1, and is sorted
+// first). Every other group starts at the place of its first change, as a copy.
 static void order_by_start(const Model *m, Group *groups, int32_t n) {
   for (Group *g = groups; g < groups + n; g++) g->starts = -first_change(m, g->interventions);
   qsort(groups, (size_t)n, sizeof *groups, by_start);
@@ -265,7 +265,7 @@ static void start_groups(Pass *p, const Group *groups, int32_t n) {
   }
 }
 
-// Run the encoder: sentences -> memories, whose rows are in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
+// Run the encoder: sentences -> rows of their memories, in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
@@ -301,8 +301,8 @@ static void remember(Pass *p) {
   }
 }
 
-// Run the decoder: new tokens of some hypotheses -> one row per token, in p->x. Figure 1, right. Masked self-attention or
-// a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1.
+// Run the decoder: new tokens of some hypotheses -> one row per token, in p->x. Figure 1, right. Masked self-attention
+// or a recurrent cell, cross-attention if there is a memory, then feed-forward. §3.1.
 static void decode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
