@@ -115,7 +115,7 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _numbers_differ(source: str, target: str) -> bool:
-    """Return whether only one of the texts contains some number with at least two digits.
+    """Return whether a number with at least two digits occurs in only one of the texts.
 
     If one text has no numbers at all, only numbers with at least four digits count. Small numbers may be spelled out,
     and years may be written as "the nineties".

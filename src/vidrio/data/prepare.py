@@ -1,4 +1,4 @@
-"""Prepares corpora for training: cleans and deduplicates the pairs, holds some of them out, and writes all to a folder.
+"""Prepares corpora for training: cleans, deduplicates and splits the sentence pairs, and writes them to a folder.
 
 The corpora are read once and copied to a temporary file. 64-bit checksums of all sources and targets are kept in memory
 (160 MB for ten million pairs) to find duplicates and select the held-out pairs. The selection does not depend on the
@@ -49,7 +49,7 @@ class CleaningOptions:
     dev: tuple[Corpus, ...] = ()  # the user's validation and test sets, whose sentences are also kept out of training
     test: tuple[Corpus, ...] = ()
     least: int = 1  # minimum number of usable pairs
-    one_sided: bool = False  # for texts without translations: check and compare only the texts, not their classes
+    one_sided: bool = False  # whether to check and compare only the sources, e.g. if the targets are classes
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":

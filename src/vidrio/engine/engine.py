@@ -103,7 +103,7 @@ class Engine:
     def search_changed(
         self, source: Ids, options: Options, variants: Sequence[Interventions], stopped: Stopped = None
     ) -> list[list[Hypothesis]]:
-        """Return the best hypotheses for one source under each variant, a list of interventions."""
+        """Return the best hypotheses for a source under each variant. A variant is a sequence of interventions."""
         return self.run(partial(search, options, stopped, VARIANTS), [(source, (), variant) for variant in variants])
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
@@ -120,8 +120,8 @@ class Engine:
         variants: Sequence[Interventions],
         stopped: Stopped = None,
     ) -> list[list[tuple[float, float]]]:
-        """Return log p of two tokens for each variant and each row of the target, the first of which is the start
-        token. A token of −1 gives 0."""
+        """Return log p of two tokens for each variant and each row of the target, beginning with the start token's row.
+        For a token of −1, the result is 0."""
         share = -(-len(variants) // self._workers)
         together = max(1, min(share, TOGETHER // max(len(pair[0]), len(pair[1]) + 1)))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]

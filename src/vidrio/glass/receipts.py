@@ -70,7 +70,7 @@ def made_from(trace: Trace, at: At) -> tuple[Expression, dict[At, None]]:
     node = cell.make(m, *inputs)
     ids = [one for one in inputs if isinstance(one, Number) and isinstance(one.value, int)]
     found = dict.fromkeys(number.at for number in (*leaves(expanded(node)), *ids) if number.at is not None)
-    found.pop(at, None)  # parameters, ids and choices have no inputs
+    found.pop(at, None)  # a stored value, such as a parameter, is not its own input
     return node, found
 
 
@@ -95,7 +95,7 @@ class Receipt:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """Short names of the quantities in the formula: the last part of each address, or more parts if ambiguous."""
+        """The short names of the quantities in the formula: the last part of each address, or more if ambiguous."""
         names = list(dict.fromkeys(n.at.name for n in leaves(expanded(self.expression)) if n.at is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):

@@ -2,8 +2,9 @@
 
     scores = g(f"{name}.scores.h0", "rows_dot_rows", Q, K)    # address, operation (operations.py), inputs
 
-If `g` is a `Machine` (machine.py), it computes values, and these functions take and return arrays. If it is a
-`Declaration` (declaration.py), it records quantities, and they take and return addresses. The two always agree.
+If `g` is a `Machine` (machine.py), it computes values, and these functions take and return arrays. If `g` is a
+`Declaration` (declaration.py), it records quantities, and they take and return addresses. Because both run the same
+code, they always agree.
 
 Models have one of three shapes: encoder–decoder (translation), encoder with a linear layer on top (classification), or
 decoder only (generation). See §3.1 and Figure 1 of the paper. The letters of the axes are explained in config.py.
@@ -30,7 +31,10 @@ Glass = Any  # a Machine or a Declaration
 
 
 def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
-    """Embed ids: √D times the embedding of each id (§3.4), plus the position rows from `first` onwards (§3.5)."""
+    """Embed ids: √D times the embedding of each id (§3.4), plus the row of its position (§3.5).
+
+    `first` is the position of the first id.
+    """
     c = g.config
     table, axes, made = (source_table(c), "S", "enc.in") if side == "src" else (target_table(c), "T", "dec.in")
     if first + len(ids) > c.max_positions:
@@ -126,7 +130,7 @@ def residual(g: Glass, x: Quantity, made: Quantity, name: str) -> Quantity:
 
 
 def norm(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Compute γ (x − μ) / √(σ² + ε) + β for each row. The variance is a sum divided by D, not by D − 1."""
+    """Compute γ (x − μ) / √(σ² + ε) + β for each row. The variance divides by D rather than by D − 1."""
     if "layer-norm" in g.without:
         return g(f"{name}.out", "left_out", x)
     mean = g(f"{name}.mean", "mean", x)

@@ -35,8 +35,8 @@ RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}  # on a GPU; Muon is slow on a CPU
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-# Generated pairs with a small vocabulary are not memorised, so they need little dropout. The first number is the mean
-# number of occurrences per word.
+# Generated pairs with a small vocabulary are not memorised, so they need little dropout. FEW_WORDS is the mean number
+# of occurrences per word from which a vocabulary counts as small.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 MINUTES = 30  # default length of training
 WARMUP = 500  # steps of warm-up; fewer in short runs

@@ -164,7 +164,7 @@ def finish(run: Run, progress: Progress) -> Judgement:
         progress.say(f"warning: {judgement.warning}")
     about, folder = describe(run, judgement.scores), run.request.folder
     write_atomically(folder / "README.md", card(run, about, judgement.warning).encode())
-    write_config(folder, run.plan.config, about)  # again, now with the scores
+    write_config(folder, run.plan.config, about)  # write it again, with the scores
     return judgement
 
 

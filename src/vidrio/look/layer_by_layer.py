@@ -22,7 +22,7 @@ class After(NamedTuple):
 
 
 def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
-    """Return the predictions from a decoder row after each sub-layer."""
+    """Return the most probable tokens that a decoder row predicts after each sub-layer."""
     names, logits_NV = _logits(trace, row)
     prob_NV = trace.machine.operations["softmax"].run(logits_NV)
     return [

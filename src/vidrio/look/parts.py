@@ -1,4 +1,4 @@
-"""Explain why the model chose one word over another, by splitting the difference of two logits into an exact sum.
+"""Explains why the model chose one word over another, by splitting the difference of two logits into an exact sum.
 
     d · LayerNorm(u) = (γ∘d − mean(γ∘d)) / √(σ² + ε) · u + d · β
 
@@ -242,7 +242,7 @@ def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
 
 
 def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
-    """Apply the norms to a vector that was added to a row. This is the linear map of `_norm` in forward direction."""
+    """Apply the norms to a vector that was added to a row: the linear map of `_norm`, in the forward direction."""
     for name in reversed(norms):
         x_D = (x_D - x_D.mean()) / deviations(trace, name)[row] * parameter(trace, f"{name}.gain")
     return x_D

@@ -38,7 +38,7 @@ DRAWN_AT_MOST = 40  # maximum number of quantities to print for a prefix; if the
 
 
 def at(trace: Trace, where: str, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
-    """Display whatever an address refers to: a number, a quantity, or all quantities that start with it."""
+    """Display what an address refers to: a number, a quantity, or all quantities whose addresses start with it."""
     address = parse_address(where)
     if address.index:
         yield from _one_number(trace, address, again, precision)
@@ -136,7 +136,7 @@ def _part(trace: Trace, address: Address, again: CommandLine, precision: int) ->
 
 
 def under(trace: Trace, prefix: str) -> list[str]:
-    """Return the quantities that start with a prefix. If there are none, the error lists the closest matches."""
+    """Return the addresses that start with a prefix. If there are none, the error lists the closest matches."""
     names = trace.addresses(prefix)
     if not names:
         every = trace.addresses()
@@ -165,8 +165,9 @@ class Numbers(NamedTuple):
 def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> str:
     """Format a matrix, aligned at decimal points, with the index (and token) of each row and column.
 
-    A vector becomes a single row. If there are more rows or columns than `limit`, those before the last are replaced
-    with their number and range. Columns that do not fit into `width` continue in another block below.
+    A vector becomes a single row. If there are more rows or columns than `limit`, only the first ones and the last one
+    are printed, followed by the number and range of the rest. Columns that do not fit into `width` continue in another
+    block below.
     """
     array = np.asarray(numbers.array)
     if array.ndim == 0:

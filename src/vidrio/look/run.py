@@ -1,4 +1,4 @@
-"""Trace a translation: open a model, search as `vidrio translate` does, and keep all values of one forward pass.
+"""Traces translations: opens a model, searches as `vidrio translate` does, and keeps all values of one forward pass.
 
     model = open_model()                 # the default model, a name or a folder
     seen = look(model, "Hello world")

@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Why:
-    """An explanation of a word in a translation as an exact sum. `str()` gives the report of `vidrio why`."""
+    """Explains a word in a translation as an exact sum. `str()` returns the report of `vidrio why`."""
 
     seen: Look
     decision: Decision

@@ -265,7 +265,8 @@ static void start_groups(Pass *p, const Group *groups, int32_t n) {
   }
 }
 
-// Run the encoder: sentences -> rows of their memories, in p->x. Figure 1, left. Self-attention, then feed-forward. §3.1.
+// Run the encoder: sentences -> the rows of their memories, in p->x. Figure 1, left. Self-attention, then feed-forward.
+// §3.1.
 static void encode(Pass *p, Group *groups, int32_t n) {
   const Model *m = p->m;
   int32_t d = m->size[D_MODEL];
