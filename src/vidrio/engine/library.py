@@ -55,7 +55,7 @@ class Native:
             function.restype, function.argtypes = TYPES[result], [TYPES[letter] for letter in arguments]
 
     def size(self) -> int:
-        """Return the size of memory that is never returned to the system."""
+        """Return the number of bytes that the library has permanently allocated."""
         return 0
 
 
@@ -116,8 +116,8 @@ Library = Native | Wasm
 
 
 def opener(wish: str | None = None) -> Callable[[], Library]:
-    """Return a function that opens the selected build, or else the best build that runs here. It can be called
-    repeatedly."""
+    """Return a function that opens the selected build, or else the best build that runs here. The function can be
+    called repeatedly."""
     if sys.platform == "emscripten":
         from vidrio.engine import browser
 

@@ -1,4 +1,4 @@
-"""Batches of sentence pairs. Batches have about the same number of tokens, and their sentences have similar lengths.
+"""Batches of sentence pairs, which have about the same number of tokens and contain sentences of similar length.
 
     source.ids   target.ids        concatenated ids of all sentences (uint16; uint32 above 65,536 tokens)
     source.starts   target.starts  offset of each sentence, and the end of the last one (uint64)

@@ -43,7 +43,7 @@ class State:
     """The parameters, optimiser state and position of a run."""
 
     parameters: Parameters
-    average: Tensor  # running mean of the parameters; its best value on the validation set becomes the model
+    average: Tensor  # running mean of the parameters; the mean with the best validation score becomes the model
     best: Tensor
     adam: Adam
     step: int = 0

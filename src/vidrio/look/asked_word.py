@@ -23,7 +23,7 @@ def is_word(seen: Look, asked: str) -> bool:
 
 
 def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
-    """Return the decision for a word against `rival`, by default the runner-up at the word's first step."""
+    """Return the decision for a word against `rival`. The default rival is the runner-up at the word's first step."""
     found = _steps_of(seen, asked)
     if not found:
         raise AddressError(

@@ -63,8 +63,8 @@ def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
 
 
 def as_data(why: Why, found: Sequence[Without] | CausalMap) -> Any:
-    """Return, as JSON data, the losses of the explained token and of all tokens for each word or head, or the causal
-    map."""
+    """Return JSON data: either the causal map or, for each word or head, the losses of the explained token and of all
+    tokens."""
     if isinstance(found, CausalMap):
         return _map_data(why, found)
     return [
@@ -79,7 +79,7 @@ def as_data(why: Why, found: Sequence[Without] | CausalMap) -> Any:
 
 
 def _map_data(why: Why, found: CausalMap) -> dict[str, Any]:
-    """Return the causal map, layers × tokens, as JSON data."""
+    """Return the causal map (layers × tokens) as JSON data."""
     return {
         "text": why.seen.text,
         "other": found.other,

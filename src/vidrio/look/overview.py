@@ -112,11 +112,11 @@ def _text_in(seen: Look) -> Iterator[str]:
         )
 
 
-# --- the way ----------------------------------------------------------------------------------------------------------
+# --- from ids to probabilities ----------------------------------------------------------------------------------------
 
 
 def _way(seen: Look) -> Iterator[str]:
-    """Format every step from ids to probabilities. Of each stack, only the first layer is shown in full, because all
+    """Format every step from ids to probabilities. Only the first layer of each stack is shown in full, because all
     layers have the same structure."""
     trace = seen.trace
     letters = {letter for name in trace.values for letter in trace.stages[name].axes}
@@ -180,7 +180,7 @@ def _title(seen: Look, address: str) -> str:
     return "Rows to words" if config.has_decoder else "Row to classes"
 
 
-# --- the words out ----------------------------------------------------------------------------------------------------
+# --- the output -------------------------------------------------------------------------------------------------------
 
 
 def _words_out(seen: Look, precision: int) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _how_found(seen: Look, precision: int) -> str:
 
 
 def _why_stopped(seen: Look) -> str:
-    """Explain that the search stopped because of NaN or infinity, and where these first occurred."""
+    """Explain that the search stopped because of NaN or infinity, and report where these values first occurred."""
     step = len(seen.target_ids) - 1
     where = f"at step {step} " if seen.model.config.has_decoder else ""
     found = {"NaN": first(seen.trace, np.isnan), "infinity": first(seen.trace, np.isinf)}

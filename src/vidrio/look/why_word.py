@@ -93,12 +93,12 @@ class Why:
 
 
 def why_word(seen: Look, asked: str, rival: str | None = None) -> Why:
-    """Explain a word against `rival`, by default the runner-up at the word's first step."""
+    """Explain a word against `rival`. The default rival is the runner-up at the word's first step."""
     return Why(seen, decide(seen, asked, rival))
 
 
 def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
-    """Explain the token chosen after a row against `rival` (a token or a word), by default the runner-up."""
+    """Explain the token chosen after a row against `rival`, a token or a word. The default rival is the runner-up."""
     if seen.empty:
         raise InputError("nothing was computed, so no word was chosen", found="a text of which the model reads nothing")
     return Why(seen, decide_step(seen, row, rival))

@@ -81,7 +81,7 @@ class ModelConfig:
     attention_bias: bool = False  # whether Q, K, V and O have biases, unlike in the paper
     output_bias: bool = False
     int8: bool = True  # whether large models are computed in int8 rather than float32
-    source_end: bool = True  # whether the end token is appended to the source, too
+    source_end: bool = True  # whether the end token is also appended to the source
     special: SpecialIds = field(default_factory=SpecialIds)
     decoding: DecodingDefaults = field(default_factory=DecodingDefaults)
 
@@ -118,8 +118,8 @@ class ModelConfig:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
 
     def problems_of_file(self) -> Iterator[str]:
-        """Yield problems that are tolerated in models built by lessons but not in model files: invalid special tokens
-        and excessive sizes."""
+        """Yield problems that are acceptable in lessons but not in model files: invalid special tokens and excessive
+        sizes."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():
             if not -1 <= token < rows:

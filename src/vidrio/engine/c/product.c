@@ -2,8 +2,8 @@
 // from -127 to 127, with one scale per row. The products are exact: the sum of two products fits in 16 bits, so no
 // instruction set overflows. A model may also use float32 matrices. Then the terms of each sum are added in order of k.
 //
-// Columns are stored in blocks of 16. For integers, k is also stored in groups of 4: [out / 16][in / 4][16][4], or with
-// [4][16] as the last axes.
+// Columns are stored in blocks of 16. For integers, k is also stored in groups of 4: [out / 16][in / 4][16][4], or
+// [out / 16][in / 4][4][16].
 
 enum { COLUMNS = LANES, GROUP = 4, MOST_WEIGHT = 63, MOST_INPUT = 127 };
 
