@@ -1,4 +1,4 @@
-"""Finds models by name: the path of a folder, an imported model or a packaged model, in this order of precedence."""
+"""Finds models by name: the path of a folder, an imported model or a packaged model, in this order. Default: en-es."""
 
 import os
 from pathlib import Path

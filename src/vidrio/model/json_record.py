@@ -1,4 +1,4 @@
-"""Creates dataclasses from untrusted JSON. Values must have exactly the declared types: 256.0 is not an integer."""
+"""Creates dataclasses from untrusted JSON. Types must match exactly: 256.0 and true are not accepted as integers."""
 
 import reprlib
 from dataclasses import is_dataclass
