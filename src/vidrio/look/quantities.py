@@ -166,8 +166,8 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
     """Format a matrix, aligned at decimal points, with the index (and token) of each row and column.
 
     A vector becomes a single row. If there are more rows or columns than `limit`, only the first ones and the last one
-    are printed, followed by the number and range of the rest. Columns that do not fit into `width` continue in another
-    block below.
+    are printed, followed by the number and range of the rest. Columns that do not fit into `width` are printed in
+    further blocks below.
     """
     array = np.asarray(numbers.array)
     if array.ndim == 0:

@@ -1,7 +1,7 @@
-"""Translates a text as users do, so that `look` traces the same input and the same translation.
+"""Translates a text in the same way as `vidrio translate`, so that `look` traces the same input and translation.
 
-The translator splits a text into sentences, and replaces parts that are only copied with symbols. A trace should show
-the translation that users see, not the result of another search.
+The translator splits a text into sentences, and replaces words that it only copies with placeholder symbols. A trace
+should show the translation that users see, not the result of another search.
 """
 
 from collections.abc import Sequence
