@@ -71,7 +71,7 @@ def test_the_site_is_built_with_both_references(tmp_path: Path) -> None:
     assert not [verb for verb in cli.VERBS if f"Usage: vidrio {verb} " not in commands]
     assert "Learn how a Transformer translates" in commands, "the navigation has no reading paths"
     assert 'id="vidrio.load"' in python
-    assert "The mean probability of its tokens" in python, "the docstrings are not there"
+    assert "The mean probability of the tokens" in python, "the docstrings are not there"
 
 
 def test_the_picture_of_the_packages_shows_the_imports() -> None:
