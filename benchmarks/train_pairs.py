@@ -151,7 +151,7 @@ def write_pairs(path: Path, pairs: int, words: int) -> None:
 
 
 def made_up(random: np.random.Generator) -> list[str]:
-    """Return distinct words, of which the frequent ones are short."""
+    """Return distinct words. Words that come first, and are used more often, are shorter."""
     found: dict[str, None] = {}
     while len(found) < WORDS:
         length = 1 + min(4, int(np.log10(len(found) + 1)))

@@ -115,8 +115,8 @@ CAR = "I bought a new car yesterday."
 
 @pytest.fixture(scope="module")
 def usual_context(server: str, browser: "Browser") -> Iterator["BrowserContext"]:
-    """The context of all pages that need none of their own. A page opens in half the processor time where the browser
-    has loaded it before, and where another page of the server keeps its process alive."""
+    """The context of all pages that need none of their own. A page opens faster if the browser
+    has loaded it before, and if another page of the server keeps its process alive."""
     context = browser.new_context()
     context.new_page().goto(f"{server}health")
     yield context

@@ -68,7 +68,7 @@ def run_two(script: str, folder: Path, *options: str) -> list[Ended]:
 
 
 def free_port() -> int:
-    """One below those that a system gives to whoever asks for any, so that nobody takes it before the processes do."""
+    """A free port below the ephemeral range, so that the system assigns it to no other process in the meantime."""
     while True:
         port = random.SystemRandom().randrange(15_000, 32_000)
         with socket.socket() as free, suppress(OSError):

@@ -22,12 +22,12 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
-from vidrio.serve import app as serving  # noqa: E402
 from vidrio.serve import connections, guards  # noqa: E402
 from vidrio.serve import listener as listener_module  # noqa: E402
-from vidrio.serve.app import configured, create_app, listening, once_a_minute  # noqa: E402
-from vidrio.serve.listener import Listener  # noqa: E402
+from vidrio.serve.app import configured, create_app, once_a_minute  # noqa: E402
+from vidrio.serve.listener import Listener, listening  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     """A server in this process, of at most eight connections, that does not wait long."""
-    monkeypatch.setattr(serving, "SILENT", 1)
+    monkeypatch.setattr(listener_module, "SILENT", 1)
     for module in (connections, listener_module):
         monkeypatch.setattr(module, "HEAD_SECONDS", 0.5)
     monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
@@ -237,11 +237,15 @@ def test_bodies_that_arrive_are_bounded_all_together(monkeypatch: pytest.MonkeyP
 
 def next_of(listener: Listener) -> tuple[socket.socket, Any]:
     """The next connection, as soon as its request has arrived."""
-    for _ in range(600):
+    accepted = list[tuple[socket.socket, Any]]()
+
+    def accepts() -> bool:
         with suppress(BlockingIOError):
-            return listener.accept()
-        time.sleep(0.1)
-    raise AssertionError("no connection is accepted")
+            accepted.append(listener.accept())
+        return bool(accepted)
+
+    wait_for(accepts)
+    return accepted[0]
 
 
 @pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")

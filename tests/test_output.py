@@ -3,14 +3,14 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from forked import CLIENT, run_vidrio, socket_path
+from waiting import wait_for
 
 TEXTS, TRANSLATIONS = ["hello world", "good world", "hello"], ["hola mundo", "buen mundo", "hola"]
 LESSON = ("translate", "--model", "lesson")
@@ -22,13 +22,6 @@ def text_of(lines: list[str]) -> str:
 
 def translate(*arguments: object, stdin: str = "", cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     return run_vidrio(*LESSON, *map(str, arguments), stdin=stdin, cwd=cwd)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from vidrio.serve.queue import MOST_REQUESTS, PIECE, Queue, Steps, in_one_step
 from vidrio.serve.requests import Refusal
 from vidrio.serve.service import WINDOW, Slice, groups, sliced
 from vidrio.translate.translator import Translator
+from waiting import wait_for
 
 
 def run(work: Callable[[Queue], Any], *, threads: int = 2, most: int = 100_000) -> Any:
@@ -274,13 +275,6 @@ def get(address: str) -> str:
 def waiting(address: str) -> int:
     """The characters that the server has yet to translate."""
     return int(json.loads(get(f"{address}health"))["waiting"])
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A difference of logits carried down to the tokens: an exact sum, whose terms are what the run loses without them."""
+"""The difference of two logits as a sum over the input tokens."""
 
 import numpy as np
 import pytest

@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """Exit without waiting for threads, one of which may be translating a line of several megabytes."""
+    """Exit without waiting for threads. A thread may still be translating a line of several megabytes."""
     with suppress(OSError):
         sys.stdout.flush()
     with suppress(OSError):

@@ -82,7 +82,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.look import intervention_views as views
     from vidrio.look import receipt as report
     from vidrio.look.asked_word import is_word
-    from vidrio.look.why_word import data, view, why_word
+    from vidrio.look.why_word import data, tokens_data, view, why_word
 
     request = RunRequest.take(text, given)
     kind, as_json = given.pop("kind"), given.pop("as_json")
@@ -104,7 +104,8 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
         made = why_word(seen, asked, rival)
         found = list(measured.found(made)) if any(one not in (False, None) for one in measured) else []
         if as_json:
-            print_json(data(made) | {name: views.as_data(made, one) for name, one in found})
+            measurements = {name: views.as_data(made, one) for name, one in found}
+            print_json({**data(made), "tokens": tokens_data(made), **measurements})
         else:
             click.echo("\n".join(view(made, precision, every=every)))
             for name, one in found:

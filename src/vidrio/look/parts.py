@@ -205,8 +205,7 @@ def _norm(
     if f"{name}.var" not in trace.values:  # a what-if removed the norm
         return d_RD, norms
     yield _Summand(f"{name}.bias", d_RD @ parameter(trace, f"{name}.bias"))
-    d_RD = d_RD * parameter(trace, f"{name}.gain")
-    return (d_RD - d_RD.mean(axis=-1, keepdims=True)) / deviations(trace, name)[:, None], (*norms, name)
+    return before_norm(trace, d_RD, name), (*norms, name)
 
 
 def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Summand]:
@@ -241,14 +240,20 @@ def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
     return _Summand(name, parts, TARGET)
 
 
+def before_norm(trace: Trace, d: Array, name: str) -> Array:
+    """Carry d, whose last axes are rows and features, back through a layer norm with fixed variances."""
+    d = d * parameter(trace, f"{name}.gain")
+    return (d - d.mean(axis=-1, keepdims=True)) / _deviations(trace, name)[:, None]
+
+
 def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
-    """Apply the norms to a vector that was added to a row: the linear map of `_norm`, in the forward direction."""
+    """Apply the norms to a vector that was added to a row: the linear map of `before_norm`, forwards."""
     for name in reversed(norms):
-        x_D = (x_D - x_D.mean()) / deviations(trace, name)[row] * parameter(trace, f"{name}.gain")
+        x_D = (x_D - x_D.mean()) / _deviations(trace, name)[row] * parameter(trace, f"{name}.gain")
     return x_D
 
 
-def deviations(trace: Trace, name: str) -> Array:
+def _deviations(trace: Trace, name: str) -> Array:
     return np.sqrt(trace.values[f"{name}.var"].astype(float) + trace.machine.config.norm_epsilon)
 
 

@@ -54,7 +54,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
 
 
 def _special(glass: LoadedModel) -> dict[str, str]:
-    """Return the start and end tokens, each of which is empty if the model does not have it."""
+    """Return the start token and the end token. A token that the model does not have is an empty string."""
     vocabulary = glass.target_vocabulary
     ids = {"start": glass.config.special.start, "end": glass.config.special.end}
     return {name: vocabulary[i] if 0 <= i < len(vocabulary) else "" for name, i in ids.items()}

@@ -13,7 +13,7 @@ import numpy as np
 
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
-from vidrio.look.parts import deviations, parameter
+from vidrio.look.parts import before_norm, parameter
 
 
 class TokenSums(NamedTuple):
@@ -66,8 +66,7 @@ def _to_input(trace: Trace, side: str, d_NRD: Array, biases: list[Array]) -> tup
 
 def _norm(trace: Trace, d_NRD: Array, name: str, biases: list[Array]) -> Array:
     biases.append(d_NRD.sum(axis=1) @ parameter(trace, f"{name}.bias"))
-    d_NRD = d_NRD * parameter(trace, f"{name}.gain")
-    return (d_NRD - d_NRD.mean(axis=-1, keepdims=True)) / deviations(trace, name)[:, None]
+    return before_norm(trace, d_NRD, name)
 
 
 def _attention(trace: Trace, d_NRD: Array, name: str, biases: list[Array]) -> Array:

@@ -132,10 +132,8 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
     if why.tokens:
         yield ""
         largest = sorted(why.tokens, key=lambda one: -abs(one[1]))[:SHOWN]
-        told = "; ".join(
-            f"{' '.join(_described(origin).split())} {number(value, precision)}" for origin, value in largest
-        )
-        yield note(f"Carried down to the tokens, the largest: {told}", hang=2)
+        sums = [f"{' '.join(_described(origin).split())} {number(value, precision)}" for origin, value in largest]
+        yield note(f"Carried down to the tokens, the largest: {'; '.join(sums)}", hang=2)
 
 
 def _layers(why: Why) -> Iterator[str]:
@@ -212,9 +210,6 @@ def data(why: Why) -> dict[str, Any]:
             {**_place(origin.side, origin.row), "name": origin.name, "value": _sum(parts)}
             for origin, parts in why.origins.items()
         ],
-        "tokens": [
-            {**_place(origin.side, origin.row), "name": origin.name, "value": value} for origin, value in why.tokens
-        ],
         "words": [
             {"word": word.text, "start": word.start, "end": word.end, "value": math.fsum(by_row[r] for r in word.rows)}
             for word in source_words(seen)
@@ -241,6 +236,11 @@ def data(why: Why) -> dict[str, Any]:
             for after in why.layers
         ],
     }
+
+
+def tokens_data(why: Why) -> list[dict[str, Any]]:
+    """Return the sum over the input tokens as JSON. It is separate because it takes longer than all of `data`."""
+    return [{**_place(origin.side, origin.row), "name": origin.name, "value": value} for origin, value in why.tokens]
 
 
 def _place(side: str, row: int) -> dict[str, Any]:

@@ -6,7 +6,6 @@ The only state is API keys and translated files. Apart from them, each response 
 import asyncio
 import ctypes
 import logging
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -26,14 +25,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from uvicorn.config import LOGGING_CONFIG
 
-from vidrio.errors import ConfigError, VidrioError
+from vidrio.errors import VidrioError
 from vidrio.serve import views
 from vidrio.serve.access import Access
 from vidrio.serve.connections import Connection, most_arriving, most_connections
 from vidrio.serve.files import checked, files_router, forget_old
 from vidrio.serve.guards import as_json, guarded, limited, problem
 from vidrio.serve.libre import libre_router
-from vidrio.serve.listener import BACKLOG, SILENT, Listener
+from vidrio.serve.listener import listening
 from vidrio.serve.looking import Looking
 from vidrio.serve.looking import folders_of as looking_folders
 from vidrio.serve.queue import Queue
@@ -184,18 +183,3 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
     )
-
-
-def listening(host: str, port: int, most: int) -> Listener:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = Listener(socket.create_server((host, port), family=family, backlog=BACKLOG).detach(), most)
-    except (OSError, UnicodeError) as error:
-        do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
-        raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
-    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: clients that send nothing do not occupy the event loop
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
-    # All connections inherit this option. Without it, the end of a response waits 40 ms for the client to acknowledge
-    # the beginning.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener

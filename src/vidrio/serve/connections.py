@@ -19,7 +19,7 @@ Idle = dict["Connection", None]  # connections in the order in which they became
 
 class Connection(H11Protocol):
     """One of at most `most` connections. If there are more, an idle one is closed. A client that sends its request at
-    once is therefore served, however many other clients have sent only half a request."""
+    once is therefore served, even if many other clients send theirs slowly."""
 
     def __init__(self, *, most: int, idle: "tuple[Idle, Idle]", **given: Any) -> None:
         super().__init__(**given)
@@ -118,5 +118,5 @@ def most_connections(wanted: int) -> int:
 
 
 def most_arriving(wanted: int) -> int:
-    """The number of connections that may wait for the head of a request: as many again, or what the system allows."""
+    """Return how many more connections may wait for the head of a request: as many, if the system allows it."""
     return max(8, most_connections(2 * wanted) - most_connections(wanted))

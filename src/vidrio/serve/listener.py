@@ -1,8 +1,8 @@
-"""The listening socket. A connection is accepted by asyncio once the head of its first request has arrived.
+"""The listening socket, which passes a connection to asyncio once the head of its first request has arrived.
 
-Until then it is only a file descriptor in an epoll set, which costs a few microseconds; a connection of uvicorn costs
-several hundred. So thousands of clients that send half a request, or leave before they are served, hardly delay the
-others. Without epoll (outside Linux), asyncio accepts every connection at once.
+Until then, a connection is only a file descriptor in an epoll set, which costs far less than a connection of uvicorn.
+Clients that send half a request, or disconnect before they are served, therefore hardly delay other clients. On systems
+without epoll, asyncio accepts each connection immediately.
 """
 
 import asyncio
@@ -12,23 +12,28 @@ import socket
 import time
 from typing import Any
 
-BACKLOG = 2048  # connections that the system keeps until they are accepted
-SILENT = 5  # seconds until the system hands over a connection on which nothing was sent; Linux rounds it up to 7
-HEAD_SECONDS = 10.0  # for the head of a request to arrive
-LONGEST_HEAD = 64 * 1024  # bytes; uvicorn refuses longer ones
-TOGETHER = 32  # connections to look at before other work has its turn
-END = re.compile(rb"\n\r?\n")  # of a head
-CLOSE_WAIT = 8  # the state of a TCP connection whose other end has been closed
+from vidrio.errors import ConfigError
+
+BACKLOG = 2048  # the number of connections that can wait to be accepted
+SILENT = 5  # seconds until a connection that has sent nothing can be accepted; Linux rounds it up to 7
+HEAD_SECONDS = 10.0  # seconds for the head of a request to arrive
+LONGEST_HEAD = 64 * 1024  # bytes; uvicorn rejects a longer head
+TOGETHER = 32  # the number of connections to check before asyncio does other work
+HEAD_END = re.compile(rb"\n\r?\n")
+CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
 
 
 class Listener(socket.socket):
-    """Skips clients that have disconnected. asyncio polls `fileno()`: the set of the listening socket and of all
-    connections without a complete head."""
+    """A listening socket that keeps connections without a complete head, and skips clients that have disconnected.
+
+    `fileno()` is the epoll set of the listening socket and these connections, so asyncio calls `accept` whenever one of
+    them needs attention.
+    """
 
     def __init__(self, fileno: int, most: int) -> None:
         super().__init__(fileno=fileno)
         self._most = most
-        self.arriving: dict[int, tuple[socket.socket, Any, float]] = {}  # by file descriptor, oldest first
+        self.arriving: dict[int, tuple[socket.socket, Any, float]] = {}  # connection, address and time by descriptor
         self._expiring: asyncio.TimerHandle | None = None
         self._polled = select.epoll() if hasattr(select, "epoll") else None
         if self._polled:
@@ -38,11 +43,12 @@ class Listener(socket.socket):
         return self._polled.fileno() if self._polled and not self._polled.closed else super().fileno()
 
     def listen(self, backlog: int = BACKLOG) -> None:
-        """Ignore asyncio's backlog, which is also the number of connections that it accepts at a time."""
+        """Ignore the backlog that asyncio requests, which is also the number of connections that it accepts at a
+        time."""
         super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection with a complete head. BlockingIOError if there is none."""
+        """Return the next connection with a complete head. Raise BlockingIOError if there is none."""
         if not self._polled:
             return super().accept()
         for _ in range(TOGETHER):
@@ -52,14 +58,14 @@ class Listener(socket.socket):
                     client.setblocking(False)
                 else:
                     client, address, _since = self.arriving[descriptor]
-                found = head(client)
-                if found and not has_left(client):
-                    self._forget(client)
-                    return client, address
-                if found is None or has_left(client):
-                    self._drop(client)
-                elif client.fileno() not in self.arriving:
-                    self._wait_for_head(client, address)
+                match has_head(client):
+                    case True:
+                        self._forget(client)
+                        return client, address
+                    case None:
+                        self._drop(client)
+                    case False if client.fileno() not in self.arriving:
+                        self._wait_for_head(client, address)
         raise BlockingIOError
 
     def close(self) -> None:
@@ -72,7 +78,7 @@ class Listener(socket.socket):
         super().close()
 
     def _wait_for_head(self, client: socket.socket, address: Any) -> None:
-        """Keep a connection until more arrives. Beyond the limit, the oldest connection is closed."""
+        """Keep a connection until more data arrives. If there are too many, close the oldest one."""
         assert self._polled
         self.arriving[client.fileno()] = (client, address, time.monotonic())
         self._polled.register(client.fileno(), select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
@@ -81,7 +87,7 @@ class Listener(socket.socket):
         self._expiring = self._expiring or asyncio.get_running_loop().call_later(1, self._expire)
 
     def _expire(self) -> None:
-        """Every second: close the connections whose head is late."""
+        """Close the connections whose head is late. Runs every second while there are connections without a head."""
         late = time.monotonic() - HEAD_SECONDS
         for client in [client for client, _, since in self.arriving.values() if since < late]:
             self._drop(client)
@@ -96,22 +102,38 @@ class Listener(socket.socket):
         client.close()
 
 
-def head(client: socket.socket) -> bool | None:
-    """Whether the head of a request has arrived, or anything that is none and uvicorn refuses at once. None if nothing
-    more can arrive."""
+def has_head(client: socket.socket) -> bool | None:
+    """Return whether the head of a request has arrived, or data that uvicorn rejects immediately. Return None if the
+    client has disconnected."""
     try:
         data = client.recv(LONGEST_HEAD, socket.MSG_PEEK)
     except BlockingIOError:
         return False
     except OSError:  # the connection was reset
         return None
-    if not data:
+    if not data or has_left(client):
         return None
-    return bool(END.search(data)) or len(data) == LONGEST_HEAD or not data[:1].isalpha()
+    return bool(HEAD_END.search(data)) or len(data) == LONGEST_HEAD or not data[:1].isalpha()
 
 
 def has_left(client: socket.socket) -> bool:
-    """Whether the client has closed its end, so that its request need not be read. Linux only."""
+    """Return whether the client has closed its end, so that its request need not be read. Linux only."""
     if not hasattr(socket, "TCP_INFO"):
         return False
     return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT
+
+
+def listening(host: str, port: int, most: int) -> Listener:
+    """Listen on an address. At most `most` connections wait for the head of their request."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = Listener(socket.create_server((host, port), family=family, backlog=BACKLOG).detach(), most)
+    except (OSError, UnicodeError) as error:
+        do = "use another: --port 5001, or --port 0 for any free port" if port else "use another --host"
+        raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: clients that send nothing do not occupy the event loop
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
+    # All connections inherit this option. Without it, the end of a response waits 40 ms for the client to acknowledge
+    # the beginning.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

@@ -25,7 +25,7 @@ from vidrio.translate.translation import Pieces, Translation, put_back
 from vidrio.translate.translator import Translator
 
 AT_ONCE = 40  # the maximum number of texts in a batch
-WINDOW = 4_000  # the number of characters in which to find the ends of sentences at a time; this takes 6 ms
+WINDOW = 4_000  # the number of characters to search for the ends of sentences at a time
 SPEED = 8  # parsing this many characters takes as long as translating one
 
 
@@ -168,7 +168,7 @@ def ends(text: str, language: str, stopped: Stopped) -> Iterator[int]:
 
 
 def groups(slices: Iterable[Slice]) -> Iterator[list[Slice]]:
-    """Yield groups of neighbouring slices, each of which is translated as one batch."""
+    """Group neighbouring slices into batches. Each batch is translated at once."""
     group: list[Slice] = []
     size = 0
     for one in slices:

@@ -79,7 +79,7 @@ class Question:
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
-    """Return a memo of translators by folder, each of which is loaded once."""
+    """Return a function that loads the translator in a folder, or returns it if it is already loaded."""
     return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 
