@@ -59,14 +59,14 @@ MOST = {  # maximum number of pairs from a corpus or from a repetitive source
 ALL = sys.maxsize
 ALONE = {  # maximum number of monolingual sentences from each source
     "en": {
-        **{"wikipedia": ALL, "factbook": ALL, "globalvoices": ALL, "openstax": 21_000, "topical-chat": 12_000},
-        **{"taskmaster": 6_000, "sgd": 2_500, "commonvoice": 10_000, "ud": 5_500, "qmsum": 2_000, "pratham": 4_000},
-        **{"standardebooks": 10_000, "ungdc": 5_000},
+        **{"wikipedia": ALL, "factbook": ALL, "globalvoices": ALL, "openstax": 60_000, "topical-chat": 30_000},
+        **{"taskmaster": ALL, "sgd": 6_000, "commonvoice": 30_000, "ud": ALL, "qmsum": 4_000, "pratham": ALL},
+        **{"standardebooks": 15_000, "ungdc": 10_000, "eltec": 5_000},
     },
     "es": {
         **{"wikipedia": ALL, "globalvoices": ALL, "pilar-generalitat": ALL, "commonvoice": ALL, "ud": ALL},
-        **{"openstax": ALL, "cfk": 5_000, "mananeras": 9_000, "parl": 26_000, "lit-textbox": 20_000},
-        **{"lit-eltec": 5_000, "drama": 3_000, "nubes": 1_000, "law": 1_000},
+        **{"openstax": ALL, "cfk": 15_000, "mananeras": 20_000, "parl": 50_000, "lit-textbox": 60_000},
+        **{"lit-eltec": 15_000, "drama": 15_000, "nubes": 2_000, "law": 2_000, "pilar": 6_000},
     },
 }
 SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # in characters; longer sentences are translated less well
