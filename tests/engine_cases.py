@@ -18,7 +18,7 @@ from vidrio.model.quantised import quantise
 
 
 @dataclass(frozen=True)
-class Asked:
+class EngineRequest:
     """One sentence, and how to search."""
 
     source: tuple[int, ...]
@@ -65,7 +65,7 @@ def random_model(folder: Path, seed: int) -> ModelConfig:
     return config
 
 
-def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[Asked]:
+def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[EngineRequest]:
     """Sentences of mixed lengths with all kinds of options."""
     rng = np.random.default_rng(seed)
     asked = []
@@ -96,7 +96,7 @@ def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[Asked]:
         shortlist = tuple(sorted({*map(int, few), max(0, config.special.end)})) if rng.random() < 0.3 else ()
         interventions = as_words(config, random_interventions(config, len(source), rng))
         read = tuple(map(int, source))
-        asked.append(Asked(read, options, shortlist if config.has_decoder else (), interventions))
+        asked.append(EngineRequest(read, options, shortlist if config.has_decoder else (), interventions))
     return asked
 
 
@@ -120,7 +120,7 @@ def numbers(values: Sequence[int]) -> bytes:
     return struct.pack(f"<i{len(values)}i", len(values), *values)
 
 
-def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int = 1000) -> bytes:
+def case(weights: Weights, asked: Sequence[EngineRequest], *, rows: int = 8, steps: int = 1000) -> bytes:
     """The driver's input."""
     searches = (
         as_struct(a.options)

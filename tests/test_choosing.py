@@ -14,7 +14,7 @@ from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import choosing_data
 from vidrio.search import Tree
 from vidrio.serve.looking import Looking
-from vidrio.serve.translating import Asked
+from vidrio.serve.translating import RunRequest
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_a_translation_begins_as_it_is_told(lesson: LoadedModel) -> None:
     assert tried.before.translation == "hola mundo"
     assert tried.after.translation.startswith("mundo")
     assert tried.compared.shared_steps == 1, "the first step saw the same, whatever was taken"
-    assert [change.asked for change in tried.whatif.changes] == ["--prefix mundo"]
+    assert [change.option for change in tried.whatif.changes] == ["--prefix mundo"]
 
 
 def test_a_hypothesis_is_pinned_by_its_tokens(lesson: LoadedModel) -> None:
@@ -120,10 +120,10 @@ def test_rows_that_are_edited_alike_may_be_kept(lesson: LoadedModel) -> None:
 def test_the_worked_example_computes_what_it_prints() -> None:
     """Numbers as the document prints them, to its eight digits; right ones where it is computed right."""
     looking = Looking("lesson")
-    printed = looking.run(Asked("hello world", "worked-example-printed", changes=(("divisor", "30"),))).trace
+    printed = looking.run(RunRequest("hello world", "worked-example-printed", changes=(("divisor", "30"),))).trace
     assert printed.array("enc.in").tolist() == [[1, 3, 3, 5], [2.84, 3.99, 4, 6]]
     Z = [11.46394285, -13.18016471, -11.59340253, -17.04387829]
     assert printed.array("enc.0.self.out")[0] == pytest.approx(Z, abs=5.1e-9)
-    right = looking.run(Asked("hello world", "worked-example")).trace
+    right = looking.run(RunRequest("hello world", "worked-example")).trace
     first = [1.7120025012, -0.5249792500, -0.3826422867, -0.8043809645]
     assert right.array("enc.0.self.norm.out")[0] == pytest.approx(first, abs=5.1e-11)

@@ -15,7 +15,7 @@ import pytest
 import wasmtime
 
 import chromium
-from engine_cases import Asked, case, random_asked, random_case, random_model
+from engine_cases import EngineRequest, case, random_asked, random_case, random_model
 from vidrio.engine import build
 from vidrio.engine.engine import Engine, as_struct, load_model
 from vidrio.engine.library import BUILT, NEEDED, Library, Native, Wasm, supports
@@ -89,7 +89,7 @@ def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
     return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
-def results(engine: Engine, has_decoder: bool, asked: list[Asked]) -> list[object]:
+def results(engine: Engine, has_decoder: bool, asked: list[EngineRequest]) -> list[object]:
     """Searches, scores, attention and every quantity of a pass."""
     if not has_decoder:
         classes = engine.classify([a.source for a in asked])
@@ -184,7 +184,7 @@ def test_arm_computes_the_same_bits(tmp_path: Path, features: str) -> None:
         pytest.skip("there is no qemu-aarch64: apt install qemu-user")
     cases = b"".join(random_case(tmp_path / str(seed), seed) for seed in range(60))
     config, _ = read_config(find("en-es"))
-    asked = [Asked((10 + n, 200, 31 * n + 7, 3), Options(beam=1 + n, n_best=1)) for n in range(4)]
+    asked = [EngineRequest((10 + n, 200, 31 * n + 7, 3), Options(beam=1 + n, n_best=1)) for n in range(4)]
     cases += case(read_weights(find("en-es"), config), asked) + struct.pack("<i", 0)
     here = driver(tmp_path / "here")
     there = driver(tmp_path / "there", "-target", "aarch64-linux-musl", f"-mcpu=generic{features}")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from small_models import rewrite_config, write_model
 from small_run import train_small
 from vidrio.learn import state
-from vidrio.look.history import MOST_POINTS, ages_data, curves_data, metrics, snapshots, thinned
+from vidrio.look.history import MAX_POINTS, ages_data, curves_data, metrics, snapshots, thinned
 from vidrio.look.run import open_model
 
 
@@ -123,7 +123,7 @@ def test_a_half_written_line_of_metrics_is_left_out(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(-1e3, 1e3)), max_size=1500).map(sorted))
 def test_thinned_curves_keep_their_end_and_their_range(points: list[tuple[float, float]]) -> None:
     few = thinned(points)
-    assert len(few) <= MOST_POINTS + 1
+    assert len(few) <= MAX_POINTS + 1
     assert few[-1:] == points[-1:]
     if points:
         values = [value for _, value in points]

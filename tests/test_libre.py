@@ -72,8 +72,8 @@ def test_a_form_says_the_same(kind: str) -> None:
 
 def test_what_was_lost_is_reported_in_a_field_of_its_own() -> None:
     told = translated(client(), q=["hello world", "twelve"])
-    assert told["doubts"] == [[], ["the translation lacks twelve"]]
-    assert "doubts" not in translated(client())
+    assert told["warnings"] == [[], ["the translation lacks twelve"]]
+    assert "warnings" not in translated(client())
 
 
 def test_the_language_is_found() -> None:

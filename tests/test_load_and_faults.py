@@ -152,7 +152,7 @@ def test_an_answer_that_is_not_taken_is_given_up(
 ) -> None:
     """After a while, or at once if many wait to be taken."""
     monkeypatch.setattr(connections, "SLOWEST", 10**9)
-    monkeypatch.setattr(connections, "MOST_UNSENT", most)
+    monkeypatch.setattr(connections, "MAX_UNSENT", most)
     assert any(taken_after(seconds, short) < LARGE for seconds in (1, 4, 16))  # a busy machine's server is late
 
 

@@ -185,12 +185,12 @@ def test_doubtful_words_are_underlined_with_the_reason(open_page: Open, server: 
     page = open_page(text="Hello.")
     for text, answer in told:
         page.locator("#text").fill(text)
-        reasons = [doubt["reason"] for doubt in answer["doubts"]]
+        reasons = [warning["reason"] for warning in answer["warnings"]]
         expect(page.get_by_role("list", name="Please check").get_by_role("listitem")).to_have_text(reasons)
-        marked = [doubt["target"] for doubt in answer["doubts"] if doubt["target"] in answer["translation"]]
+        marked = [warning["target"] for warning in answer["warnings"] if warning["target"] in answer["translation"]]
         expect(page.locator("#translation mark")).to_have_text([part for part in marked if part])
     assert not violations(page, "color-contrast")
-    assert any(answer["doubts"] for _, answer in told)
+    assert any(answer["warnings"] for _, answer in told)
 
 
 def test_every_view_has_a_title(open_page: Open) -> None:

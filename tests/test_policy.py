@@ -88,8 +88,8 @@ LIBRARIES = {
     "markdown_it": ("documents", "lessons"),
 }
 
-MOST_LINES = 400
-MOST_PARAMETERS = 6
+MAX_LINES = 400
+MAX_PARAMETERS = 6
 
 # In the browser these take the place of libraries, and do what those do.
 STAND_INS = {"site.browser.tokenizers", "site.browser.safetensors.numpy"}
@@ -194,11 +194,11 @@ def test_everything_but_learning_can_be_imported_on_a_light_install() -> None:
 
 def test_no_file_is_long() -> None:
     lines = {str(path.relative_to(PACKAGE)): len(path.read_text("utf-8").splitlines()) for path in source_files()}
-    assert not {name: count for name, count in lines.items() if count > MOST_LINES}, "split them"
+    assert not {name: count for name, count in lines.items() if count > MAX_LINES}, "split them"
 
 
 def test_no_function_takes_many_parameters() -> None:
-    many = {name for name, function in functions() if count_parameters(function) > MOST_PARAMETERS}
+    many = {name for name, function in functions() if count_parameters(function) > MAX_PARAMETERS}
     assert not many, "pass what belongs together as one frozen object"
 
 

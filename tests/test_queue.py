@@ -20,7 +20,7 @@ import pytest
 from serving import Server, server
 from vidrio.documents import formats
 from vidrio.documents.formats import pieces
-from vidrio.serve.queue import MOST_REQUESTS, PIECE, Queue, Steps, in_one_step
+from vidrio.serve.queue import MAX_REQUESTS, PIECE, Queue, Steps, in_one_step
 from vidrio.serve.requests import Refusal
 from vidrio.serve.service import WINDOW, Slice, groups, sliced
 from vidrio.translate.translator import Translator
@@ -82,7 +82,7 @@ def test_requests_are_bounded_in_number_however_short_they_are() -> None:
     go = threading.Event()
 
     async def asking(queue: Queue) -> None:
-        tasks = [asyncio.create_task(ask(queue, 0, held(go, ""))) for _ in range(MOST_REQUESTS)]
+        tasks = [asyncio.create_task(ask(queue, 0, held(go, ""))) for _ in range(MAX_REQUESTS)]
         await asyncio.sleep(0)
         with pytest.raises(Refusal):
             await ask(queue, 0, held(go, ""))

@@ -7,7 +7,7 @@ import pytest
 from vidrio.hypothesis import Hypothesis
 from vidrio.text.account import compare, facts
 from vidrio.text.lexicon import lexicons
-from vidrio.translate.judging import Query, doubts_about
+from vidrio.translate.judging import Query, warnings_about
 from vidrio.translate.translator import Translator
 
 MONTHS = "enero, febrero, marzo, abril, mayo, junio, julio, agosto, septiembre, octubre, noviembre y diciembre"
@@ -50,7 +50,7 @@ def test_facts_come_through(name: str) -> None:
         found = translator.translate(source)
         assert re.search(wanted, found.text), (source, found.text)
         assert not compare(facts(source, source_words), facts(found.text, target_words)).serious, found.text
-        assert not found.doubts, (source, found.doubts)
+        assert not found.warnings, (source, found.warnings)
 
 
 def test_two_names_never_have_the_same_misspelling() -> None:
@@ -61,5 +61,5 @@ def test_two_names_never_have_the_same_misspelling() -> None:
     unsure = Hypothesis(ids, -3.0 * len(ids), -3.0, (-3.0,) * len(ids), ended=True)
     [candidate] = translator._judge.candidates(query, (), [(unsure, written)])
     assert [fact.key for fact in candidate.account.invented] == ["Jüirgen"]
-    doubt = next(doubts_about(query.masked, candidate))
-    assert str(doubt) == "the source says Jürgen, the translation Jüirgen"
+    warning = next(warnings_about(query.masked, candidate))
+    assert str(warning) == "the source says Jürgen, the translation Jüirgen"

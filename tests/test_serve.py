@@ -107,7 +107,7 @@ def test_a_parameter_s_receipt_names_its_bytes_and_what_it_is_copied_as() -> Non
 
 def test_a_change_travels_with_the_request_and_is_compared() -> None:
     told = ask("run", text="hello world", changes=[["without", "positions"], ["heads-off", "enc.0.self.h0"]])
-    assert told["changed"]["changes"][0]["asked"] == "--without positions"
+    assert told["changed"]["changes"][0]["option"] == "--without positions"
     assert told["changed"]["before"] == "hola mundo"
     assert any(layer["largest"] for layer in told["changed"]["layers"])
     assert ask("run", text="hello world")["changed"] is None
@@ -136,7 +136,7 @@ def test_the_loss_of_an_answer_needs_no_run_and_no_copy_of_the_model() -> None:
     looking = Looking()
     question = Question(text=TEXT, answer="Compré un coche nuevo.", changes=(("without", "ffn"),))
     told = ANSWERS["forced"](looking, question)
-    asked = question.asked(looking.default)
+    asked = question.request(looking.default)
     assert told["tokens"][-1]["should_say"] == "</s>"
     assert not looking.is_kept(asked)
     assert not looking.is_kept(replace(asked, changes=()))

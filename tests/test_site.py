@@ -18,7 +18,7 @@ from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import find
 from vidrio.serve.looking import Looking, Run
 from vidrio.serve.questions import ANSWERS
-from vidrio.serve.translating import MOST_TENSORS, Asked, Question
+from vidrio.serve.translating import MAX_TENSORS, Question, RunRequest
 from vidrio.site.browser.safetensors.numpy import save
 from vidrio.site.first import TEXT as TEXT_FIRST
 from vidrio.site.writing import RUNTIME, write_site
@@ -67,7 +67,7 @@ def asked(page: Page, name: str, **question: Any) -> Any:
     return json.loads(told)
 
 
-def digests(page: Page, run: Asked, addresses: list[str]) -> list[str]:
+def digests(page: Page, run: RunRequest, addresses: list[str]) -> list[str]:
     """Checksums of a run's quantities, in the browser's Python."""
     ask = """async ([name, body]) => {
         const bytes = await (await vidrio.ask(name, body)).arrayBuffer();
@@ -75,17 +75,17 @@ def digests(page: Page, run: Asked, addresses: list[str]) -> list[str]:
         return [...found].map(byte => byte.toString(16).padStart(2, "0")).join("");
     }"""
     body = {"text": run.text, "model": run.model, "changes": run.changes}
-    parts = [addresses[at : at + MOST_TENSORS] for at in range(0, len(addresses), MOST_TENSORS)]
+    parts = [addresses[at : at + MAX_TENSORS] for at in range(0, len(addresses), MAX_TENSORS)]
     return [page.evaluate(ask, ["tensors", {**body, "addresses": part}]) for part in parts]
 
 
 def digests_here(run: Run, addresses: list[str]) -> list[str]:
-    parts = [addresses[at : at + MOST_TENSORS] for at in range(0, len(addresses), MOST_TENSORS)]
+    parts = [addresses[at : at + MAX_TENSORS] for at in range(0, len(addresses), MAX_TENSORS)]
     arrays = ({name: run.trace.values[name] for name in part} for part in parts)
     return [hashlib.sha256(save(some)).hexdigest() for some in arrays]
 
 
-def assert_same(page: Page, looking: Looking, run: Asked) -> None:
+def assert_same(page: Page, looking: Looking, run: RunRequest) -> None:
     """The translation, every quantity bit for bit."""
     here = looking.run(run)
     told = asked(page, "run", text=run.text, model=run.model, changes=run.changes)
@@ -191,11 +191,11 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page, si
     looking = Looking("en-es")
     page.locator("#text").fill("I bought a new car yesterday.")
     expect(page.locator("#translation")).to_have_text(
-        looking.run(Asked("I bought a new car yesterday.", "en-es")).translation
+        looking.run(RunRequest("I bought a new car yesterday.", "en-es")).translation
     )
-    assert_same(page, looking, Asked("I bought a new car yesterday.", "en-es"))
+    assert_same(page, looking, RunRequest("I bought a new car yesterday.", "en-es"))
     for change in (("mask", "off"), ("set", "enc.0.self.scores.h0[0,0]=3")):
-        assert_same(page, looking, Asked("Hello.", "en-es", changes=(change,)))
+        assert_same(page, looking, RunRequest("Hello.", "en-es", changes=(change,)))
     # In floating point, NumPy's exp and products differ in the last bits from one processor to the next.
     lesson = {"text": "hello world", "model": "lesson", "address": "dec.0.cross.weights.h0[0,1]"}
     there = asked(page, "receipt", **lesson)
@@ -260,7 +260,7 @@ def test_what_needs_a_computer_is_told(page: Page) -> None:
 def test_two_hundred_sentences_have_python_s_numbers(page: Page, direction: str) -> None:
     looking = Looking(direction)
     for text in [text for text in texts(400, direction) if any(map(str.isalpha, text))][:200]:
-        assert_same(page, looking, Asked(text, direction))
+        assert_same(page, looking, RunRequest(text, direction))
 
 
 @pytest.mark.slow

@@ -170,7 +170,7 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
     stdin = text_of(json.dumps(record) for record in records)
     found = [json.loads(line) for line in run(model, "--jsonl", stdin=stdin).stdout.splitlines()]
     assert all(0 < record.pop("confidence") <= 1 for record in found)
-    assert all(record.pop("doubts", None) != [] for record in found)
+    assert all(record.pop("warnings", None) != [] for record in found)
     assert found == [{**record, "translation": text} for record, text in zip(records, expected, strict=False)]
     full = json.loads(run(model, "--jsonl", "--json", "--n-best", "3", stdin=stdin.partition(b"\n")[0]).stdout)
     assert (full["id"], full["tags"], full["translation"]) == (0, ["ñ", None], full["alternatives"][0])
@@ -185,9 +185,9 @@ def test_what_was_lost_is_reported(tmp_path):
     assert "vidrio: 30 of 60 lines should be checked: 2, 4, 6, 8, " in told
     assert told.splitlines()[-1].endswith(", 40, …")
     assert reason in run(models.LESSON, "--confidence", "twelve").stderr.decode()
-    assert json.loads(run(models.LESSON, "--jsonl", stdin=b'{"text": "twelve"}').stdout)["doubts"] == [reason]
-    [doubt] = json.loads(run(models.LESSON, "--json", "hello twelve").stdout)["sentences"][0]["doubts"]
-    assert doubt == {"kind": "number", "reason": reason, "source": [6, 12], "target": None}
+    assert json.loads(run(models.LESSON, "--jsonl", stdin=b'{"text": "twelve"}').stdout)["warnings"] == [reason]
+    [warning] = json.loads(run(models.LESSON, "--json", "hello twelve").stdout)["sentences"][0]["warnings"]
+    assert warning == {"kind": "number", "reason": reason, "source": [6, 12], "target": None}
     assert run(models.LESSON, "hello world").stderr == b""
 
 

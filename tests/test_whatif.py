@@ -277,7 +277,7 @@ def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: l
     assert all(part in text for part in told), text
     assert max(map(len, text.splitlines())) <= 80
     data = json.loads(json_text(as_data(seen)))
-    assert [change["asked"] for change in data["changes"]] == [f"--{option} {words}" for option, words in asked]
+    assert [change["option"] for change in data["changes"]] == [f"--{option} {words}" for option, words in asked]
     assert data["before"] == seen.before.translation == "hola mundo"
 
 

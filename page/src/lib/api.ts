@@ -6,7 +6,7 @@ import { readTensors, type Tensor } from "./tensors";
 import type {
   CausalMap,
   Choice,
-  Doubt,
+  FactWarning,
   Forced,
   Learning,
   Machine,
@@ -88,7 +88,7 @@ export const lesson = async (section: string, language: Language): Promise<strin
 };
 export const machine = (query: Query, signal?: AbortSignal) => json<Machine>("machine", query, signal);
 export const translate = (query: Query, signal?: AbortSignal) =>
-  json<{ translation: string | null; doubts?: Doubt[] }>("translate", query, signal);
+  json<{ translation: string | null; warnings?: FactWarning[] }>("translate", query, signal);
 export const run = (query: Query, signal?: AbortSignal) => json<Run>("run", query, signal);
 export const search = (query: Query, signal?: AbortSignal) => json<Search>("search", query, signal);
 export const choose = (query: Query, settings: Sampling, signal?: AbortSignal) =>

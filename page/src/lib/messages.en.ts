@@ -20,7 +20,7 @@ export const en = {
   swap: "Translate in the other direction",
   nothing: "Type something to translate it.",
   onlyCopied: "This text needs no translation and is copied unchanged. The tokens below are the model’s own output.",
-  doubts: "Please check",
+  warnings: "Please check",
   readAs: "The model reads",
   capitals: "⇧ capitalises the next letter, ⇪ the next word. Both are tokens.",
   start: "start",

@@ -23,7 +23,7 @@ export const es: Messages = {
   nothing: "Escribe algo para traducirlo.",
   onlyCopied:
     "Este texto no necesita traducción y se copia sin cambios. Los tokens de abajo son lo que produce el modelo.",
-  doubts: "Conviene revisar",
+  warnings: "Conviene revisar",
   readAs: "El modelo lee",
   capitals: "⇧ pone en mayúscula la letra siguiente, ⇪ la palabra siguiente. Las dos son tokens.",
   start: "inicio",

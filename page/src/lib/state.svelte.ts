@@ -11,7 +11,7 @@ import { tokensOf } from "./plan";
 import { onSite } from "./site";
 import { leastCertain } from "./steps";
 import type { Tensor } from "./tensors";
-import type { Change, Doubt, Machine, Query, Receipt, Run, Stage, Step } from "./types";
+import type { Change, FactWarning, Machine, Query, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
 /** Milliseconds from a key press to the server request. The worker needs no delay, as it drops aborted requests. */
@@ -34,7 +34,7 @@ class Page {
   machine: Machine | null = $state.raw(null);
   run: Run | null = $state.raw(null);
   translation = $state("");
-  doubts: Doubt[] = $state.raw([]);
+  warnings: FactWarning[] = $state.raw([]);
   query: Query | null = $state.raw(null); // the query that `run` answers
   receipt: Receipt | null = $state.raw(null);
   refusal: api.Refusal | null = $state.raw(null);
@@ -242,8 +242,8 @@ class Page {
     const otherMachine =
       otherModel || query.numbers !== this.query?.numbers || query.changes.join() !== this.query?.changes.join();
     if (otherModel) this.#drawn.clear();
-    const translated = api.translate(query, signal).then(({ translation, doubts }) => {
-      if (!signal.aborted) [this.translation, this.doubts] = [translation ?? "", doubts ?? []];
+    const translated = api.translate(query, signal).then(({ translation, warnings }) => {
+      if (!signal.aborted) [this.translation, this.warnings] = [translation ?? "", warnings ?? []];
     });
     const [run, machine, tensors] = await Promise.all([
       api.run(query, signal),

@@ -66,7 +66,7 @@ export interface LayerChange {
 }
 
 export interface Changed {
-  changes: { asked: string; says: string }[];
+  changes: { option: string; says: string }[];
   before: string;
   after: string;
   stopped: boolean;
@@ -79,7 +79,7 @@ export interface Changed {
 }
 
 /** A possible mistake: something that is missing from the source or the translation, or that differs between them. */
-export interface Doubt {
+export interface FactWarning {
   reason: string;
   source: string;
   target: string; // empty if it is missing from the translation

@@ -141,20 +141,20 @@ class Work:
             return json_text({**record, **answer.to_json(), **through})
         if not self.translates:
             return json_text({**record, **answer.details})
-        doubts = {"doubts": list(map(str, answer.doubts))} if answer.doubts else {}
-        return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **doubts})
+        warnings = {"warnings": list(map(str, answer.warnings))} if answer.warnings else {}
+        return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **warnings})
 
     def _warn(self, number: int, translation: "Translation") -> None:
         """Record whether a line should be checked. With --confidence, print the line's confidence, unlikely words and
-        doubts."""
-        if self.translates and translation.doubts:
+        warnings."""
+        if self.translates and translation.warnings:
             self.doubtful[number if len(self.doubtful) < SHOWN else 0] += 1
         if self.request.confidence:
             unlikely = (
                 word for word in translation.words if word.confidence is not None and word.confidence < DOUBTFUL
             )
             words = ", ".join(f"{word.text} {word.confidence:.2f}" for word in unlikely)
-            notes = "; ".join(filter(None, (words, *map(str, translation.doubts))))
+            notes = "; ".join(filter(None, (words, *map(str, translation.warnings))))
             click.echo(f"{number:8}{translation.confidence:8.2f}  {notes}".rstrip(), err=True)
 
     def summary(self, lines: int) -> str:

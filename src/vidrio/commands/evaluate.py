@@ -59,8 +59,8 @@ def evaluate(
     if output is not None:
         write_output(output, "".join(f"{line}\n" for line in outcome.run.translations).encode())
     if as_json:
-        asked = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
-        print_json({**asked, "against": against, **asdict(outcome)})
+        inputs = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
+        print_json({**inputs, "against": against, **asdict(outcome)})
     else:
         click.echo("\n".join([f"{translator.folder} on {source}", *_table(outcome, against)]))
 

@@ -141,11 +141,11 @@ class RunRequest:
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
         again |= self.search
-        told = [(name.replace("_", "-"), str(value)) for name, value in again.items() if value is not None]
-        words = [part for option, value in told for part in (f"--{option}", value)]
+        given = [(name.replace("_", "-"), str(value)) for name, value in again.items() if value is not None]
+        words = [part for option, value in given for part in (f"--{option}", value)]
         own = values_of(self.values)
-        asked = [pair for pair in self.whatif if pair not in own]
-        whatif = [part for option, change in asked for part in (f"--{option}", change)]
+        added = [pair for pair in self.whatif if pair not in own]
+        whatif = [part for option, change in added for part in (f"--{option}", change)]
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *whatif))
 
 

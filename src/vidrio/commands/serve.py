@@ -10,7 +10,7 @@ from vidrio.commands._options import FILE, SHORTLIST
 from vidrio.model.config import LARGEST_BEAM
 from vidrio.serve.settings import DEFAULTS, Settings
 
-MOST_ALTERNATIVES = LARGEST_BEAM - 1
+MAX_ALTERNATIVES = LARGEST_BEAM - 1
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -55,7 +55,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Maximum texts per request.")
 @option(
     "--alternatives-limit",
-    type=click.IntRange(0, MOST_ALTERNATIVES),
+    type=click.IntRange(0, MAX_ALTERNATIVES),
     show_default=True,
     help="Maximum alternatives per text.",
 )

@@ -59,7 +59,7 @@ Examples:
 @click.option("--resume", is_flag=True, help="Continue an interrupted command with the same --output.")
 @search_options
 @click.option("--n-best", type=BEAM, default=1, help="Number of translations, best first; lines require --json.")
-@click.option("--confidence", is_flag=True, help="Print each line's confidence, unlikely words and doubts to stderr.")
+@click.option("--confidence", is_flag=True, help="Print each line's confidence, unlikely words and warnings to stderr.")
 @json_option
 @click.option("--jsonl", is_flag=True, help='Read one JSON object per line with a "text" field; keep its other fields.')
 @click.option(

@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
 
 @click.command()
-@click.argument("asked", metavar="WORD|ADDRESS")
+@click.argument("word", metavar="WORD|ADDRESS")
 @click.argument("text")
 @model_option
 @click.option("--not", "rival", metavar="WORD", help="Compare WORD with this word. [the runner-up]")
@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 @precision_option
 @dtype_option
 @json_option
-def why(asked: str, text: str, precision: int, **given: Any) -> None:
+def why(word: str, text: str, precision: int, **given: Any) -> None:
     """Explain why the translation of TEXT contains a word, or print the receipt of a number.
 
     For a WORD of the translation, print the difference between its logit and the logit of the runner-up (or of another
@@ -81,7 +81,7 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.errors import InputError
     from vidrio.look import intervention_views as views
     from vidrio.look import receipt as report
-    from vidrio.look.asked_word import is_word
+    from vidrio.look.chosen_word import is_word
     from vidrio.look.why_word import data, tokens_data, view, why_word
 
     request = RunRequest.take(text, given)
@@ -98,10 +98,10 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
     refuse_copied(seen)
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    if rival is not None or every or any(measured) or is_word(seen, asked):
+    if rival is not None or every or any(measured) or is_word(seen, word):
         if kind:
             raise click.UsageError("--as applies to the receipt of a number, not to a word.")
-        made = why_word(seen, asked, rival)
+        made = why_word(seen, word, rival)
         found = list(measured.found(made)) if any(one not in (False, None) for one in measured) else []
         if as_json:
             measurements = {name: views.as_data(made, one) for name, one in found}
@@ -111,8 +111,8 @@ def why(asked: str, text: str, precision: int, **given: Any) -> None:
             for name, one in found:
                 click.echo("\n".join(("", *views.view(made, name, one, precision))))
     elif as_json:
-        print_json(report.receipt_data(seen, asked))
+        print_json(report.receipt_data(seen, word))
     elif kind:
-        click.echo(report.copied(seen.trace, asked, kind))
+        click.echo(report.copied(seen.trace, word, kind))
     else:
-        click.echo("\n".join(report.why(seen.trace, asked, model.path / "model.safetensors", precision)))
+        click.echo("\n".join(report.why(seen.trace, word, model.path / "model.safetensors", precision)))

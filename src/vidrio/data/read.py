@@ -215,9 +215,9 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
         words = f"columns {columns[0]!r} and {columns[1]!r}"
         return Layout(first.index(columns[0]), first.index(columns[1]), True, words)
     if columns or width < 2:
-        asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
+        wanted = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "specify the columns: --columns source,target or --columns 1,2"
-        raise DataError(f"{path} does not have {asked}", found=shown(" | ".join(first), 300), do=do)
+        raise DataError(f"{path} does not have {wanted}", found=shown(" | ".join(first), 300), do=do)
     if header:
         source, target = map(cells.index, header)
         return Layout(source, target, True, f"a header; source {first[source]!r}, target {first[target]!r}")

@@ -36,7 +36,7 @@ RAW_TEXT = ("script", "style", "textarea", "title")  # elements in which tags ar
 DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 # Markup that the parser ignores: comments, declarations, misplaced tags.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
-MOST_TAGS = 100_000  # each tag takes about 100 µs and 1 kB
+MAX_TAGS = 100_000  # each tag takes about 100 µs and 1 kB
 # Formatting elements, which the parser reopens in every block until they are closed, so the tree can outgrow the page.
 REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
@@ -51,8 +51,8 @@ def plan_html(source: str, target: str = "") -> Plan:
 def check_tags(source: str) -> None:
     """Raise an error if parsing the page would take too much time or memory."""
     tags = source.count("<")
-    if tags > MOST_TAGS:
-        raise DataError("this page has too many tags", found=f"{tags:,}; at most {MOST_TAGS:,}", do="split it")
+    if tags > MAX_TAGS:
+        raise DataError("this page has too many tags", found=f"{tags:,}; at most {MAX_TAGS:,}", do="split it")
     opened = most = reopened = 0
     for tag in REOPENED.finditer(source):
         if tag[1] is not None:

@@ -27,8 +27,8 @@ from vidrio.documents.markup import (
 )
 from vidrio.errors import DataError
 
-MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # maximum parts, decompressed bytes and compression ratio
-LARGEST_TEXT, MOST_TAGS = 64 << 20, 500_000  # maximum totals for the parts with text
+MAX_PARTS, LARGEST, MAX_TIMES = 20_000, 256 << 20, 200  # maximum parts, decompressed bytes and compression ratio
+LARGEST_TEXT, MAX_TAGS = 64 << 20, 500_000  # maximum totals for the parts with text
 
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
@@ -141,8 +141,8 @@ def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token
     """Return the tokens of several parts. The size limits are checked before any part is parsed."""
     texts = [_part(parts, name) for name in names]
     size, tags = sum(map(len, texts)), sum(text.count(b"<") for text in texts)
-    if size > LARGEST_TEXT or tags > MOST_TAGS:
-        found = f"{size:,} bytes of text with {tags:,} tags; at most {LARGEST_TEXT:,} with {MOST_TAGS:,}"
+    if size > LARGEST_TEXT or tags > MAX_TAGS:
+        found = f"{size:,} bytes of text with {tags:,} tags; at most {LARGEST_TEXT:,} with {MAX_TAGS:,}"
         raise DataError("this document is too large", found=found, do="split it")
     return {name: tokens(text, name) for name, text in zip(names, texts, strict=True)}
 
@@ -154,7 +154,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             infos = archive.infolist()
             size = sum(info.file_size for info in infos)
-            if len(infos) > MOST_PARTS or size > min(LARGEST, MOST_TIMES * len(data) + (1 << 20)):
+            if len(infos) > MAX_PARTS or size > min(LARGEST, MAX_TIMES * len(data) + (1 << 20)):
                 parts = f"{len(infos)} parts, {size:,} bytes"
                 raise DataError("this archive is too large when unpacked", found=parts, do="split it")
             for info in infos:

@@ -109,14 +109,14 @@ class Engine:
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """Return log p of each token of the given targets, and of the end token."""
         end = self._slots.config.special.end
-        asked = [[(token, -1) for token in (*target, end)] for _, target in pairs]
-        found = self.run(partial(each, forced), [(*pair, rows, [()]) for pair, rows in zip(pairs, asked, strict=True)])
+        wanted = [[(token, -1) for token in (*target, end)] for _, target in pairs]
+        found = self.run(partial(each, forced), [(*pair, rows, [()]) for pair, rows in zip(pairs, wanted, strict=True)])
         return [[log_prob for log_prob, _ in rows] for [rows] in found]
 
     def forced_changed(
         self,
         pair: Pair,
-        asked: Sequence[tuple[int, int]],
+        wanted: Sequence[tuple[int, int]],
         variants: Sequence[Interventions],
         stopped: Stopped = None,
     ) -> list[list[tuple[float, float]]]:
@@ -125,7 +125,7 @@ class Engine:
         share = -(-len(variants) // self._workers)
         together = max(1, min(share, TOGETHER // max(len(pair[0]), len(pair[1]) + 1)))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
-        found = self.run(partial(each, forced, stopped=stopped), [(*pair, asked, piece) for piece in pieces])
+        found = self.run(partial(each, forced, stopped=stopped), [(*pair, wanted, piece) for piece in pieces])
         return [rows for piece in found for rows in piece]
 
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -246,7 +246,7 @@ def forced(
     model: Model,
     source: Sequence[int],
     target: Sequence[int],
-    asked: Sequence[tuple[int, int]],
+    wanted: Sequence[tuple[int, int]],
     variants: Sequence[Interventions],
     record: int = 0,
 ) -> list[list[tuple[float, float]]]:
@@ -255,14 +255,14 @@ def forced(
     each_one = [as_words(model.config, variant) for variant in variants]
     words = b"".join(struct.pack("<i", len(one) // 4) + one for one in each_one)
     rows = range(len(target) + 1)
-    pairs = array("i", [token for _, pair in zip(rows, asked, strict=True) for token in pair]).tobytes()
+    pairs = array("i", [token for _, pair in zip(rows, wanted, strict=True) for token in pair]).tobytes()
     given = (*as_ids(source), *as_ids(target), pairs, words, len(words) // 4)
     found = model.library.functions.forced(model.address, record, *given)
     if not found:
         raise refusal(model, source, len(target) + 1, b"".join(each_one))
-    log_probs = numbers(model.library, found, 2 * len(asked) * len(variants))
+    log_probs = numbers(model.library, found, 2 * len(wanted) * len(variants))
     of_rows = list(zip(log_probs[::2], log_probs[1::2], strict=True))
-    return [of_rows[n : n + len(asked)] for n in range(0, len(of_rows), len(asked))]
+    return [of_rows[n : n + len(wanted)] for n in range(0, len(of_rows), len(wanted))]
 
 
 def classify(model: Model, source: Sequence[int], record: int = 0) -> list[float]:

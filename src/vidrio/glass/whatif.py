@@ -33,7 +33,7 @@ class Change:
     says: str
     make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether the changed run contains what the change edits
-    asked: str = ""  # the option as requested, e.g. --softmax naive
+    option: str = ""  # the option as requested, e.g. --softmax naive
     interventions: Interventions | None = None  # equivalent interventions for the engine, if they exist
 
 
@@ -59,15 +59,15 @@ class WhatIf:
         return machine
 
 
-def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
+def parse(wanted: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
     """Parse changes requested as pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
 
     If some changes are impossible, a single error lists them all.
     """
     made, problems = [], []
-    for option, words in asked:
+    for option, words in wanted:
         try:
-            made.append(replace(_change(option, words, before), asked=f"--{option} {words}"))
+            made.append(replace(_change(option, words, before), option=f"--{option} {words}"))
         except VidrioError as error:
             problems.append(f"--{option} {words}: {error.what}" + (f" ({error.found})" if error.found else ""))
     if problems:

@@ -27,9 +27,9 @@ from vidrio.model.json_record import shown
 CONFIG = "special:model.yml"
 WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the integers
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
-MOST_ITEMS, LONGEST_NAME, MOST_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
+MAX_ITEMS, LONGEST_NAME, MAX_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
 LARGEST_FILE = 1 << 32  # maximum size in bytes; for .npz, after decompression
-MOST_SQUEEZED = 100  # maximum compression ratio: array bytes per file byte
+MAX_SQUEEZED = 100  # maximum compression ratio: array bytes per file byte
 # Exceptions that can occur when a damaged file is read.
 BROKEN = (
     *(ValueError, OSError, EOFError, OverflowError, NotImplementedError, RuntimeError),
@@ -63,7 +63,7 @@ def read_bin(path: Path) -> dict[str, Item]:
         raise ValueError(f"{size:,} bytes")
     data = path.read_bytes()
     _, n = struct.unpack_from("<2Q", data)
-    if n > min(MOST_ITEMS, size // 32):
+    if n > min(MAX_ITEMS, size // 32):
         raise ValueError(f"{n:,} items in {size:,} bytes")
 
     def take(layout: str) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ def read_bin(path: Path) -> dict[str, Item]:
 
     heads = [take("<4Q") for _ in range(n)]
     for name_length, _, axes, length in heads:
-        if not 0 < name_length <= LONGEST_NAME or axes > MOST_AXES or length > size:
+        if not 0 < name_length <= LONGEST_NAME or axes > MAX_AXES or length > size:
             raise ValueError(f"an item with a name of {name_length:,} bytes, {axes:,} axes, {length:,} bytes")
     names = [take(f"{head[0]}s")[0].rstrip(b"\0").decode() for head in heads]
     shapes = [take(f"<{head[2]}i") for head in heads]
@@ -102,7 +102,7 @@ def read_npz(path: Path) -> dict[str, Item]:
     """Return the arrays of an .npz file by name, without using pickle."""
     with zipfile.ZipFile(path) as archive:
         sizes = [member.file_size for member in archive.infolist()]
-    if len(sizes) > MOST_ITEMS or sum(sizes) > min(LARGEST_FILE, MOST_SQUEEZED * path.stat().st_size):
+    if len(sizes) > MAX_ITEMS or sum(sizes) > min(LARGEST_FILE, MAX_SQUEEZED * path.stat().st_size):
         raise ValueError(f"{len(sizes):,} arrays, {sum(sizes):,} bytes when unpacked")
     try:
         with np.load(path, allow_pickle=False) as arrays:

@@ -31,7 +31,7 @@ from vidrio.translate.translator import Translator
 
 FLOAT32, INT8, INTGEMM8 = 0x0404, 0x0101, 0x4101
 BLOCK = 256  # data blocks are padded to a multiple of this many bytes
-MOST_SENTENCES = 500  # maximum number of sentences for calibration
+MAX_SENTENCES = 500  # maximum number of sentences for calibration
 Item = tuple[str, int, tuple[int, ...], bytes]
 
 
@@ -93,8 +93,8 @@ def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32
         if stage.operation.startswith("project")
     }
     largest: dict[str, list[float]] = {matrix: [] for matrix in inputs}
-    sentences = [one for of in translator.translate([*lines][:MOST_SENTENCES]) for one in of.sentences]
-    for sentence in sentences[:MOST_SENTENCES]:
+    sentences = [one for of in translator.translate([*lines][:MAX_SENTENCES]) for one in of.sentences]
+    for sentence in sentences[:MAX_SENTENCES]:
         source = [*translator.source.encode(sentence.given), *config.source_close]
         found = translator.engine.quantities(source, sentence.best.ids)
         for matrix, name in inputs.items():

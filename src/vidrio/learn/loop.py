@@ -60,14 +60,14 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
         return time.monotonic() - start
 
     folder = RunFolder(training.run if processes.leads else None, state)
-    with split_batches(state.parameters.flat.device) as split, interruptions() as asked:
+    with split_batches(state.parameters.flat.device) as split, interruptions() as signals:
         while share_over(recipe.stop, state) < 1:
             before = share_over(recipe.stop, state)
             take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, split)
             share = share_over(recipe.stop, state)
             ends = share == 1
             # If any process has to save or stop, they all do.
-            wishes = torch.tensor([folder.is_due(), bool(asked)], dtype=torch.float32)
+            wishes = torch.tensor([folder.is_due(), bool(signals)], dtype=torch.float32)
             due, stopped = (processes.sum(wishes) > 0).tolist()
             if state.step % EVERY == 0 or ends:
                 yield folder.log(step_metrics(state, recipe))
@@ -91,17 +91,17 @@ def interruptions() -> Iterator[list[int]]:
     Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint can be saved. A second signal takes
     effect immediately.
     """
-    asked: list[int] = []
+    signals: list[int] = []
 
     def ask(number: int, frame: object) -> None:
-        if asked:
+        if signals:
             raise KeyboardInterrupt
-        asked.append(number)
+        signals.append(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     before = {number: signal.signal(number, ask) for number in numbers}
     try:
-        yield asked
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -119,8 +119,8 @@ def continued(before: Plan, request: Request) -> Plan:
     """Return the plan of a resumed run. Only the end of the run can be changed."""
     recipe = replace(before.recipe, stop=request.stop or before.recipe.stop)
     was = {**before.config.to_json(), **asdict(recipe)}
-    asked = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was), **request.recipe}
-    changes = [f"{name} {was.get(name)} → {value}" for name, value in asked.items() if was.get(name) != value]
+    wanted = {**PRESETS.get(request.preset, {}), **with_heads(request.sizes, was), **request.recipe}
+    changes = [f"{name} {was.get(name)} → {value}" for name, value in wanted.items() if was.get(name) != value]
     if changes:
         raise cannot_change(changes)
     return replace(before, recipe=recipe)

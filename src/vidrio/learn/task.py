@@ -21,7 +21,7 @@ from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import About, read_config
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.text.tokens.vocabulary import MOST_TEXTS, thin
+from vidrio.text.tokens.vocabulary import MAX_TEXTS, thin
 
 FEWEST = 20  # minimum number of pairs
 SHOWN = 3  # number of pairs to show before training begins
@@ -205,7 +205,7 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
         source, target = request.start.tokenizers
     else:
         size = request.vocabulary or max(size for size, least in VOCABULARY_FOR.items() if pairs["train"] >= least)
-        sources, targets = zip(*thin(prepared.read("train"), MOST_TEXTS // 2), strict=True)
+        sources, targets = zip(*thin(prepared.read("train"), MAX_TEXTS // 2), strict=True)
         learned = (*sources, *targets) if request.task == "translate" else sources
         source = target = (Tokenizer.learn_unigram if request.like_marian else Tokenizer.learn)(learned, size)
     source.save(folder / "tokenizer.json")

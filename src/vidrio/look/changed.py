@@ -49,7 +49,7 @@ class BeforeAfter:
 def look_changed(
     model: LoadedModel,
     text: str,
-    asked: Sequence[WhatIfOption],
+    wanted: Sequence[WhatIfOption],
     *,
     options: Options | None = None,
     target: Sequence[int] | Printed | None = None,
@@ -59,17 +59,17 @@ def look_changed(
 
     If there are no changes, the text is run once, and `before` and `after` are the same run.
     """
-    before = look(model, text, options=options, target=target, tree=None if asked else tree)
-    if not asked or before.empty:
+    before = look(model, text, options=options, target=target, tree=None if wanted else tree)
+    if not wanted or before.empty:
         return BeforeAfter.of_one(before)
     forced = None if isinstance(target, Printed) else target  # a changed machine searches for its own translation
-    return with_changes(before, model, asked, forced, tree)
+    return with_changes(before, model, wanted, forced, tree)
 
 
 def with_changes(
     before: Look,
     model: LoadedModel,
-    asked: Sequence[WhatIfOption],
+    wanted: Sequence[WhatIfOption],
     target: Sequence[int] | None = None,
     tree: Tree | None = None,
     stopped: Stopped = None,
@@ -79,9 +79,9 @@ def with_changes(
     A changed model may never produce the end token, so its translation is cut off at about three times the length of
     the text, or where it repeats itself.
     """
-    about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
+    about_search = [change for change in wanted if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
-    whatif = parse([change for change in asked if change not in about_search], before.trace)
+    whatif = parse([change for change in wanted if change not in about_search], before.trace)
     machine = whatif.apply(model.machine)
     engine, interventions = before.model.in_engine, whatif.interventions
     in_engine = None if engine is None or interventions is None else InEngine(engine.engine, interventions)
@@ -93,12 +93,12 @@ def with_changes(
 
 
 def _searching(
-    asked: Sequence[WhatIfOption], model: LoadedModel, options: Options
+    wanted: Sequence[WhatIfOption], model: LoadedModel, options: Options
 ) -> tuple[Options, tuple[int, ...] | None, list[Change]]:
     """Apply the changes that affect the search. Returns the search options, the complete translation if one was given,
     and the changes with their descriptions."""
     target, changes = None, []
-    for option, words in asked:
+    for option, words in wanted:
         if model.config.shape != "encoder-decoder":
             raise ConfigError(f"--{option}: this model does not translate", do="type another text instead")
         if option == "draw":
@@ -110,7 +110,7 @@ def _searching(
             target = ids if ids[-1:] == (model.config.special.end,) else target
             options = replace(options, prefix=ids[: options.max_length - 1])
             says = "the translation begins with these words" if option == "prefix" else "this hypothesis is taken"
-        changes.append(Change(says, asked=f"--{option} {words}"))
+        changes.append(Change(says, option=f"--{option} {words}"))
     return options, target, changes
 
 
@@ -143,7 +143,7 @@ def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
     compared = tried.compared
     yield "What if"
     for change in tried.whatif.changes:
-        yield note(f"{change.asked}: {change.says}", indent=2, hang=4)
+        yield note(f"{change.option}: {change.says}", indent=2, hang=4)
     for warning in compared.notes:
         yield note(f"! {warning}", indent=2, hang=4)
     for word, seen in (("before", tried.before), ("after", tried.after)):
@@ -189,7 +189,7 @@ def as_data(tried: BeforeAfter) -> dict[str, Any]:
     compared = asdict(tried.compared)
     layers = [{"layer": layer, **changed} for layer, changed in compared.pop("layers").items()]
     return {
-        "changes": [{"asked": change.asked, "says": change.says} for change in tried.whatif.changes],
+        "changes": [{"option": change.option, "says": change.says} for change in tried.whatif.changes],
         "before": tried.before.translation,
         "after": tried.after.translation,
         "stopped": tried.after.stopped,

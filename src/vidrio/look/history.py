@@ -22,7 +22,7 @@ from vidrio.model.folder import read_parameters
 
 ROOM = 10  # a snapshot's translation may have this many tokens in addition to twice the length of the source
 FOLLOWED = 16  # maximum number of tokens whose probabilities are tracked
-MOST_POINTS = 240  # maximum number of points in a curve; in longer curves, neighbouring points are averaged
+MAX_POINTS = 240  # maximum number of points in a curve; in longer curves, neighbouring points are averaged
 SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # validation metrics that may be present
 
 Record = dict[str, Any]
@@ -71,8 +71,8 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
 
 
 def thinned(points: Points) -> list[tuple[float, float]]:
-    """Reduce a curve to at most MOST_POINTS means of neighbouring points, followed by the last point."""
-    size = -(-len(points) // MOST_POINTS)
+    """Reduce a curve to at most MAX_POINTS means of neighbouring points, followed by the last point."""
+    size = -(-len(points) // MAX_POINTS)
     if size <= 1:
         return list(points)
     groups = (np.array(points[i : i + size], dtype=np.float64).mean(axis=0) for i in range(0, len(points), size))

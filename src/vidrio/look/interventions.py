@@ -119,7 +119,7 @@ def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = 
             do="change one word into another of as many tokens",
         )
     written = _written(seen)[:row]
-    asked = [(-1, -1)] * row + [(decision.this, decision.that)]
+    wanted = [(-1, -1)] * row + [(decision.this, decision.that)]
     values = engine.quantities(ids, written)
     name = "{}.norm.out" if model.config.norm == "post" else "{}.sum"
     places = [place for place in places_of(model.config) if place.endswith(".ffn") or place == "enc.in"]
@@ -128,9 +128,9 @@ def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = 
         rows = np.asarray(values[place if place.endswith(".in") else name.format(place)])
         variants += [(RowSet(place, n, rows[n].tolist()),) for n in range(len(rows))]
     before, *after = [
-        _difference(found) for found in engine.forced_changed((seen.source_ids, written), asked, variants, stopped)
+        _difference(found) for found in engine.forced_changed((seen.source_ids, written), wanted, variants, stopped)
     ]
-    [of_other] = engine.forced_changed((ids, written), asked, [()])
+    [of_other] = engine.forced_changed((ids, written), wanted, [()])
     layers, at = [], 0
     for place in places:
         side, count = (SOURCE, len(ids)) if place.startswith("enc") else (TARGET, row + 1)
@@ -156,10 +156,10 @@ def _written(seen: Look) -> Ids:
 
 def _without(seen: Look, names: Sequence[str], variants: Sequence[Interventions], stopped: Stopped) -> list[Without]:
     engine, source, written = engine_of(seen), tuple(seen.source_ids), _written(seen)
-    asked = [(token, -1) for token in (*written, seen.model.config.special.end)]
+    wanted = [(token, -1) for token in (*written, seen.model.config.special.end)]
     before, *after = [
         [log_prob for log_prob, _ in rows]
-        for rows in engine.forced_changed((source, written), asked, [(), *variants], stopped)
+        for rows in engine.forced_changed((source, written), wanted, [(), *variants], stopped)
     ]
     found = engine.search_changed(source, seen.options, variants, stopped)
     return [

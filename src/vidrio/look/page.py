@@ -40,7 +40,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "vidrio": __version__,
         "machine": run_data.machine_data(seen.model, seen.model.name, ""),
         "run": {**run_data.answer(tried, again.text), "milliseconds": {}, "notes": list(seen.notes)},
-        "changes": [change.asked.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
+        "changes": [change.option.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
         "edited": list(seen.trace.computed),
         "search": run_data.search_data(with_tree(seen)) if seen.result else None,
         "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],

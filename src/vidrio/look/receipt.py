@@ -189,7 +189,7 @@ def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) ->
     seen, changes = tried.after, tried.whatif.changes
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if changes:
-        yield note(f"what if: {' '.join(change.asked for change in changes)}", hang=2)
+        yield note(f"what if: {' '.join(change.option for change in changes)}", hang=2)
     yield ""
     if seen.empty:
         why = "Translating copies this text" if seen.copied else "The text is empty"

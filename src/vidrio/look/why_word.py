@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vidrio.errors import InputError
-from vidrio.look.asked_word import decide, decide_step, names_of
+from vidrio.look.chosen_word import decide, decide_step, names_of
 from vidrio.look.interventions import source_words
 from vidrio.look.layer_by_layer import After, after_each, overtakes
 from vidrio.look.parts import CHANGED, ROUNDING, SOURCE, TARGET, Decision, Neuron, Part, columns, neurons
@@ -92,9 +92,9 @@ class Why:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def why_word(seen: Look, asked: str, rival: str | None = None) -> Why:
+def why_word(seen: Look, word: str, rival: str | None = None) -> Why:
     """Explain a word against `rival`. The default rival is the runner-up at the word's first step."""
-    return Why(seen, decide(seen, asked, rival))
+    return Why(seen, decide(seen, word, rival))
 
 
 def why_step(seen: Look, row: int, rival: str | None = None) -> Why:

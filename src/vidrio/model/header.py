@@ -39,8 +39,8 @@ def read_header(path: Path) -> dict[str, Stored]:
     try:
         data.pop("__metadata__", None)
         stored, end = {}, 0
-        for name, told in sorted(data.items(), key=lambda entry: entry[1]["data_offsets"]):
-            stored[name] = _stored(name, told, end)
+        for name, entry in sorted(data.items(), key=lambda entry: entry[1]["data_offsets"]):
+            stored[name] = _stored(name, entry, end)
             end = stored[name].data_offsets[1]
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"its header is invalid: {error!r}") from None
@@ -49,9 +49,9 @@ def read_header(path: Path) -> dict[str, Stored]:
     return stored
 
 
-def _stored(name: str, told: dict[str, Any], start: int) -> Stored:
+def _stored(name: str, entry: dict[str, Any], start: int) -> Stored:
     """Parse an entry of the header. Its data must begin at `start`."""
-    dtype, shape, place = told["dtype"], told["shape"], told["data_offsets"]
+    dtype, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
     if dtype not in BYTES:
         raise ValueError(f"{shown(name)} is stored as {shown(dtype)}, not as one of {', '.join(BYTES)}")
     sound = len(shape) <= 3 and all(type(n) is int and n >= 0 for n in shape)

@@ -10,7 +10,7 @@ from vidrio.serve.listener import HEAD_SECONDS, has_left
 
 SEND_SECONDS = 30.0  # for a client to receive a response, plus one second per SLOWEST bytes
 SLOWEST = 50_000
-MOST_UNSENT = 32 << 20  # bytes of responses that clients have not received
+MAX_UNSENT = 32 << 20  # bytes of responses that clients have not received
 RESERVED = 64  # the number of open files that are not connections
 
 
@@ -90,7 +90,7 @@ class Connection(H11Protocol):
         super().pause_writing()
         self.send_until = self.loop.time() + SEND_SECONDS + self.unsent / SLOWEST
         slow = [one for one in self._all if one.send_until is not None]
-        if sum(one.unsent for one in slow) > MOST_UNSENT:
+        if sum(one.unsent for one in slow) > MAX_UNSENT:
             min(slow, key=lambda one: one.send_until or 0).transport.abort()
 
     def resume_writing(self) -> None:

@@ -27,14 +27,14 @@ from vidrio.serve.settings import Settings
 JOB = re.compile(r"[0-9a-f]{32}")
 OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # a result, or a partial file of a killed server
 SIGNS = re.compile(r"[^\w.() -]+")
-AT_ONCE, MOST_WAITING = 2, 8  # files; few, because a document in memory is larger than its file
+AT_ONCE, MAX_WAITING = 2, 8  # files; few, because a document in memory is larger than its file
 SAMPLE = 50  # the number of texts in a file that are used to detect its language
 
 
 def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
     """Return the routes. If there is no folder for files, they refuse all requests."""
     router = APIRouter()
-    at_work, turn = asyncio.Semaphore(AT_ONCE + MOST_WAITING), asyncio.Semaphore(AT_ONCE)
+    at_work, turn = asyncio.Semaphore(AT_ONCE + MAX_WAITING), asyncio.Semaphore(AT_ONCE)
 
     def folder() -> Path:
         if settings.files is None:
@@ -52,37 +52,37 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
                 raise bad("missing file parameter")
             if not upload.filename:
                 raise bad("empty file")
-            asked = of_form(TranslateFile, form)
-            key, name = access.admit(request, asked.api_key), clean_name(upload.filename)
+            fields = of_form(TranslateFile, form)
+            key, name = access.admit(request, fields.api_key), clean_name(upload.filename)
             if suffix_of(name) not in SUFFIXES:
                 raise bad("file format not supported")
             most = access.characters(key, settings.file_char_limit)
             if at_work.locked():
                 raise overloaded()
             async with at_work:
-                data = await while_connected(request, translated(upload, name, asked, most))
+                data = await while_connected(request, translated(upload, name, fields, most))
         written = place / token_hex(16)
         await asyncio.to_thread(write_private, written, data)
         return {"translatedFileUrl": f"{request.base_url}download_file/{written.name}.{quote(name)}"}
 
-    async def translated(upload: UploadFile, name: str, asked: TranslateFile, most: int) -> bytes:
+    async def translated(upload: UploadFile, name: str, fields: TranslateFile, most: int) -> bytes:
         async with turn:
             data = await upload.read()
-            return await service.queue.long.run(lambda stopped: steps(name, data, asked, most, stopped))
+            return await service.queue.long.run(lambda stopped: steps(name, data, fields, most, stopped))
 
-    def steps(name: str, data: bytes, asked: TranslateFile, most: int, stopped: Stopped) -> Steps[bytes]:
+    def steps(name: str, data: bytes, fields: TranslateFile, most: int, stopped: Stopped) -> Steps[bytes]:
         planned = partial(plan_file, name)
-        plan = planned(data, asked.target)
+        plan = planned(data, fields.target)
         characters = sum(map(len, plan.texts))
         hold("request", characters, "text limit", most)
-        hold("terms times characters", len(asked.terms) * characters, "limit", LARGEST_SEARCH)
-        source = asked.source
+        hold("terms times characters", len(fields.terms) * characters, "limit", LARGEST_SEARCH)
+        source = fields.source
         if source == "auto":
             source = service.detector.ranked(" ".join(plan.texts[:SAMPLE]))[0].language
-        way = service.way(source, asked.target)
+        way = service.way(source, fields.target)
         if not way:
             raise bad("source and target are the same language")
-        return (yield from service.document(way, plan, planned, asked.terms, stopped))
+        return (yield from service.document(way, plan, planned, fields.terms, stopped))
 
     @router.get("/download_file/{name}", summary="A file that was translated")
     def download_file(name: str) -> Response:

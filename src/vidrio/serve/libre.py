@@ -119,8 +119,8 @@ def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dic
         answer["detectedLanguage"] = [one._asdict() for one in detected]
     if ask.alternatives:
         answer["alternatives"] = [reply.alternatives for reply in replies]
-    if any(reply.doubts for reply in replies):
-        answer["doubts"] = [reply.doubts for reply in replies]
+    if any(reply.warnings for reply in replies):
+        answer["warnings"] = [reply.warnings for reply in replies]
     return answer if isinstance(ask.q, list) else {name: value[0] for name, value in answer.items()}
 
 

@@ -21,11 +21,11 @@ from vidrio.look.run_data import search_data
 from vidrio.model import find as models
 from vidrio.search import Tree
 from vidrio.serve.memo import Memo
-from vidrio.serve.translating import Asked, Translating
+from vidrio.serve.translating import RunRequest, Translating
 from vidrio.translate.translation import Translation
 
 KEPT = 24 << 20  # maximum bytes of kept runs; in a packaged model, 90 tokens take 43 MB, a short sentence 5 MB
-MOST_NODES = 10_000  # maximum number of nodes in the kept search trees
+MAX_NODES = 10_000  # maximum number of nodes in the kept search trees
 LOADED = 48 << 20  # maximum bytes of the parameters of models in NumPy; values computed from them take twice as much
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
@@ -77,29 +77,29 @@ class Looking:
         self.default, self.models = translating.default, translating.models
         self.stopped = cast(Stopped, None)
         self._load = Memo(self._loaded, most=LOADED, size=lambda model: size_of(model.machine.parameters))
-        self._search = Memo(self._searched, most=MOST_NODES, size=lambda found: len(found["nodes"]))
+        self._search = Memo(self._searched, most=MAX_NODES, size=lambda found: len(found["nodes"]))
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
         """Return the same models and runs, for a request that is cancelled once `stopped` returns True."""
-        asked = copy(self)
-        asked.stopped = stopped
-        return asked
+        same = copy(self)
+        same.stopped = stopped
+        return same
 
-    def is_kept(self, asked: Asked) -> bool:
-        return asked in self._runs
+    def is_kept(self, request: RunRequest) -> bool:
+        return request in self._runs
 
     def forget(self, seconds: float) -> None:
         """Drop models and results that were last requested at least `seconds` ago. Translators are kept."""
         for memo in (self._load, self._search, self._runs, self.translating.latest):
             memo.forget(seconds)
 
-    def run(self, asked: Asked) -> Run:
-        return self._runs(asked, self.stopped)
+    def run(self, request: RunRequest) -> Run:
+        return self._runs(request, self.stopped)
 
-    def read(self, asked: Asked) -> str:
+    def read(self, request: RunRequest) -> str:
         """Return the model's input for the requested sentence."""
-        return self._given(asked, self.translating.translated(asked, self.stopped))[0]
+        return self._given(request, self.translating.translated(request, self.stopped))[0]
 
     def loaded(self, name: str, numbers: str = "") -> LoadedModel:
         """Return the model, opened for tracing."""
@@ -112,39 +112,41 @@ class Looking:
         name, numbers = key
         return open_model(self.translating.folders[name], NUMBERS[numbers])
 
-    def searched(self, asked: Asked) -> dict[str, Any]:
+    def searched(self, request: RunRequest) -> dict[str, Any]:
         """Search with the reference implementation, and return every hypothesis that it considered. The result is plain
         data, because the run would take far more memory."""
-        return self._search(asked, self.stopped)
+        return self._search(request, self.stopped)
 
-    def _searched(self, asked: Asked, stopped: Stopped) -> dict[str, Any]:
-        if asked.changes:
-            seen = with_tree(self._runs(asked, stopped).look, stopped)
+    def _searched(self, request: RunRequest, stopped: Stopped) -> dict[str, Any]:
+        if request.changes:
+            seen = with_tree(self._runs(request, stopped).look, stopped)
         else:
-            given, options, _ = self._given(asked, self.translating.translated(asked, stopped))
-            seen = look(self.loaded(asked.model, asked.numbers), given, options=options, tree=Tree(), stopped=stopped)
+            given, options, _ = self._given(request, self.translating.translated(request, stopped))
+            seen = look(
+                self.loaded(request.model, request.numbers), given, options=options, tree=Tree(), stopped=stopped
+            )
         return search_data(seen)
 
-    def _given(self, asked: Asked, translation: Translation | None) -> tuple[str, Options, Printed | None]:
+    def _given(self, request: RunRequest, translation: Translation | None) -> tuple[str, Options, Printed | None]:
         """Return the model's input for one sentence, the search options, and the translation. If nothing was
         translated, the input is the text itself, with the requested options."""
         if not (translation and translation.sentences):
-            options = default_options(self.loaded(asked.model, asked.numbers).config)
-            return asked.text, replace(options, beam=asked.beam or options.beam), None
-        if asked.sentence >= len(translation.sentences):
+            options = default_options(self.loaded(request.model, request.numbers).config)
+            return request.text, replace(options, beam=request.beam or options.beam), None
+        if request.sentence >= len(translation.sentences):
             found = f"{len(translation.sentences)} sentences"
-            raise InputError(f"the text has no sentence {asked.sentence}", found=found)
-        sentence = translation.sentences[asked.sentence]
+            raise InputError(f"the text has no sentence {request.sentence}", found=found)
+        sentence = translation.sentences[request.sentence]
         printed = Printed(sentence.best, sentence.options, translation.translator.engine)
         return sentence.given, sentence.options, printed
 
-    def _run(self, asked: Asked, stopped: Stopped) -> Run:
-        glass = self.loaded(asked.model, asked.numbers)
-        translation = self.translating.translated(asked, stopped)
-        given, options, printed = self._given(asked, translation)
-        if asked.changes:
-            before = self._runs(replace(asked, changes=()), stopped).look
-            tried = with_changes(before, glass, asked.changes, tree=Tree(), stopped=stopped)
+    def _run(self, request: RunRequest, stopped: Stopped) -> Run:
+        glass = self.loaded(request.model, request.numbers)
+        translation = self.translating.translated(request, stopped)
+        given, options, printed = self._given(request, translation)
+        if request.changes:
+            before = self._runs(replace(request, changes=()), stopped).look
+            tried = with_changes(before, glass, request.changes, tree=Tree(), stopped=stopped)
         else:
             tried = BeforeAfter.of_one(look(glass, given, options=options, target=printed, stopped=stopped))
         return Run(translation, tried)

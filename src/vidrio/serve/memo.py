@@ -72,5 +72,5 @@ class Memo(Generic[K, V]):
         """Drop results that were last requested at least `seconds` ago."""
         with self._lock:
             now = self._clock()
-            for key in [key for key, (_, _, asked) in self._kept.items() if now - asked >= seconds]:
+            for key in [key for key, (_, _, last_used) in self._kept.items() if now - last_used >= seconds]:
                 del self._kept[key]

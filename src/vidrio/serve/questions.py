@@ -24,10 +24,10 @@ LARGEST_ANSWER = 32 << 20  # bytes
 
 def machine(looking: Looking, q: Question) -> Any:
     """Return a model's quantities, in the order of the forward pass."""
-    asked = q.asked(looking.default)
-    glass = looking.run(asked).look.model if q.changes else looking.loaded(asked.model, q.numbers)
-    engine = "Vidrio" if looking.translating.translator(asked.model) else "glass"
-    return run_data.machine_data(glass, asked.model, engine)
+    request = q.request(looking.default)
+    glass = looking.run(request).look.model if q.changes else looking.loaded(request.model, q.numbers)
+    engine = "Vidrio" if looking.translating.translator(request.model) else "glass"
+    return run_data.machine_data(glass, request.model, engine)
 
 
 def translate(looking: Looking, q: Question) -> Any:
@@ -37,7 +37,7 @@ def translate(looking: Looking, q: Question) -> Any:
 
 def run(looking: Looking, q: Question) -> Any:
     """Trace a sentence: its tokens, the steps with the most probable next tokens, and the effects of changes."""
-    seen = looking.run(q.asked(looking.default))
+    seen = looking.run(q.request(looking.default))
     of = seen.whole.sentences if seen.whole else ()
     sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
     return run_data.answer(seen.tried, q.text, sentences, q.sentence, seen.translation)
@@ -45,7 +45,7 @@ def run(looking: Looking, q: Question) -> Any:
 
 def search(looking: Looking, q: Question) -> Any:
     """Return every hypothesis that beam search considered, each with its outcome, and the result of greedy search."""
-    own = q.asked(looking.default)
+    own = q.request(looking.default)
     greedy = looking.searched(replace(own, beam=1))
     return {**looking.searched(own), "greedy": greedy["found"]}
 
@@ -53,7 +53,7 @@ def search(looking: Looking, q: Question) -> Any:
 def choose(looking: Looking, q: Question) -> Any:
     """Return the logits and probabilities of one step, and the effect of temperature, top-k and top-p."""
     sampling = Sampling(temperature=q.temperature, top_k=q.top_k, top_p=q.top_p)
-    seen = looking.run(q.asked(looking.default)).look
+    seen = looking.run(q.request(looking.default)).look
     if q.step >= len(seen.chosen_ids):
         raise InputError(f"there is no decoding step {q.step}", found=f"{len(seen.chosen_ids)} steps")
     return run_data.choosing_data(seen, q.step, sampling)
@@ -67,68 +67,68 @@ def why(looking: Looking, q: Question) -> Any:
 
 def why_words(looking: Looking, q: Question) -> Any:
     """Return the effect of deleting and of hiding each source word on a token and on the translation."""
-    asked = _why(looking, q)
-    hidden = interventions.each_word_hidden(asked.seen, looking.stopped)  # raises an error if a model can't translate
-    translator = looking.translating.translator(q.model or looking.default) or translator_of(asked.seen.model)
-    deleted = interventions.each_word_deleted(asked.seen, translator, looking.stopped)
+    why = _why(looking, q)
+    hidden = interventions.each_word_hidden(why.seen, looking.stopped)  # raises an error if a model can't translate
+    translator = looking.translating.translator(q.model or looking.default) or translator_of(why.seen.model)
+    deleted = interventions.each_word_deleted(why.seen, translator, looking.stopped)
     return {
-        "deleted": intervention_views.as_data(asked, deleted),
-        "hidden": intervention_views.as_data(asked, hidden),
+        "deleted": intervention_views.as_data(why, deleted),
+        "hidden": intervention_views.as_data(why, hidden),
     }
 
 
 def why_heads(looking: Looking, q: Question) -> Any:
     """Return the effect of switching off each attention head on a token and on the translation."""
-    asked = _why(looking, q)
-    return {"heads": intervention_views.as_data(asked, interventions.each_head_off(asked.seen, looking.stopped))}
+    why = _why(looking, q)
+    return {"heads": intervention_views.as_data(why, interventions.each_head_off(why.seen, looking.stopped))}
 
 
 def why_rows(looking: Looking, q: Question) -> Any:
     """Return how much each row from a run on another text changes the difference between two logits."""
-    asked = _why(looking, q)
-    found = interventions.rows_patched(asked.seen, asked.decision, q.other, looking.stopped)
-    return intervention_views.as_data(asked, found)
+    why = _why(looking, q)
+    found = interventions.rows_patched(why.seen, why.decision, q.other, looking.stopped)
+    return intervention_views.as_data(why, found)
 
 
 def _why(looking: Looking, q: Question) -> Why:
-    seen, rival = looking.run(q.asked(looking.default)).look, q.rival or None
+    seen, rival = looking.run(q.request(looking.default)).look, q.rival or None
     return why_word.why_word(seen, q.word, rival) if q.word else why_word.why_step(seen, q.step, rival)
 
 
 def tokens(looking: Looking, q: Question) -> Any:
     """Return every step from the text to its tokens."""
-    return run_data.tokenising_data(looking.run(q.asked(looking.default)).look)
+    return run_data.tokenising_data(looking.run(q.request(looking.default)).look)
 
 
 def tensors(looking: Looking, q: Question) -> bytes:
     """Return values by address, as a safetensors file."""
-    trace = looking.run(q.asked(looking.default)).trace
+    trace = looking.run(q.request(looking.default)).trace
     wanted = [address for address in q.addresses if not q.if_there or run_data.holds(trace, address)]
     found = {address: run_data.array_at(trace, address) for address in wanted}
     if (size := sum(array.nbytes for array in found.values())) > LARGEST_ANSWER:
-        told = f"{size:,} bytes; at most {LARGEST_ANSWER:,} are sent"
-        raise InputError("these are too many numbers", found=told, do="ask for fewer quantities at a time")
+        found = f"{size:,} bytes; at most {LARGEST_ANSWER:,} are sent"
+        raise InputError("these are too many numbers", found=found, do="ask for fewer quantities at a time")
     return save(found)
 
 
 def positions(looking: Looking, q: Question) -> bytes:
     """Return the position table and its wavelengths."""
-    return save(run_data.positions_at(looking.run(q.asked(looking.default)).look.model.machine, q.address))
+    return save(run_data.positions_at(looking.run(q.request(looking.default)).look.model.machine, q.address))
 
 
 def receipt(looking: Looking, q: Question) -> Any:
     """Return the receipt of a number: its arithmetic, its inputs, and the quantities computed from it."""
-    return receipt_data(looking.run(q.asked(looking.default)).look, q.address)
+    return receipt_data(looking.run(q.request(looking.default)).look, q.address)
 
 
 def copy(looking: Looking, q: Question) -> str:
     """Return the arithmetic of a number, in a format that can be pasted elsewhere."""
-    return copied(looking.run(q.asked(looking.default)).trace, q.address, q.kind)
+    return copied(looking.run(q.request(looking.default)).trace, q.address, q.kind)
 
 
 def learning(looking: Looking, q: Question) -> Any:
     """Return the runs of one sentence at every checkpoint of the model, and the training curves."""
-    unchanged = replace(q.asked(looking.default), changes=())
+    unchanged = replace(q.request(looking.default), changes=())
     seen = looking.run(unchanged).look
     ages = history.ages_data(seen.model, seen.text, seen.chosen_ids)
     return {"ages": ages, "curves": history.curves_data(seen.model.path / "run")}
@@ -136,8 +136,8 @@ def learning(looking: Looking, q: Question) -> Any:
 
 def forced(looking: Looking, q: Question) -> Any:
     """Return the loss of the correct translation, token by token."""
-    asked = q.asked(looking.default)
-    return history.forced_data(looking.loaded(asked.model).in_floating_point(), looking.read(asked), q.answer)
+    request = q.request(looking.default)
+    return history.forced_data(looking.loaded(request.model).in_floating_point(), looking.read(request), q.answer)
 
 
 # The functions, by the names that the page uses.

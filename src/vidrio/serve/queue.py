@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from vidrio.serve.requests import Refusal, busy
 from vidrio.translate.translator import cores
 
-MOST_REQUESTS = 256
+MAX_REQUESTS = 256
 PIECE = 400  # characters per turn: four to eight sentences, which the engine translates as one batch
 SHORT = 1_000  # characters; requests up to this length are short
 RETRY_AFTER = 5  # seconds
@@ -111,12 +111,12 @@ class Queue:
     @property
     def is_full(self) -> bool:
         """Whether the queue is full, or nearly full."""
-        return self.waiting >= 0.9 * self._most or self.requests >= MOST_REQUESTS
+        return self.waiting >= 0.9 * self._most or self.requests >= MAX_REQUESTS
 
     @contextmanager
     def admitted(self, characters: int) -> Iterator[Lane]:
         """Admit a request and choose its lane. A full queue refuses the request; an empty one admits any length."""
-        if self.requests >= MOST_REQUESTS or (self.requests and self.waiting + characters > self._most):
+        if self.requests >= MAX_REQUESTS or (self.requests and self.waiting + characters > self._most):
             raise overloaded()
         self.requests += 1
         self.waiting += characters

@@ -18,7 +18,7 @@ from starlette.formparsers import MultiPartException
 
 from vidrio.errors import ConfigError, ModelError, VidrioError
 
-MOST_FIELDS, MOST_TERMS = 100, 1_000
+MAX_FIELDS, MAX_TERMS = 100, 1_000
 LARGEST_PART = 1 << 30  # bytes; the size of whole requests is limited before they are read (guards.py)
 JSON, URLENCODED, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
@@ -57,27 +57,27 @@ def _from_json(value: Any) -> Any:
 
 
 Term = Annotated[str, Field(min_length=1, max_length=200)]
-Glossary = Annotated[dict[Term, Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
+Glossary = Annotated[dict[Term, Term], Field(max_length=MAX_TERMS), BeforeValidator(_from_json)]
 
 
-class Asked(BaseModel):
+class Body(BaseModel):
     """The fields of every request."""
 
     api_key: Annotated[str, Field(description="An API key, if the server wants one")] = ""
 
 
-class Detect(Asked):
+class Detect(Body):
     q: Annotated[str, Field(description="A text", examples=["Hello world"])]
 
 
-class Suggest(Asked):
+class Suggest(Body):
     q: Annotated[str, Field(description="The text", examples=["Hello world"])]
     s: Annotated[str, Field(description="A better translation", examples=["Hola mundo"])]
     source: Annotated[str, Field(description="The language of the text", examples=["en"])]
     target: Annotated[str, Field(description="The language of the translation", examples=["es"])]
 
 
-class Languages(Asked):
+class Languages(Body):
     source: Annotated[str, Field(description='The language of the text, or "auto"', examples=["en"])]
     target: Annotated[str, Field(description="The language to translate into", examples=["es"])]
     glossary: Annotated[Glossary, Field(description="Terms, each with its translation")] = {}
@@ -101,7 +101,7 @@ class Translate(Languages):
         return [self.q] if isinstance(self.q, str) else self.q
 
 
-M = TypeVar("M", bound=Asked)
+M = TypeVar("M", bound=Body)
 
 
 async def read(model: type[M], request: Request) -> M:
@@ -123,7 +123,7 @@ def fields_of(body: bytes) -> dict[str, str]:
     """Return the fields of a form that is not multipart."""
     try:
         text = body.decode("ascii")
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict"))
     except ValueError as error:
         raise bad(f"the form cannot be read: {error!s:.200}") from None
 
@@ -169,7 +169,7 @@ def _in_words(error: ValidationError) -> str:
         wrong = "must be a positive number" if problem["type"] == "greater_than_equal" else "is not a number"
         return f"alternatives parameter {wrong}"
     if field == "glossary":
-        return f"glossary is an object of terms and their translations, of 1 to 200 characters, at most {MOST_TERMS}"
+        return f"glossary is an object of terms and their translations, of 1 to 200 characters, at most {MAX_TERMS}"
     texts = "a string or a list of strings" if field == "q" and error.title == "Translate" else "a string"
     return f"{field} parameter is not {texts}"
 
@@ -178,7 +178,7 @@ def _in_words(error: ValidationError) -> str:
 async def form_of(request: Request) -> AsyncIterator[FormData]:
     """Parse a form. Its uploads are closed afterwards."""
     try:
-        form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
+        form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
         raise
     except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: invalid UTF-8

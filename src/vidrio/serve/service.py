@@ -55,7 +55,7 @@ class Reply(NamedTuple):
 
     text: str
     alternatives: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()  # facts that seem to be lost or invented
+    warnings: tuple[str, ...] = ()  # facts that seem to be lost or invented
 
 
 class Service:
@@ -185,4 +185,4 @@ def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int
     """Return the reply to a text, with the case and the surrounding spaces of the text."""
     texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
     best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
-    return Reply(best, tuple(others), tuple(reveal(str(doubt), hidden) for doubt in translation.doubts))
+    return Reply(best, tuple(others), tuple(reveal(str(warning), hidden) for warning in translation.warnings))

@@ -15,14 +15,14 @@ from vidrio.translate.translation import Translation
 from vidrio.translate.translator import NoTranslator, Translator
 
 LONGEST_TEXT = 4_000  # characters
-MOST_TENSORS = 512  # per request
-MOST_CHANGES = 64
+MAX_TENSORS = 512  # per request
+MAX_CHANGES = 64
 SHORT = 300  # maximum characters of an address or a change
 TRANSLATIONS = 64  # the number of translations to keep
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """A request for a run. Identical requests give identical numbers, even after a restart."""
 
     text: str
@@ -66,16 +66,16 @@ class Question:
         within = (
             max(len(self.text), len(self.answer), len(self.other)) <= LONGEST_TEXT
             and max(map(len, short)) <= SHORT
-            and len(self.changes) <= MOST_CHANGES
-            and len(self.addresses) <= MOST_TENSORS
+            and len(self.changes) <= MAX_CHANGES
+            and len(self.addresses) <= MAX_TENSORS
             and min(self.sentence, self.step) >= 0
             and 1 <= (self.beam or 1) <= 16
         )
         if not within:
             raise ValueError(f"a text has at most {LONGEST_TEXT} characters, an address {SHORT}")
 
-    def asked(self, default: str) -> Asked:
-        return Asked(self.text, self.model or default, self.sentence, self.changes, self.beam, self.numbers)
+    def request(self, default: str) -> RunRequest:
+        return RunRequest(self.text, self.model or default, self.sentence, self.changes, self.beam, self.numbers)
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
@@ -106,10 +106,10 @@ class Translating:
         except NoTranslator:
             return None
 
-    def translated(self, asked: Asked, stopped: Stopped = None) -> Translation | None:
+    def translated(self, request: RunRequest, stopped: Stopped = None) -> Translation | None:
         """Return the engine's translation, or None if the model does not translate."""
-        translator = self.translator(asked.model)
-        return self.latest((asked.text, asked.model, asked.beam), stopped) if translator else None
+        translator = self.translator(request.model)
+        return self.latest((request.text, request.model, request.beam), stopped) if translator else None
 
     def _translated(self, key: tuple[str, str, int | None], stopped: Stopped) -> Translation:
         text, model, beam = key
@@ -119,7 +119,9 @@ class Translating:
         return translator.translate(text, options, stopped)
 
     def answer(self, q: Question, stopped: Stopped = None) -> Any:
-        """Return the translation and its doubts, without tracing."""
-        translation = self.translated(q.asked(self.default), stopped)
-        doubts = [{"reason": str(doubt), **doubt._asdict()} for doubt in (translation.doubts if translation else ())]
-        return {"translation": translation.text if translation else None, "doubts": doubts}
+        """Return the translation and its warnings, without tracing."""
+        translation = self.translated(q.request(self.default), stopped)
+        warnings = [
+            {"reason": str(warning), **warning._asdict()} for warning in (translation.warnings if translation else ())
+        ]
+        return {"translation": translation.text if translation else None, "warnings": warnings}

@@ -51,11 +51,11 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
         async def endpoint(request: Request) -> Response:
             key = access.key_of(request)
             question = await question_of(request)
-            asked = question.asked(looking.default)
-            is_kept = looking.is_kept(asked)
+            run = question.request(looking.default)
+            is_kept = looking.is_kept(run)
             access.count(request, key, 0 if is_kept else 1)  # the page sends many requests about one run
             hold("request", len(question.text), "text limit", access.characters(key))
-            is_slow = bool(asked.changes or asked.numbers) or asked.model in walked
+            is_slow = bool(run.changes or run.numbers) or run.model in walked
             lane = lane_of(queue, name, is_kept=is_kept, is_slow=is_slow)
 
             def work(stopped: Stopped) -> Steps[Response]:

@@ -19,9 +19,9 @@ def first_run(folders: Mapping[str, Path]) -> dict[str, bytes]:
     question = Question(text=TEXT)
     answers = {name: ANSWERS[name](looking, question) for name in ("translate", "machine", "run")}
     answers["why"] = [ANSWERS["why"](looking, Question(text=TEXT, step=n)) for n in range(len(answers["run"]["steps"]))]
-    values = looking.run(question.asked(looking.default)).trace.values
+    values = looking.run(question.request(looking.default)).trace.values
     means = [name.removesuffix(".h0") for name in values if name.endswith(".weights.h0")]
     drawn = [*means, *(name for name in values if DRAWN.fullmatch(name))]
     tensors = ANSWERS["tensors"](looking, Question(text=TEXT, addresses=tuple(drawn)))
-    told = {"text": TEXT, "model": looking.default, "answers": answers, "tensors": drawn}
-    return {"answers.json": json_text(told).encode(), "tensors": tensors}
+    page = {"text": TEXT, "model": looking.default, "answers": answers, "tensors": drawn}
+    return {"answers.json": json_text(page).encode(), "tensors": tensors}

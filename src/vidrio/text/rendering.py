@@ -5,7 +5,7 @@ import re
 from vidrio.text.account import ROMAN, Fact
 from vidrio.text.lexicon import Lexicon, folded
 
-MOST_CENTURIES = 39
+MAX_CENTURIES = 39
 _UNITS = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 
 
@@ -20,7 +20,7 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
     if number is None or not target.values:
         return fact.key if said.isalpha() else in_notation(said, source, target)
     suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    if fact.of_century and number <= MOST_CENTURIES:
+    if fact.of_century and number <= MAX_CENTURIES:
         roman = "X" * (number // 10) + _UNITS[number % 10]
         return target.century.format(number, suffix=suffix, roman=roman)
     if folded(said) in source.ordinals or re.fullmatch(r"\d+\.?[^\W\d_]+", said):

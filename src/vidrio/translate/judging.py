@@ -12,7 +12,7 @@ from vidrio.text.mask import Masked, Masker
 from vidrio.text.protect import MONEY
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import token_places
-from vidrio.translate.translation import Doubt, Pieces, Sentence
+from vidrio.translate.translation import FactWarning, Pieces, Sentence
 
 AGAIN = r"(?s)(.{1,8}?)\1{3}"  # one to eight tokens, four times in a row; each token is represented by a character
 UNREADABLE = 1_000  # the faults of a translation that lost a symbol, so that any other translation is better
@@ -131,8 +131,8 @@ def chosen(query: Query, found: Sequence[Candidate]) -> Attempt:
             distinct.setdefault(without_inventions(one.text, source, one.account), one.hypothesis)
     if best.text is None:
         return Attempt(query, best, (), best.faults)
-    doubts = tuple(doubts_about(query.masked, best)) if any(best.account) else ()
-    return Attempt(query, best, (Sentence(source, (*distinct,), (*distinct.values(),), *query, doubts),), best.faults)
+    warnings = tuple(warnings_about(query.masked, best)) if any(best.account) else ()
+    return Attempt(query, best, (Sentence(source, (*distinct,), (*distinct.values(),), *query, warnings),), best.faults)
 
 
 def without_inventions(text: str, source: str, account: Faults) -> str:
@@ -141,14 +141,14 @@ def without_inventions(text: str, source: str, account: Faults) -> str:
     return " ".join(text.translate(dict.fromkeys(map(ord, signs))).split()) if signs else text
 
 
-def doubts_about(masked: Masked, best: Candidate) -> Iterator[Doubt]:
-    """Yield the doubts about a translation: each lost fact with the fact that replaces it, then all other faults."""
+def warnings_about(masked: Masked, best: Candidate) -> Iterator[FactWarning]:
+    """Yield the warnings about a translation: each lost fact with the fact that replaces it, then all other faults."""
     things = str.maketrans(masked.things)
     lost = {fact: said(fact, masked.given).strip().translate(things) for fact in best.account.lost}
     invented = {fact: said(fact, best.written).strip().translate(things) for fact in best.account.invented}
-    yield from (Doubt(fact.kind, lost.pop(fact), invented.pop(wrong)) for fact, wrong in pairs_of(best.account))
-    yield from (Doubt(fact.kind, text, "") for fact, text in lost.items() if fact.kind != "words")
-    yield from (Doubt(fact.kind, "", text) for fact, text in invented.items())
+    yield from (FactWarning(fact.kind, lost.pop(fact), invented.pop(wrong)) for fact, wrong in pairs_of(best.account))
+    yield from (FactWarning(fact.kind, text, "") for fact, text in lost.items() if fact.kind != "words")
+    yield from (FactWarning(fact.kind, "", text) for fact, text in invented.items())
 
 
 def pairs_of(account: Faults) -> list[tuple[Fact, Fact]]:

@@ -1,7 +1,7 @@
 """Decide what to search for next if a translation has lost or invented something.
 
 The first remedy is another hypothesis of the same beam (judging.py). REMEDIES are then tried in order while there are
-faults. Any faults that remain become the sentence's doubts.
+faults. Any faults that remain become the sentence's warnings.
 """
 
 import re

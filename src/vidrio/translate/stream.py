@@ -21,10 +21,10 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
     chunk ends with it, and an empty chunk follows."""
     chunk: list[str] = []
     length = 0
-    asked = time.perf_counter()
+    started = time.perf_counter()
     try:
         for text in texts:
-            slow = time.perf_counter() - asked > SLOW
+            slow = time.perf_counter() - started > SLOW
             chunk.append(text)
             length += len(text) + 1
             if slow or length > size:
@@ -32,7 +32,7 @@ def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
                 chunk, length = [], 0
                 if slow:
                     yield []
-            asked = time.perf_counter()
+            started = time.perf_counter()
     except Exception:  # a line cannot be read; translate the lines before it first
         yield from (chunk, [])
         raise

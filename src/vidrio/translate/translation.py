@@ -44,7 +44,7 @@ class Details(NamedTuple):
     tokens: tuple[str, ...]
 
 
-class Doubt(NamedTuple):
+class FactWarning(NamedTuple):
     """A fact that only the source or only the translation states, or that the two state differently."""
 
     kind: str
@@ -66,7 +66,7 @@ class Sentence(NamedTuple):
     hypotheses: tuple[Hypothesis, ...]  #: best first
     masked: Masked  #: the sentence and the model's input for it
     options: Options  #: the options of the search that found the translations
-    doubts: tuple["Doubt", ...] = ()  #: facts that seem to be lost or invented
+    warnings: tuple["FactWarning", ...] = ()  #: facts that seem to be lost or invented
     source_start: int = 0  #: the position of the sentence in the text, in characters
     target_start: int = 0  #: the position of its translation in the whole translation, in characters
 
@@ -117,9 +117,9 @@ class Translation:
         return list(dict.fromkeys(word for one in self.sentences for word in self.translator.unknown(one)))
 
     @property
-    def doubts(self) -> list[Doubt]:
+    def warnings(self) -> list[FactWarning]:
         """Facts that seem to be lost or invented, and that a person should check."""
-        return [doubt for sentence in self.sentences for doubt in sentence.doubts]
+        return [warning for sentence in self.sentences for warning in sentence.warnings]
 
     @property
     def alignment(self) -> tuple[Link, ...]:
@@ -177,14 +177,14 @@ class Translation:
             "log_prob": best.log_prob,
             "score": best.score,
             "confidence": confidence([sentence]),
-            "doubts": [
+            "warnings": [
                 {
-                    "kind": doubt.kind,
-                    "reason": str(doubt),
-                    "source": place_of(self.source, sentence.source_start, sentence.source, doubt.source),
-                    "target": place_of(self.text, sentence.target_start, sentence.text, doubt.target),
+                    "kind": warning.kind,
+                    "reason": str(warning),
+                    "source": place_of(self.source, sentence.source_start, sentence.source, warning.source),
+                    "target": place_of(self.text, sentence.target_start, sentence.text, warning.target),
                 }
-                for doubt in sentence.doubts
+                for warning in sentence.warnings
             ],
             "alternatives": [
                 {"translation": text, "log_prob": h.log_prob, "score": h.score}

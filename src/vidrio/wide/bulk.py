@@ -15,7 +15,7 @@ from vidrio.errors import DataError
 from vidrio.wide.cluster import Failed, cluster, cores_of_a_worker, results
 from vidrio.wide.files import Place, matching
 
-MOST_LISTED = 20  # maximum number of failed files to list
+MAX_LISTED = 20  # maximum number of failed files to list
 NO_LINES = {".gz", ".zst", ".xz", ".bz2", ".parquet"} | DOCUMENTS | OTHERS  # files that cannot be read line by line
 
 Answer = Callable[[str, Iterable[bytes]], Iterable[str]]  # file name, input lines → output lines
@@ -82,7 +82,7 @@ def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
     if failed:
         raise DataError(
             f"{len(failed):,} of {len(todo):,} files failed",
-            found="\n    ".join([*sorted(failed)[:MOST_LISTED], *["…"] * (len(failed) > MOST_LISTED)]),
+            found="\n    ".join([*sorted(failed)[:MAX_LISTED], *["…"] * (len(failed) > MAX_LISTED)]),
             do="run the same command with --resume to retry these files; the others are kept",
         )
     return len(files), len(files) - len(todo), lines

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
 
-MOST_CORES = 8  # per worker, because for each line, Python takes about a tenth of the engine's time
-MOST_WAITING = 1_000  # maximum number of tasks submitted in advance
+MAX_CORES = 8  # per worker, because for each line, Python takes about a tenth of the engine's time
+MAX_WAITING = 1_000  # maximum number of tasks submitted in advance
 TRIES = 3  # attempts per task
 Do = Callable[[Any], Any]  # task → result
 _opened: list[Do] = []  # in a worker process, which is reused, this contains the function with its model
@@ -65,7 +65,7 @@ def _quiet() -> Iterator[None]:
 
 def cores_of_a_worker(wanted: int | None) -> int:
     """Return the requested number of cores, or by default the number of cores of the smallest machine, up to
-    MOST_CORES."""
+    MAX_CORES."""
     import ray
 
     machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
@@ -73,7 +73,7 @@ def cores_of_a_worker(wanted: int | None) -> int:
     if not machines or (wanted or 0) > machines[-1]:
         found = f"machines with {', '.join(map(str, machines)) or 'no'} cores"
         raise RunError("the cluster has no room for a worker", found=found, do="ask for fewer --workers")
-    return wanted or min(machines[0], MOST_CORES)
+    return wanted or min(machines[0], MAX_CORES)
 
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
@@ -95,7 +95,7 @@ def results(make: Callable[[], Do], pieces: Sequence[Any], cores: int) -> Iterat
     task = ray.remote(num_cpus=cores, max_retries=TRIES - 1, retry_exceptions=True)(attempt)
     maker, fresh, waiting = ray.put(make), iter(pieces), dict[Any, Any]()
     while True:
-        waiting |= {task.remote(maker, piece): piece for piece in islice(fresh, MOST_WAITING - len(waiting))}
+        waiting |= {task.remote(maker, piece): piece for piece in islice(fresh, MAX_WAITING - len(waiting))}
         if not waiting:
             return
         [done], _ = ray.wait(list(waiting))

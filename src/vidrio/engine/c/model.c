@@ -159,7 +159,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   if (r->packed > 8 * r->n_bytes + (64 << 20)) return refuse("its matrices are too narrow for their number"), W;
   const uint8_t *stored = r->data + t->offset;
   int keep = is_whole && is_stored_whole; // integers of at most 63 are used unchanged
-  for (int64_t n = 0; keep && n < (int64_t)in * out; n++) keep = abs((int8_t)stored[n]) <= MOST_WEIGHT;
+  for (int64_t n = 0; keep && n < (int64_t)in * out; n++) keep = abs((int8_t)stored[n]) <= MAX_WEIGHT;
   W.scale = allocate_zeroed(columns, sizeof *W.scale);
   if (is_stored_whole) memcpy(W.scale, r->data + t->scale, (size_t)out * sizeof *W.scale);
   if (is_whole) W.whole = allocate_zeroed(columns, (uint64_t)W.depth);
@@ -168,7 +168,7 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   for (int32_t first = 0; first < out; first += COLUMNS, values += is_whole ? 0 : block_size) {
     int32_t n = out - first < COLUMNS ? out - first : COLUMNS;
     Lanes scale = load(W.scale + first), most = {0};
-    Bits fits = (Bits)(absolute(scale * MOST_WEIGHT) <= 3.4e38f);
+    Bits fits = (Bits)(absolute(scale * MAX_WEIGHT) <= 3.4e38f);
     size_t at[COLUMNS], size = is_stored_whole ? 1 : sizeof(float); // bytes
     for (int32_t c = 0, o = first; c < n; c++, o++) at[c] = size * ((size_t)(o / head) * (size_t)in * (size_t)head + (size_t)(o % head));
     for (int32_t i = 0; i < in; i++) {
@@ -182,10 +182,10 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
       most = larger(absolute(x), most);
       fits &= (Bits)(absolute(x) <= 3.4e38f);
     }
-    if (is_whole && !keep) store(W.scale + first, scale = choose((Bits)(most > 0.0f), most, all(1.0f)) / MOST_WEIGHT);
+    if (is_whole && !keep) store(W.scale + first, scale = choose((Bits)(most > 0.0f), most, all(1.0f)) / MAX_WEIGHT);
     for (int32_t i = 0; is_whole && i < in; i++) {
       Lanes whole = (load(values + (size_t)i * COLUMNS) / (keep ? all(1.0f) : scale) + ROUNDS) - ROUNDS;
-      fits &= (Bits)(absolute(whole) <= (float)MOST_WEIGHT); // true unless a scale is 0
+      fits &= (Bits)(absolute(whole) <= (float)MAX_WEIGHT); // true unless a scale is 0
       Whole shifted = __builtin_convertvector(choose(fits, whole, (Lanes){0}), Whole) + SHIFT;
       int8_t *to = W.whole + place(&W, i, first);
       for (int32_t c = 0; c < n; c++) to[c * NEXT_COLUMN] = (int8_t)shifted[c];

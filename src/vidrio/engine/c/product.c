@@ -5,7 +5,7 @@
 // Columns are stored in blocks of 16. For integers, k is also stored in groups of 4: [out / 16][in / 4][16][4], or
 // [out / 16][in / 4][4][16].
 
-enum { COLUMNS = LANES, GROUP = 4, MOST_WEIGHT = 63, MOST_INPUT = 127 };
+enum { COLUMNS = LANES, GROUP = 4, MAX_WEIGHT = 63, MAX_INPUT = 127 };
 
 typedef struct {
   int32_t in, out;   // number of rows and columns
@@ -175,7 +175,7 @@ static void whole_rows(const float *x, int32_t rows, int32_t d, int32_t depth, R
   for (int32_t r = 0; r < rows; r++, x += d) {
     Lanes most = {0};
     for (int32_t i = 0; i < d; i += LANES) most = larger(absolute(load_some(x + i, d - i)), most);
-    float top = largest_of(most), scale = top >= 0x1p-100f ? top / MOST_INPUT : 1.0f, inverse = 1.0f / scale;
+    float top = largest_of(most), scale = top >= 0x1p-100f ? top / MAX_INPUT : 1.0f, inverse = 1.0f / scale;
     int8_t *whole = to->whole + (size_t)r * (size_t)depth;
     Whole total = {0};
     for (int32_t i = 0; i < depth; i += LANES) {

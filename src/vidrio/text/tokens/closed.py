@@ -13,14 +13,14 @@ from tokenizers import models
 
 from vidrio.text.tokens import case, normalise
 
-MOST_SPECIAL = 4  # pad, unk, start, end
+MAX_SPECIAL = 4  # pad, unk, start, end
 
 
 def has_our_steps(engine: tokenizers.Tokenizer) -> bool:
     """Return whether the normalizer, pre-tokenizer and decoder are the ones that Vidrio would write."""
     added = list(engine.get_added_tokens_decoder().values())
     names = [token.content for token in added if token.special]
-    if len(names) != len(added) or len(names) > MOST_SPECIAL or not all(names):
+    if len(names) != len(added) or len(names) > MAX_SPECIAL or not all(names):
         return False
     steps = _state(engine.normalizer).get("normalizers", [])
     if isinstance(engine.model, models.BPE):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from vidrio.text.tokens import normalise, vocabulary
 from vidrio.text.tokens.sentence_pieces import SentencePieces
 from vidrio.text.tokens.unigram import CONTROL, NORMAL, UNKNOWN
-from vidrio.text.tokens.vocabulary import BYTES, MOST_TEXTS, thin
+from vidrio.text.tokens.vocabulary import BYTES, MAX_TEXTS, thin
 
 SPECIAL = {"</s>": CONTROL, "<unk>": UNKNOWN}  # their ids are 0 and 1
 BYTE = 6  # a type of piece
@@ -26,7 +26,7 @@ MODEL_TYPE, SIZE, BYTE_FALLBACK, UNK_ID, BEGIN_ID, END_ID, PAD_ID = 3, 4, 35, 40
 
 def learn(texts: Iterable[str], size: int, *, coverage: float = 0.9999) -> SentencePieces:
     """Train a model with at most `size` pieces. The rarest characters, 1 - `coverage` of all, have no piece."""
-    sample = thin(map(normalise.valid, texts), MOST_TEXTS)
+    sample = thin(map(normalise.valid, texts), MAX_TEXTS)
     names = [*SPECIAL, *BYTES]
     engine = vocabulary.learn(sample, size, coverage=coverage, case_tokens=False)
     counts = Counter[str]()

@@ -22,7 +22,7 @@ T = TypeVar("T")
 NONE = -1  # the id of a special token that is not in the vocabulary
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
-MOST_TEXTS = 2_000_000  # the maximum number of training texts in memory; if there are more, a regular sample is kept
+MAX_TEXTS = 2_000_000  # the maximum number of training texts in memory; if there are more, a regular sample is kept
 
 # Signs and letters of European names. Vocabularies of at least this size contain them, however rare they are in texts.
 ROOM_FOR_MORE = 4_000
@@ -52,7 +52,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
 
     if not size <= LARGEST_VOCABULARY:
         raise TokenizerError(f"a vocabulary of {size:,} tokens is too large", do=f"at most {LARGEST_VOCABULARY:,}")
-    sample, names = thin(map(normalise.valid, texts), MOST_TEXTS), SpecialNames()
+    sample, names = thin(map(normalise.valid, texts), MAX_TEXTS), SpecialNames()
     if not any(text.strip() for text in sample):
         raise TokenizerError("there is no text to learn a tokenizer from", found=f"{len(sample)} texts")
     letters, rare = alphabet(sample, coverage, case_tokens=case_tokens)

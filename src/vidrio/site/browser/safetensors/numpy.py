@@ -17,11 +17,11 @@ def load_file(path: Path) -> dict[str, np.ndarray]:
     header.pop("__metadata__", None)
     return {
         name: np.frombuffer(
-            data[first + told["data_offsets"][0] : first + told["data_offsets"][1]], TYPES[told["dtype"]]
+            data[first + entry["data_offsets"][0] : first + entry["data_offsets"][1]], TYPES[entry["dtype"]]
         )
-        .reshape(told["shape"])
+        .reshape(entry["shape"])
         .copy()
-        for name, told in header.items()
+        for name, entry in header.items()
     }
 
 
@@ -29,8 +29,8 @@ def save(arrays: Mapping[str, np.ndarray]) -> bytes:
     header, parts, at = {}, [], 0
     for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
         raw = np.ascontiguousarray(arrays[name]).tobytes()
-        told = {"dtype": NAMES[arrays[name].dtype], "shape": list(arrays[name].shape)}
-        header[name] = {**told, "data_offsets": [at, at := at + len(raw)]}
+        entry = {"dtype": NAMES[arrays[name].dtype], "shape": list(arrays[name].shape)}
+        header[name] = {**entry, "data_offsets": [at, at := at + len(raw)]}
         parts.append(raw)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)

@@ -17,23 +17,23 @@ class Step(NamedTuple):
     this: int
 
 
-def is_word(seen: Look, asked: str) -> bool:
-    """Return whether `asked` is a word or a label rather than an address."""
-    return bool(_steps_of(seen, asked)) or not ("." in asked or "[" in asked or asked in seen.trace.stages)
+def is_word(seen: Look, word: str) -> bool:
+    """Return whether `word` is a word or a label rather than an address."""
+    return bool(_steps_of(seen, word)) or not ("." in word or "[" in word or word in seen.trace.stages)
 
 
-def decide(seen: Look, asked: str, rival: str | None = None) -> Decision:
+def decide(seen: Look, word: str, rival: str | None = None) -> Decision:
     """Return the decision for a word against `rival`. The default rival is the runner-up at the word's first step."""
-    found = _steps_of(seen, asked)
+    found = _steps_of(seen, word)
     if not found:
         raise AddressError(
-            f"there is no {asked!r} in the translation",
+            f"there is no {word!r} in the translation",
             found=", ".join(names_of(seen)),
             do="name one of these words or tokens, or the address of a number",
         )
     if len(found) > 1:
         raise AddressError(
-            f"{asked!r} stands at more than one place in the translation",
+            f"{word!r} stands at more than one place in the translation",
             found=f"rows {', '.join(str(steps[0].row) for steps in found)}",
             do="give a text whose translation has it once",
         )
@@ -59,26 +59,26 @@ def _decided(seen: Look, step: Step, that: int) -> Decision:
     return decisions(seen.trace, this, other)[step.row]
 
 
-def _steps_of(seen: Look, asked: str) -> list[list[Step]]:
+def _steps_of(seen: Look, word: str) -> list[list[Step]]:
     """Return the steps that produced each occurrence of a word in the translation, or else of a token."""
     if seen.stopped or seen.empty:
         return []
     if not seen.model.config.has_decoder:
-        return [[Step(0, names_of(seen).index(asked))]] if asked == seen.translation else []
+        return [[Step(0, names_of(seen).index(word))]] if word == seen.translation else []
     ids = seen.chosen_ids
     if seen.result:
         text, steps = seen.translation, defaultdict(list)
         places = token_places(seen.result.ids, seen.model.target_tokenizer)
         of = words(text)
-        for row, (word, (start, end)) in enumerate(zip(word_of_each(places, of), places, strict=True)):
-            if word >= 0 and start < end:
-                steps[word].append(Step(row, ids[row]))
+        for row, (n, (start, end)) in enumerate(zip(word_of_each(places, of), places, strict=True)):
+            if n >= 0 and start < end:
+                steps[n].append(Step(row, ids[row]))
         for same in (str, str.casefold):
-            named = [steps[n] for n, (a, b) in enumerate(of) if same(text[a:b]) == same(asked) and steps[n]]
+            named = [steps[n] for n, (a, b) in enumerate(of) if same(text[a:b]) == same(word) and steps[n]]
             if named:
                 return named
     tokens = seen.trace.chosen_tokens
-    return [[Step(row, ids[row])] for row, token in enumerate(tokens) if token in (asked, f"▁{asked}")]
+    return [[Step(row, ids[row])] for row, token in enumerate(tokens) if token in (word, f"▁{word}")]
 
 
 def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int]:
