@@ -93,11 +93,11 @@ def test_attention_begins_with_the_mean_and_a_head_is_picked_out(open_page: Open
     strongest = page.locator(".ribbons path").last
     expect(strongest).to_have_attribute("data-address", f"dec.1.cross.weights[4,{mean[4].argmax()}]")
     few = page.locator(".ribbons path").count()
-    page.get_by_role("button", name="all links").click()
+    page.get_by_role("button", name="show all links").click()
     assert page.locator(".ribbons path").count() > few
     page.locator(".heads").get_by_role("button", name="head 3").click()
     expect(page.locator(".ribbons path").last).to_have_attribute("data-address", re.compile(r"weights\.h3\[4,"))
-    page.get_by_label("Attention of").select_option("enc.2.self")
+    page.get_by_label("Attention layer").select_option("enc.2.self")
     expect(page.locator(".ribbons path").last).to_have_attribute(
         "data-address", re.compile(r"enc\.2\.self\.weights\.h3")
     )
@@ -151,7 +151,7 @@ def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_
     page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES", "color_scheme": "dark"})
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate("document.documentElement.lang") == "es"
-    page.get_by_role("button", name="Mira cómo se traduce").click()
+    page.get_by_role("button", name="Ver cómo se traduce").click()
     story = page.get_by_role("region", name="La historia")
     expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     expect(story.get_by_role("button", name="Reproducir")).to_have_count(0)
@@ -319,7 +319,7 @@ def test_temperature_and_a_forced_beginning(open_page: Open) -> None:
     rows = page.locator("table", has_text="logit").locator("tbody tr")
     expect(rows).to_have_count(13)
     page.get_by_role("slider", name="top-k").fill("2")
-    expect(rows.nth(2)).to_contain_text("cut off")
+    expect(rows.nth(2)).to_contain_text("excluded")
     page.locator(".unfold", has_text="What if").click()
     page.get_by_label("The translation starts with").fill("Yo")
     page.get_by_role("button", name="Set", exact=True).click()

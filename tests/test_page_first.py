@@ -91,10 +91,10 @@ def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another
     gone: list[str] = []
     page.on("requestfailed", lambda request: gone.append(request.post_data or ""))
     page.get_by_role("button", name="No cross-attention").click()
-    expect(page.get_by_text("Computing …")).to_be_visible()
+    expect(page.get_by_text("Computing…")).to_be_visible()
     assert not violations(page, "color-contrast")
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(page.get_by_text("Computing …")).to_have_count(0)
+    expect(page.get_by_text("Computing…")).to_have_count(0)
     expect(page.get_by_role("button", name="No cross-attention")).to_have_attribute("aria-pressed", "false")
     assert "if=" not in page.url
     assert any("cross" in body for body in gone)
@@ -114,7 +114,7 @@ def test_a_head_switched_off_in_a_layer_shows_its_effect_in_the_bar(open_page: O
 def test_a_link_is_copied_over_plain_http_too_and_holds_heads_attention_and_cards(open_page: Open, server: str) -> None:
     page = open_page(context={"permissions": []})
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as over plain HTTP
-    page.get_by_label("Attention of").select_option("enc.2.self")
+    page.get_by_label("Attention layer").select_option("enc.2.self")
     page.locator(".heads").get_by_role("button", name="head 3").click()
     page.locator(".unfold", has_text="From text to tokens").click()
     page.get_by_role("button", name="Copy link").click()

@@ -79,7 +79,7 @@ def test_it_is_walked_to_its_end(open_page: Callable[..., Page]) -> None:
             expect(card.locator(".answer")).not_to_be_empty()
         if number == 11:
             expect(page.locator("#translation")).to_have_text("Ayer compré un coche nuevo ayer.")
-            expect(card).to_contain_text("1 of 2 right")
+            expect(card).to_contain_text("1 of 2 correct")
             assert not violations(page)
         card.get_by_role("button", name="Next →" if number < 12 else "Finish").click()
     expect(card).to_have_count(0)

@@ -164,7 +164,7 @@ def test_one_search_is_computed_at_a_time_even_if_its_run_is_kept(name: str, is_
     [
         ("run", {"text": "hello", "model": "../../etc"}, "this server has no model"),
         ("run", {"text": "hello", "changes": [["without", "sense"]]}, "these changes cannot be made"),
-        ("run", {"text": "hello", "sentence": 7}, "the text has no sentence 7"),
+        ("run", {"text": "hello", "sentence": 7}, "the text does not have a sentence 7"),
         ("receipt", {"text": "hello", "address": "enc.9.self"}, "there is no"),
         ("receipt", {"text": "", "address": "enc.in[0,0]"}, "the text is empty"),
         ("tensors", {"text": "hello", "addresses": ["enc.in[0,0]"]}, "is one number"),

@@ -252,7 +252,7 @@ def test_nothing_stands_in_the_way_of_a_screen_reader(page: Page) -> None:
 
 
 def test_what_needs_a_computer_is_told(page: Page) -> None:
-    expect(page.get_by_text("need Vidrio installed on a computer")).to_be_visible()
+    expect(page.get_by_text("install Vidrio on your computer")).to_be_visible()
 
 
 @pytest.mark.slow

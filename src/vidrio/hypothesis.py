@@ -76,7 +76,7 @@ class Options:
                 yield f"{name} {given[name]!r} is not an integer from {least} to {most:,}"
         for name, (lowest, highest) in REAL.items():
             if not (isinstance(given[name], Real) and lowest <= given[name] <= highest):
-                yield f"{name} {given[name]!r} is not from {lowest:g} to {highest:g}"
+                yield f"{name} {given[name]!r} is not between {lowest:g} and {highest:g}"
         if self.max_length < self.min_length:
             yield f"max_length {self.max_length} is below min_length {self.min_length}"
         if self.sampling and self.beam > 1:

@@ -97,7 +97,7 @@ def why(word: str, text: str, precision: int, **given: Any) -> None:
     tell_unknown(seen)
     refuse_copied(seen)
     if seen.empty:
-        raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
+        raise InputError("the text is empty, so nothing was computed", do="enter a text to translate")
     if rival is not None or every or any(measured) or is_word(seen, word):
         if kind:
             raise click.UsageError("--as applies to the receipt of a number, not to a word.")

@@ -46,7 +46,7 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
     if after.machine.operations["mask"] is not before.machine.operations["mask"] and "tgt.ids" in after:
         notes = ["the numbers are from the last step, in which earlier rows see later tokens"]
     idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
-    notes += [f"{change.option}: there was nothing to change" for change in idle]
+    notes += [f"{change.option}: nothing to change" for change in idle]
     layers = _layers(before, after, shared or None)
     return Comparison(shared, layers, kl, first(after, np.isnan), first(after, np.isinf), tuple(notes))
 

@@ -186,7 +186,7 @@ class Trace:
             raise AddressError(
                 f"{address}: {token!r} occurs at more than one position",
                 found=f"{places}",
-                do="use the position instead",
+                do="specify the position instead",
             )
         known = f"; closest tokens: {nearest(token, tokens)}" if tokens else ""
         raise AddressError(f"{address}: {part} is not on axis {axis}", found=f"0 to {length - 1}{known}")

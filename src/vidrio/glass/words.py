@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-SSRU = "departs: §3.2.3 has self-attention"
-NO_BIAS = "departs: the paper has no bias"
+SSRU = "differs: §3.2.3 has self-attention"
+NO_BIAS = "differs: the paper has no bias"
 PARAMETERS = {
     "embed": ("§3.4", "a learned row for each token in the vocabulary"),
     "pos": ("§3.5", "a learned row for each position"),
@@ -88,11 +88,11 @@ class Formula(NamedTuple):
     says: str = ""  # description; overrides the quantity's description
 
 
-ZERO_START = "departs: the paper has a start token"
-MAX_0 = "departs: Eq. 2 has max(0, x)"
+ZERO_START = "differs: the paper has a start token"
+MAX_0 = "differs: Eq. 2 has max(0, x)"
 LAYER_NORM = "§3.1, layer norm"
-WHOLE = "departs: the paper does not quantise"
-WHAT_IF = "what if: not in the paper"
+WHOLE = "differs: the paper does not quantise"
+WHAT_IF = "what-if: not in the paper"
 FORMULAS = {
     "parameter": Formula("", ""),
     "input": Formula("ids", "ids", "§3.4"),
@@ -104,7 +104,7 @@ FORMULAS = {
     "lookup": Formula("<0>[ids]", "E_{ids}"),
     "lookup_or_zero": Formula("<0>[ids], or 0 where there is no token", "E_{ids}", ZERO_START),
     "scale": Formula("√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4"),
-    "unscaled": Formula("1 · embedding", "E", "departs: §3.4 has √d_model"),
+    "unscaled": Formula("1 · embedding", "E", "differs: §3.4 has √d_model"),
     "sinusoidal_positions": Formula(
         "sin(p / 10000^(2i/D)) in column 2i, cos of the same in column 2i+1",
         r"PE_{p,2i}=\sin(p/10000^{2i/d}),\ PE_{p,2i+1}=\cos(p/10000^{2i/d})",
@@ -113,15 +113,15 @@ FORMULAS = {
     "sinusoidal_halves_positions": Formula(
         "sin(p / 10000^(2i/D)) in column i, cos of the same in column D/2+i",
         r"PE_{p,i}=\sin(p/10000^{2i/d}),\ PE_{p,d/2+i}=\cos(p/10000^{2i/d})",
-        "departs: §3.5 interleaves them",
+        "differs: §3.5 interleaves them",
     ),
     "sinusoidal_marian_positions": Formula(
         "sin(p / 10000^(2i/(D − 2))) in column i, cos of the same in column D/2+i",
         r"PE_{p,i}=\sin(p/10000^{2i/(d-2)}),\ PE_{p,d/2+i}=\cos(p/10000^{2i/(d-2)})",
-        "departs: §3.5 has D, and interleaves them",
+        "differs: §3.5 has D, and interleaves them",
     ),
-    "learned_positions": Formula("row p of the learned table", "P_p", "§3.5, the second kind"),
-    "none_positions": Formula("0", "0", "departs: §3.5 has positions"),
+    "learned_positions": Formula("row p of the learned table", "P_p", "§3.5, the learned variant"),
+    "none_positions": Formula("0", "0", "differs: §3.5 has positions"),
     # attention
     "project": Formula("x <W><b>", "x<W><b>"),
     "rows_dot_rows": Formula("Q Kᵀ", r"QK^\top", "Eq. 1"),
@@ -148,7 +148,7 @@ FORMULAS = {
     "gain_and_bias": Formula("normed · gain + bias", r"\gamma\hat{x}+\beta", LAYER_NORM),
     # output
     "project_tied": Formula("x <W>ᵀ<b>", r"x<W>^\top<b>"),
-    "column_mean": Formula("mean of memory's rows", r"\frac{1}{S}\sum_s memory_s", "departs: not in the paper"),
+    "column_mean": Formula("mean of memory's rows", r"\frac{1}{S}\sum_s memory_s", "differs: not in the paper"),
     "log_of_choice": Formula("log prob[choice]", r"\log p(\hat{y})", "§6.1"),
     "log_softmax_of_choice": Formula(
         "logits[choice] − max logits − log Σ exp(logits − max logits)",

@@ -5,7 +5,7 @@ Changes to the machine and its numbers are defined in `glass/whatif.py`. Three m
     ("prefix", "Ayer he")                  the translation begins with these words
     ("pin", "▁Ayer ▁compr é")              the translation begins with these tokens; if they end with the end token,
                                            it consists of them
-    ("draw", "temperature=1.2 top-k=10")   each token is drawn at random
+    ("draw", "temperature=1.2 top-k=10")   each token is sampled at random
 """
 
 from collections.abc import Iterator, Sequence
@@ -103,13 +103,13 @@ def _searching(
             raise ConfigError(f"--{option}: this model does not translate", do="type another text instead")
         if option == "draw":
             options = replace(options, beam=1, n_best=1, sampling=_sampling(words))
-            says = "each token is drawn at random"
+            says = "each token is sampled at random"
         else:
             encode = model.target_tokenizer.encode
             ids = tuple(encode(words) if option == "prefix" else _ids(words, model.target_vocabulary))
             target = ids if ids[-1:] == (model.config.special.end,) else target
             options = replace(options, prefix=ids[: options.max_length - 1])
-            says = "the translation begins with these words" if option == "prefix" else "this hypothesis is taken"
+            says = "the translation begins with these words" if option == "prefix" else "this hypothesis is chosen"
         changes.append(Change(says, option=f"--{option} {words}"))
     return options, target, changes
 
@@ -119,7 +119,7 @@ def _ids(words: str, vocabulary: Sequence[str]) -> list[int]:
     for token in words.split():
         if token not in places:
             near = nearest(token, list(vocabulary))
-            raise ConfigError(f"there is no token {token!r} to begin with", found=f"closest matches: {near}")
+            raise ConfigError(f"there is no token {token!r} to start from", found=f"closest matches: {near}")
     return [places[token] for token in words.split()]
 
 
@@ -130,7 +130,8 @@ def _sampling(words: str) -> Sampling:
         try:
             given[name.replace("-", "_")] = _DRAWS[name](value)
         except (KeyError, ValueError):
-            raise ConfigError(f"--draw: {word!r} cannot be read", found=f"name=value, of {', '.join(_DRAWS)}") from None
+            found = f"name=value, where the name is one of {', '.join(_DRAWS)}"
+            raise ConfigError(f"--draw: {word!r} cannot be parsed", found=found) from None
     return Sampling(**given)
 
 

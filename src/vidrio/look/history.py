@@ -62,10 +62,10 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
 
     losses = curve("training", steps, "loss"), curve("held out", validations, "loss")
     pictures = [
-        picture("loss: the mean of −log p of a token, without smoothing", *losses),
+        picture("loss: the mean −log p per token, without label smoothing", *losses),
         *(picture(f"{name} of held-out sentences", curve(name, validations, key)) for key, name in SCORES.items()),
         picture("learning rate", curve("rate", steps, "rate")),
-        picture("tokens a second, source and target", curve("tokens_per_second", steps, "tokens_per_second")),
+        picture("tokens per second, source and target", curve("tokens_per_second", steps, "tokens_per_second")),
     ]
     return [one for one in pictures if one["lines"]]
 
@@ -148,7 +148,7 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
     """Return −log p of each token in the correct translation, given the tokens before it (teacher forcing)."""
     if not model.config.has_decoder:
-        raise InputError("this model tells classes: there is no answer to force token by token")
+        raise InputError("this model predicts classes, so there is no translation to force token by token")
     seen = look(model, text, target=target_ids(model, answer))
     if seen.empty:
         raise InputError("there is nothing to learn from an empty text")

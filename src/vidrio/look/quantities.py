@@ -45,7 +45,7 @@ def at(trace: Trace, where: str, again: CommandLine, precision: int = PRECISION)
     elif address.name in trace:
         yield from _one_quantity(trace, address, again, precision)
     elif not trace.values:
-        raise InputError("the text is empty, so nothing was computed", do="give a text")
+        raise InputError("the text is empty, so nothing was computed", do="enter a text")
     else:
         yield from _part(trace, address, again, precision)
 

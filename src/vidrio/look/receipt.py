@@ -224,7 +224,7 @@ def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) ->
 def receipt_data(seen: Look, address: str) -> dict[str, Any]:
     """Return everything about a number: its formula, the terms of its sum, its inputs, and the numbers that use it."""
     if seen.empty:
-        raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
+        raise InputError("the text is empty, so nothing was computed", do="enter a text to translate")
     bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
     stage = bill.stage
     return {

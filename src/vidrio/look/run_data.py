@@ -222,6 +222,6 @@ def array_at(trace: Trace, address: str) -> Array:
     heads."""
     where = parse_address(address)
     if where.index:
-        raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
+        raise AddressError(f"{address} is one number", do="request its receipt, or omit the brackets")
     array = mean_of_heads(trace, where.name) if of_heads(trace, where.name) else trace.array(where.name)
     return np.ascontiguousarray(array, {"int64": np.int32, "float16": np.float32}.get(array.dtype.name))

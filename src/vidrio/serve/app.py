@@ -146,7 +146,7 @@ def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, one["loc"])) or one["msg"] for one in error.errors()}))
-        return as_json({"what": "this request cannot be read", "found": where[:300], "do": ""}, 422)
+        return as_json({"what": "this request cannot be parsed", "found": where[:300], "do": ""}, 422)
 
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:

@@ -105,7 +105,7 @@ class Looking:
         """Return the model, opened for tracing."""
         self.translating.translator(name)  # raises an error if the name is unknown
         if numbers not in NUMBERS:
-            raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
+            raise ConfigError(f"unknown number type {numbers!r}", found=", ".join(filter(None, NUMBERS)))
         return self._load((name, numbers), self.stopped)
 
     def _loaded(self, key: tuple[str, str], stopped: Stopped) -> LoadedModel:
@@ -135,7 +135,7 @@ class Looking:
             return request.text, replace(options, beam=request.beam or options.beam), None
         if request.sentence >= len(translation.sentences):
             found = f"{len(translation.sentences)} sentences"
-            raise InputError(f"the text has no sentence {request.sentence}", found=found)
+            raise InputError(f"the text does not have a sentence {request.sentence}", found=found)
         sentence = translation.sentences[request.sentence]
         printed = Printed(sentence.best, sentence.options, translation.translator.engine)
         return sentence.given, sentence.options, printed
