@@ -272,7 +272,7 @@ export const en = {
   whyGains: "The log-probability of “{name}” rises by {loss}.",
   whyEachWithout: "Removing each word",
   whyEachSays:
-    "Each word of the source is removed in turn. The table shows how far the log-probability of “{name}” falls and what the translation becomes. Unlike the sum, this measures the effect of the whole word.",
+    "Each word of the source is removed in turn. The table shows how much the log-probability of “{name}” falls and what the translation becomes. Unlike the sum, this measures the effect of the whole word.",
   newTranslation: "translation",
   sourceWord: "removed word",
   whySoFar: "Written so far",
@@ -302,7 +302,7 @@ export const en = {
     "Each image shows the weights of one head. Orange means that “{name}” becomes less likely without the head; blue means that it becomes more likely. An outline means that the translation changes. Hover over a head to see the new translation, or select it to open its numbers.",
   whyRows: "Where the decision is made",
   whyRowsSay:
-    "Change a word of the sentence. Each cell represents a run in which one vector is replaced with the one from the other sentence, and shows how far “{first}” minus “{second}” moves. Strong colours mark the vectors that carry the difference at that layer.",
+    "Change a word of the sentence. Each cell represents a run in which one vector is replaced with the one from the other sentence, and shows how much “{first}” minus “{second}” changes. Strong colours mark the vectors that carry the difference at that layer.",
   whyOther: "Other sentence",
   whyCompare: "Compare",
   whyDifferences: "“{first}” minus “{second}” is {here} for this sentence and {there} for the other one.",

@@ -85,7 +85,7 @@ export const es: Messages = {
   },
   partsSay: {
     self: "cada token atiende a todos los tokens, incluido él mismo",
-    masked: "cada token se atiende a sí mismo y a los anteriores",
+    masked: "cada token atiende a sí mismo y a los anteriores",
     cross: "cada token de la traducción atiende a todos los del original",
     ffn: "transforma cada vector por separado",
     norm: "ajusta todos los vectores a la misma escala",
@@ -256,7 +256,7 @@ export const es: Messages = {
   shouldSay: "token correcto",
   likelier: "token más probable",
   meanLoss: "Pérdida media",
-  randomLoss: "al elegir al azar sería",
+  randomLoss: "al elegir al azar, sería",
   curvesTitle: "Curvas de entrenamiento",
   lessons: "Lecciones",
   lesson: "Lección",
