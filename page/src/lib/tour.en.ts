@@ -45,7 +45,7 @@ export const en: Words[] = [
   },
   {
     title: "Attention looks things up",
-    why: "To choose a word, the decoder has to know which part of the source to translate next. Cross-attention gives each source token a weight.",
+    why: "To choose a word, the decoder has to know which part of the source to translate next. Cross-attention assigns a weight to each source token.",
     question: "Which source token gets the largest weight when the model writes “coche”?",
     choices: ["car", "new", "yesterday"],
     answer:
@@ -92,7 +92,7 @@ export const en: Words[] = [
     question: "What happens without head 3 of the decoder’s last self-attention?",
     choices: ["“ayer” is written twice.", "The verb is missing.", "Nothing changes."],
     answer:
-      "This head tells the decoder that “ayer” has been written already. Challenge: find the cross-attention head that puts “ayer” first.",
+      "This head tells the decoder that “ayer” has already been written. Challenge: find the cross-attention head that puts “ayer” first.",
   },
   {
     title: "Temperature",

@@ -46,7 +46,7 @@ export const es: Words[] = [
   },
   {
     title: "La atención sirve para buscar",
-    why: "Para elegir una palabra, el decodificador tiene que saber qué parte del original toca traducir. La atención cruzada asigna un peso a cada token del original.",
+    why: "Para elegir una palabra, el decodificador tiene que saber qué parte del original debe traducir a continuación. La atención cruzada asigna un peso a cada token del original.",
     question: "¿Qué token del original recibe el mayor peso cuando el modelo escribe «coche»?",
     choices: ["car", "new", "yesterday"],
     answer:
