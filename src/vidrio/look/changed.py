@@ -5,7 +5,7 @@ Changes to the machine and its numbers are defined in `glass/whatif.py`. Three m
     ("prefix", "Ayer he")                  the translation begins with these words
     ("pin", "▁Ayer ▁compr é")              the translation begins with these tokens; if they end with the end token,
                                            it consists of them
-    ("draw", "temperature=1.2 top-k=10")   each token is sampled at random
+    ("draw", "temperature=1.2 top-k=10")   each token is drawn at random
 """
 
 from collections.abc import Iterator, Sequence
