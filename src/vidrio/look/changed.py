@@ -1,10 +1,10 @@
-"""Compares a run before and after changes: the effect on the text and on the numbers.
+"""Compares runs before and after a what-if: the translations and the numbers.
 
-Changes to the machine and its numbers are defined in `glass/whatif.py`. Three more changes affect the search:
+`glass/whatif.py` defines changes to the machine and its numbers. Three more changes affect the search:
 
     ("prefix", "Ayer he")                  the translation begins with these words
-    ("pin", "▁Ayer ▁compr é")              the translation begins with these tokens; if they end with the end token,
-                                           it consists of them
+    ("pin", "▁Ayer ▁compr é")              the translation begins with these tokens, or consists of them if the
+                                           last one is the end token
     ("draw", "temperature=1.2 top-k=10")   each token is drawn at random
 """
 
@@ -38,7 +38,7 @@ class BeforeAfter:
 
     @staticmethod
     def of_one(run: Look) -> "BeforeAfter":
-        """Return a run without changes as both `before` and `after`."""
+        """Wrap an unchanged run as both `before` and `after`."""
         return BeforeAfter(run, run, WhatIf())
 
     @cached_property
@@ -55,14 +55,14 @@ def look_changed(
     target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
 ) -> BeforeAfter:
-    """Run a text, apply the changes, and run the text again. `tree` records the second search.
+    """Run the model on a text, apply the changes, and run it again. `tree` records the second search.
 
-    If there are no changes, the text is run once, and `before` and `after` are the same run.
+    If there are no changes, the model runs once, and `before` and `after` are the same run.
     """
     before = look(model, text, options=options, target=target, tree=None if wanted else tree)
     if not wanted or before.empty:
         return BeforeAfter.of_one(before)
-    forced = None if isinstance(target, Printed) else target  # a changed machine searches for its own translation
+    forced = None if isinstance(target, Printed) else target  # a changed machine finds its own translation
     return with_changes(before, model, wanted, forced, tree)
 
 
@@ -74,10 +74,10 @@ def with_changes(
     tree: Tree | None = None,
     stopped: Stopped = None,
 ) -> BeforeAfter:
-    """Run the same text with the changes.
+    """Run the changed model on the same text.
 
-    A changed model may never produce the end token, so its translation is cut off at about three times the length of
-    the text, or where it repeats itself.
+    A changed model may never produce the end token, so its translation is cut off if it repeats itself, or at about
+    three times the length of the text.
     """
     about_search = [change for change in wanted if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
@@ -136,8 +136,8 @@ def _sampling(words: str) -> Sampling:
 
 
 def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[str]:
-    """Format the translation before and after, the largest change in each layer, the change in the probabilities of the
-    next token, and the first NaN."""
+    """Format the two translations, the first NaN and infinity, the largest change in each layer, and the change in the
+    next-token probabilities at each step."""
     if tried.before.empty:
         yield "The text is empty: nothing was computed, so nothing can change."
         return

@@ -11,7 +11,7 @@ from vidrio.text.words import token_places, word_of_each, words
 
 
 class Step(NamedTuple):
-    """A token, and the row after which it was chosen."""
+    """A decoder row, and the token chosen from its prediction."""
 
     row: int
     this: int
@@ -23,7 +23,7 @@ def is_word(seen: Look, word: str) -> bool:
 
 
 def decide(seen: Look, word: str, rival: str | None = None) -> Decision:
-    """Return the decision for a word against `rival`. The default rival is the runner-up at the word's first step."""
+    """Return the decision between a word and `rival`, by default the runner-up at the word's first step."""
     found = _steps_of(seen, word)
     if not found:
         raise AddressError(
@@ -41,8 +41,8 @@ def decide(seen: Look, word: str, rival: str | None = None) -> Decision:
 
 
 def decide_step(seen: Look, row: int, rival: str | None = None) -> Decision:
-    """Return the decision for the token chosen after a row, or for a classifier's class, against `rival`. The default
-    rival is the runner-up."""
+    """Return the decision between the token chosen at a step, or a classifier's class, and `rival`, by default the
+    runner-up."""
     taken = seen.chosen_ids if seen.model.config.has_decoder else [names_of(seen).index(seen.translation)]
     if seen.stopped or not 0 <= row < len(taken):
         raise AddressError(f"there is no decoding step {row}", found=f"{len(taken)} steps")
@@ -60,7 +60,7 @@ def _decided(seen: Look, step: Step, that: int) -> Decision:
 
 
 def _steps_of(seen: Look, word: str) -> list[list[Step]]:
-    """Return the steps that produced each occurrence of a word in the translation, or else of a token."""
+    """Return the steps that produced each occurrence of a word in the translation or, if there is none, of a token."""
     if seen.stopped or seen.empty:
         return []
     if not seen.model.config.has_decoder:
@@ -103,8 +103,8 @@ def _rivals(seen: Look, steps: list[Step], rival: str | None) -> tuple[Step, int
 
 
 def _spelled(tokenizer: Tokenizer, rival: str, this: str) -> list[int]:
-    """Return the tokens of a rival. If `this` continues a word and the rival is the name of a token, only that token is
-    returned. Otherwise, the rival is encoded as a word, without leading case tokens."""
+    """Return the token ids of a rival. If `this` continues a word and the rival names a token, return only that token.
+    Otherwise, encode the rival as a word, and drop any leading case tokens."""
     inside = None if this.startswith("▁") else tokenizer.id(rival)
     ids = tokenizer.encode(rival) if inside is None else [inside]
     while len(ids) > 1 and not tokenizer.decode(ids[:1]).strip():

@@ -1,7 +1,7 @@
-"""The training history of a model, for the page: curves, translations at each snapshot, and the loss of a reference.
+"""Collects a model's training history for the page: curves, translations at each snapshot, loss on a reference.
 
-Training runs keep snapshots (`learn/state.py`). The reference implementation runs them like any other model, so PyTorch
-is not needed.
+Training saves snapshots (`learn/state.py`). The reference implementation runs a snapshot like any other model, so
+PyTorch is not needed.
 """
 
 import json
@@ -20,7 +20,7 @@ from vidrio.look.measures import likeliest, mean_of_heads
 from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.model.folder import read_parameters
 
-ROOM = 10  # a snapshot's translation may have this many tokens in addition to twice the length of the source
+ROOM = 10  # tokens that a snapshot's translation may have beyond twice the length of the source
 FOLLOWED = 16  # maximum number of tokens whose probabilities are tracked
 MAX_POINTS = 240  # maximum number of points in a curve; in longer curves, neighbouring points are averaged
 SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # validation metrics that may be present
@@ -32,7 +32,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def metrics(run: Path) -> list[Record]:
-    """Read metrics.jsonl, ignoring an incomplete last line."""
+    """Read metrics.jsonl, skipping malformed lines, such as an incomplete last line."""
     path = run / "metrics.jsonl"
     records: list[Record] = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -94,16 +94,16 @@ def snapshots(run: Path) -> list[tuple[int, Path]]:
 
 
 def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
-    """Yield the model at each snapshot, earliest first, loading one at a time."""
+    """Yield the model at each snapshot, earliest first. Only one is loaded at a time."""
     for step, folder in snapshots(model.path / "run"):
         yield step, replace(model, machine=build(model.config, read_parameters(folder), model.dtype.type))
 
 
 def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
-    """Return the translation of a text at each snapshot, and the probability of each token in one translation.
+    """Return each snapshot's translation of a text, and its probabilities for the tokens of a given translation.
 
-    The probabilities are those of `target` or, by default, of the final model's translation. Everything is computed in
-    floating point. Returns None if the text is empty or if there are no snapshots.
+    The given translation is `target` or, by default, the final model's. Everything is computed in floating point.
+    Returns None if the text is empty or if there are no snapshots.
     """
     if not snapshots(model.path / "run") or not text.strip():
         return None
@@ -122,10 +122,10 @@ def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict
 
 
 def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> dict[str, Any]:
-    """Return the entry of a snapshot, or of the final model, for which `step` is None.
+    """Return the entry for a snapshot, or for the final model if `step` is None.
 
-    For each token, `reads` is the source token with the largest weight in the last layer's cross-attention, averaged
-    over heads, and `share` is that weight.
+    For each token, `reads` is the source token with the largest cross-attention weight in the last layer, averaged over
+    heads, and `share` is that weight.
     """
     if seen.result is None:
         prob_C = seen.trace.values["out.prob"]
@@ -146,7 +146,7 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look) -> di
 
 
 def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
-    """Return −log p of each token in the correct translation, given the tokens before it (teacher forcing)."""
+    """Return −log p of each token in the reference translation, given the tokens before it (teacher forcing)."""
     if not model.config.has_decoder:
         raise InputError("this model predicts classes, so there is no translation to force token by token")
     seen = look(model, text, target=target_ids(model, answer))

@@ -33,7 +33,7 @@ def view(why: Why, name: str, found: Sequence[Without] | CausalMap, precision: i
 
 
 def _map(why: Why, found: CausalMap, precision: int) -> Iterator[str]:
-    """Format the change in the difference due to each row, with one column per layer and one line per token."""
+    """Format how much each replaced row changes the difference, with one column per layer and one line per token."""
     that = visible(token_name(why.seen, why.decision.that))
     yield note(
         f"{_this(why)} minus {that} is {number(found.before, precision)} here and {number(found.of_other, precision)} "
@@ -54,7 +54,7 @@ def _this(why: Why) -> str:
 
 
 def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
-    """Return the token of each row, with the other run's token if it differs."""
+    """Return the token of each row, and the other run's token if it differs."""
     trace = why.seen.trace
     if side != SOURCE:
         return list(trace.target_tokens[: why.decision.row + 1])
@@ -63,8 +63,8 @@ def _tokens(why: Why, found: CausalMap, side: str) -> list[str]:
 
 
 def as_data(why: Why, found: Sequence[Without] | CausalMap) -> Any:
-    """Return JSON data: either the causal map or, for each word or head, the losses of the explained token and of all
-    tokens."""
+    """Return the causal map as JSON or, for each word or head, the new translation and how much the log-probabilities
+    of the explained token and of all tokens drop."""
     if isinstance(found, CausalMap):
         return _map_data(why, found)
     return [

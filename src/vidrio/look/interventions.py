@@ -30,15 +30,15 @@ class Word(NamedTuple):
 
 
 class Without(NamedTuple):
-    """The effect of removing a word or a head: the new translation, and the losses of the original tokens."""
+    """The effect of removing a word or a head."""
 
-    what: str  # the word or the head
+    what: str  # the removed word or head
     translation: str
-    losses: tuple[float, ...]  # the decrease in the log-probability of each token in the original translation
+    losses: tuple[float, ...]  # how much the log-probability of each original token drops
 
 
 class Patched(NamedTuple):
-    """The difference of two logits after substituting, in turn, each row of a layer's output from another run."""
+    """The difference between two logits after replacing each row of a layer's output, in turn, with another run's."""
 
     layer: str  # enc.in, enc.0, …
     side: str
@@ -47,11 +47,11 @@ class Patched(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalMap:
-    """The difference of two logits in a run, in another run, and in the first run with single rows from the other."""
+    """The difference between two logits in two runs, and in the first with single rows replaced from the second."""
 
     other: str  # the other text
     other_tokens: Sequence[str]
-    before: float  # the difference in the first run
+    before: float  # the difference in the first run, without replaced rows
     of_other: float  # the difference in the other run
     layers: list[Patched]
 
@@ -78,7 +78,7 @@ def engine_of(seen: Look) -> Engine:
 
 
 def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = None) -> list[Without]:
-    """Delete each word in turn: translate the remaining text, and score the tokens of the original translation."""
+    """Delete each word in turn, translate the remaining text, and rescore the original translation."""
     deleted = _removable_words(seen)
     texts = [without_places(seen.text, [(word.start, word.end)]) for word in deleted]
     read = [(*translator.source.encode(text), *seen.model.config.source_close) for text in (seen.text, *texts)]
@@ -91,7 +91,7 @@ def each_word_deleted(seen: Look, translator: Translator, stopped: Stopped = Non
 
 
 def each_word_hidden(seen: Look, stopped: Stopped = None) -> list[Without]:
-    """Hide the rows of each word in turn from all attention. The text and its positions stay the same."""
+    """Mask the rows of each word, in turn, in every attention layer. The text and its positions do not change."""
     found = _removable_words(seen)
     return _without(seen, [word.text for word in found], [tuple(map(Hidden, word.rows)) for word in found], stopped)
 
@@ -105,9 +105,9 @@ def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
 
 
 def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = None) -> CausalMap:
-    """Measure the difference of two logits after substituting single rows of each layer from a run on another text.
+    """Measure the difference between two logits after replacing single rows with those of a run on another text.
 
-    Both runs are given the same translation up to the row of the decision.
+    Both runs are forced to produce the same translation up to the decision.
     """
     model, row = seen.model, decision.row
     engine = engine_of(seen)
@@ -140,7 +140,7 @@ def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = 
 
 
 def _removable_words(seen: Look) -> list[Word]:
-    """Return the words in the source. Raises InputError if nothing would be left after removing one of them."""
+    """Return the words in the source. Raises InputError if removing one of them would leave nothing."""
     found = source_words(seen)
     if any(len(word.rows) == len(seen.source_ids) for word in found):
         raise InputError("without its only word, nothing of the text is left", do="give a text of several words")
@@ -173,6 +173,6 @@ def _losses(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...
 
 
 def _difference(rows: Sequence[tuple[float, float]]) -> float:
-    """Return the difference between the two log-probabilities in the last row, which equals that of the logits."""
+    """Return the difference between two log-probabilities in the last row, which equals the logit difference."""
     this, that = rows[-1]
     return this - that

@@ -1,4 +1,4 @@
-"""Applies the final norm and the output matrix to a decoder row after each sub-layer, to see what it would predict."""
+"""Logit lens: applies the final norm and the output matrix after each decoder sub-layer, to see its prediction."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,15 +14,15 @@ LIKELIEST = 5
 
 
 class After(NamedTuple):
-    """A sub-layer, the most probable tokens after it, and the logit of a word minus the logit of its rival."""
+    """The prediction after a sub-layer."""
 
     name: str
-    tokens: tuple[tuple[int, float], ...]
-    difference: float
+    tokens: tuple[tuple[int, float], ...]  # the most probable tokens and their probabilities
+    difference: float  # the word's logit minus its rival's
 
 
 def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
-    """Return the most probable tokens that a decoder row predicts after each sub-layer."""
+    """Return what a decoder row predicts after each sub-layer."""
     names, logits_NV = _logits(trace, row)
     prob_NV = trace.machine.operations["softmax"].run(logits_NV)
     return [
@@ -36,7 +36,7 @@ def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
 
 
 def overtakes(found: list[After]) -> str | None:
-    """Return the sub-layer from which the word stays ahead of its rival, or None if the rival is ahead at the end."""
+    """Return the sub-layer after which the word stays ahead of its rival, or None if it does not end up ahead."""
     name = None
     for after in reversed(found):
         if after.difference <= 0:

@@ -1,4 +1,4 @@
-"""Displays an entire run on one page of text: a line for each step, then the translation token by token."""
+"""Summarises a run as text: one line for each step of the computation, then the translation token by token."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -91,7 +91,7 @@ def _described(seen: Look) -> str:
 
 
 def _text_in(seen: Look) -> Iterator[str]:
-    """Format the tokens of the text, each with its characters, and the words that are not in the vocabulary."""
+    """Format the tokens of the text with the characters that they cover, and the words not in the vocabulary."""
     config = seen.model.config
     rows = [
         (p.token, p.id, f"“{cut(seen.text[p.start : p.end], 24)}”", ": not in the vocabulary" * p.unknown)
@@ -141,7 +141,7 @@ def _layer(address: str) -> int:
 
 
 def _shown(seen: Look) -> Iterator[str]:
-    """Yield the addresses to show: for each stack, layer 0 with head 0 on behalf of all heads, and the outputs of all
+    """Yield the addresses to show: layer 0 of each stack, in which head 0 represents all heads, and the outputs of the
     later layers."""
     last_of = {tuple(address.split(".")[:2]): address for address in seen.trace.values}
     for address in seen.trace.values:
@@ -152,8 +152,8 @@ def _shown(seen: Look) -> Iterator[str]:
 
 
 def _step(seen: Look, address: str) -> tuple[str, str, str, str]:
-    """Return the description, the shape, the section of the paper (§3.1, not `§3.1, layer norm`), and the address of a
-    quantity."""
+    """Return a quantity's description, shape, section of the paper (§3.1 rather than `§3.1, layer norm`) and
+    address."""
     stage, heads, layer = seen.trace.stages[address], seen.model.config.n_heads, _layer(address)
     says = f"what layer {layer} makes of it" if layer > 0 else stage.says
     name = f"{address}…{heads - 1}" if without_head(address)[1] and heads > 1 else address
@@ -184,7 +184,7 @@ def _title(seen: Look, address: str) -> str:
 
 
 def _words_out(seen: Look, precision: int) -> Iterator[str]:
-    """Format each decoding step: the chosen token, and the most probable tokens with their probabilities."""
+    """Format each decoding step: the chosen token, and the probabilities of the most probable tokens."""
     trace, prompt = seen.trace, 0 if seen.forced else len(seen.options.prefix)
     yield "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
     steps = enumerate(zip(trace.target_tokens, trace.chosen_tokens, trace.values["out.score"], strict=True))
@@ -207,7 +207,7 @@ def _likely(candidates: Iterable[Candidate], precision: int) -> str:
 
 
 def _how_found(seen: Look, precision: int) -> str:
-    """Describe the search and the score of its result."""
+    """Describe the search, and the score of its result."""
     result, options = seen.result, seen.options
     assert result is not None
     log_prob = number(result.log_prob, precision)

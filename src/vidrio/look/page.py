@@ -1,7 +1,7 @@
-"""Writes a standalone page: a single HTML file with the page of `vidrio serve` and the data of a run.
+"""Writes a standalone page: a single HTML file with the page of `vidrio serve` and the data of one run.
 
-The data is inserted into the page built from `page/`. Everything in the file is compressed and encoded in base 85, and
-is unpacked by a few lines of script. The file needs neither a server nor a network connection.
+The page is built from `page/`. Its code and the data are compressed, encoded in base 85 and unpacked by a short script,
+so the file needs neither a server nor a network connection.
 """
 
 import zlib
@@ -23,7 +23,7 @@ from vidrio.look.run import Look, with_tree
 from vidrio.look.writing import CommandLine, visible
 from vidrio.model.json_text import json_text
 
-SMALL = 1_000_000  # size in bytes up to which the parameters are included
+SMALL = 1_000_000  # maximum size of the parameters to include, in bytes
 LEVEL = 6
 _BUILT = files("vidrio") / "serve" / "page" / "alone"
 _POLICY = (
@@ -33,7 +33,7 @@ _POLICY = (
 
 
 def run_page(tried: BeforeAfter, again: CommandLine) -> str:
-    """Return a page for a run, with every intermediate value."""
+    """Return the HTML of a page with every intermediate value of a run."""
     seen = tried.after
     data = {
         "kind": "run",
@@ -53,14 +53,14 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
 
 
 def _whys(seen: Look) -> list[dict[str, Any]]:
-    """Explain the token chosen at each step, or a classifier's class, against the runner-up."""
+    """Explain why the token at each step, or a classifier's class, was chosen over the runner-up."""
     if seen.empty or seen.stopped:
         return []
     return [why_word.data(why_word.why_step(seen, step)) for step in range(len(seen.chosen_ids) or 1)]
 
 
 def _numbers(trace: Trace) -> dict[str, Array]:
-    """Return all values of the run by address, and the parameters if they are small enough."""
+    """Return all values and mean attention weights by address, and the parameters if they are small enough."""
     parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
     if sum(trace.array(name).nbytes for name in parameters) > SMALL:
         parameters = []
@@ -74,7 +74,7 @@ def _title(seen: Look) -> str:
 
 
 def as_text(part: bytes) -> str:
-    """Encode bytes as base-85 text that is safe in HTML, because it does not contain `<`."""
+    """Encode bytes as base-85 text that contains no `<` and is therefore safe in HTML."""
     return a85encode(part + bytes(-len(part) % 4)).replace(b"<", b"~").decode("ascii")
 
 
@@ -82,7 +82,7 @@ def as_text(part: bytes) -> str:
 
 
 def _bundle() -> list[bytes]:
-    """Return the page's style sheet and script, as built by `npm run build`."""
+    """Return the page's compressed style sheet and script, as built by `npm run build`."""
     return [_deflated((_BUILT / f"page.{kind}").read_bytes()) for kind in ("css", "js")]
 
 

@@ -1,15 +1,15 @@
-"""Explains why the model chose one word over another, by splitting the difference of two logits into an exact sum.
+"""Explains why the model chose one word over another, by splitting their logit difference into an exact sum.
 
     d · LayerNorm(u) = (γ∘d − mean(γ∘d)) / √(σ² + ε) · u + d · β
 
-For a fixed variance, layer norm is linear in its input. The difference d of two columns of the output matrix can
-therefore be carried back through the last stack of layers. Each vector that was added to a row of that stack
-contributes one part: its dot product with d at that point. A decoder's parts belong to a single step. A classifier's
-parts are summed over all rows.
+With its variance held fixed, layer norm is an affine function of its input u. The vector d, the difference between two
+columns of the output matrix, can therefore be propagated back through the last stack of layers. Every vector that was
+added to a row of that stack contributes one part: its dot product with d at that point. A decoder's parts explain a
+single step. A classifier's parts are summed over all rows.
 
-In the engine's arithmetic, rows are rounded to int8 before they are multiplied by a matrix. The parts named `….whole`
-are the effect of this rounding. The part `rounding` is the remainder, caused by floating-point arithmetic. All other
-parts are multiples of a power of two chosen so that their sum in float64 is exact, in any order.
+The engine rounds rows to int8 before multiplying them by a matrix. The parts named `….whole` are the effect of this
+rounding. The part `rounding` is the remainder, caused by floating-point arithmetic. All other parts are rounded to
+multiples of a power of two, so that float64 adds them exactly in any order.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -24,25 +24,25 @@ from vidrio.glass.trace import Trace
 from vidrio.model.parameters import output_is_tied, target_table
 from vidrio.model.quantised import summed_axes
 
-RELATIVE = 100  # the largest acceptable `rounding`, in multiples of ε times the sum of the parts' absolute values
+RELATIVE = 100  # maximum acceptable `rounding`, as a multiple of ε times the sum of the parts' absolute values
 SOURCE, TARGET = "source", "target"
 ROUNDING = "rounding"
-CHANGED = "rounding and what-ifs"  # the remainder if a what-if replaced values, which do not follow from their inputs
+CHANGED = "rounding and what-ifs"  # remainder after a what-if: replaced values do not follow from their inputs
 
 _summed_axes = lru_cache(maxsize=8)(summed_axes)
 
 
 class Part(NamedTuple):
-    """A summand of the difference of two logits."""
+    """One part of the difference between two logits."""
 
-    name: str  #: the head, sub-layer or parameter that contributed the part
+    name: str  #: the head, sub-layer or parameter that the part comes from
     value: float
-    reads: str = ""  #: "source" or "target" if the part was read from a single token, otherwise empty
-    row: int = -1  #: the position of that token, if any
+    reads: str = ""  #: "source" or "target" if the part comes from a single token, otherwise empty
+    row: int = -1  #: the position of that token, or −1
 
 
 class Neuron(NamedTuple):
-    """The contribution of a hidden unit of a feed-forward network."""
+    """A hidden unit of a feed-forward network, and its contribution to the difference."""
 
     name: str
     unit: int
@@ -50,12 +50,12 @@ class Neuron(NamedTuple):
     pushes: Array  # the unit's contribution to each logit
 
 
-Label = tuple[str, str, int]  # the fields of a Part except the value: name, reads, row
+Label = tuple[str, str, int]  # the fields of a Part other than its value: name, reads, row
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The difference of the logits of two tokens, `this` and `that`, at one row, and the parts of the difference."""
+    """The difference between the logits of two tokens, `this` and `that`, at one row, and its parts."""
 
     row: int
     this: int
@@ -72,7 +72,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Summand:
-    """A part of the difference at every row: one number per row, or, if `reads` is set, per row and row read."""
+    """A part of the difference at every row. If `reads` is set, each row has one number per token that it reads."""
 
     name: str
     values: Array
@@ -81,7 +81,7 @@ class _Summand:
 
 @dataclass(frozen=True)
 class _Block:
-    """A feed-forward network, with d_RD at its output and the norms between that output and the logits."""
+    """A feed-forward network, with d at its output and the norms between its output and the logits."""
 
     name: str
     d_RD: Array
@@ -89,14 +89,14 @@ class _Block:
 
 
 def runner_up(trace: Trace, row: int, this: int) -> int:
-    """Return the token with the largest logit, excluding `this`."""
+    """Return the token with the largest logit other than `this`."""
     logits_V = np.array(_logits(trace)[row], float)
     logits_V[this] = -np.inf
     return int(np.argmax(logits_V))
 
 
 def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[Decision]:
-    """For each row, explain the difference between the logits of `this` and `that`. A classifier has one row."""
+    """Split the difference between the logits of `this` and `that` at each row. A classifier has one row."""
     d_RD = columns(trace, this) - columns(trace, that)
     logits = _logits(trace).astype(float)
     found = [
@@ -133,7 +133,7 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
 
 
 def explained_share(trace: Trace) -> tuple[int, float]:
-    """Return how many tokens of a run have a sum, and the largest `rounding` relative to the acceptable maximum."""
+    """Return how many tokens have an exact sum, and the largest `rounding` as a fraction of the acceptable maximum."""
     this = trace.values["out.choice"].tolist() if "out.choice" in trace.values else [int(_logits(trace)[0].argmax())]
     made = decisions(trace, this, [runner_up(trace, row, token) for row, token in enumerate(this)])
     made = [one for one in made if one.labels[-1][0] == ROUNDING]
@@ -142,7 +142,7 @@ def explained_share(trace: Trace) -> tuple[int, float]:
 
 
 def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
-    """Return the `count` hidden units of the decoder that have the largest absolute contributions."""
+    """Return the `count` hidden units of the decoder with the largest absolute contributions."""
     if not trace.machine.config.has_decoder:
         return []
     row = decision.row
@@ -157,7 +157,7 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
             for unit in np.argsort(-np.abs(value_F))[:count].tolist():
                 added_D = _through_norms(trace, active_F[unit] * W2_FD[unit], block.norms, row)
                 found.append((block.name, unit, float(value_F[unit]), added_D))
-    if not found:  # without feed-forward networks
+    if not found:  # the model has no feed-forward networks
         return []
     found = sorted(found, key=lambda one: -abs(one[2]))[:count]
     pushes_NV = np.stack([added_D for *_, added_D in found]) @ columns(trace).T
@@ -168,7 +168,7 @@ def neurons(trace: Trace, decision: Decision, count: int) -> list[Neuron]:
 
 
 def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _Block]:
-    """Yield everything that was added to the rows of a stack of layers, from the last sub-layer to the input."""
+    """Propagate d back through a stack of layers, and yield everything that was added to its rows, last first."""
     machine, config, values = trace.machine, trace.machine.config, trace.values
     norms: tuple[str, ...] = ()
     post = config.norm == "post"
@@ -201,7 +201,7 @@ def _carried_back(trace: Trace, side: str, d_RD: Array) -> Iterator[_Summand | _
 def _norm(
     trace: Trace, d_RD: Array, name: str, norms: tuple[str, ...]
 ) -> Generator[_Summand, None, tuple[Array, tuple[str, ...]]]:
-    """Carry d back through a layer norm, and yield the part of its bias. Returns the new d, and the norms so far."""
+    """Propagate d back through a layer norm, and yield the part due to its bias. Returns the new d and norms."""
     if f"{name}.var" not in trace.values:  # a what-if removed the norm
         return d_RD, norms
     yield _Summand(f"{name}.bias", d_RD @ parameter(trace, f"{name}.bias"))
@@ -209,7 +209,7 @@ def _norm(
 
 
 def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Summand]:
-    """Yield a summand per head, split by the rows that the head attends to, and the output bias if there is one."""
+    """Yield the part of each head, by attended row, and the part of the output bias if there is one."""
     for h, WO_KD in enumerate(np.split(parameter(trace, f"{name}.WO"), trace.machine.config.n_heads)):
         if f"{name}.head.h{h}" in trace.computed:  # replaced by a what-if
             continue
@@ -223,14 +223,14 @@ def _of_heads(trace: Trace, d_RD: Array, name: str, reads: str) -> Iterator[_Sum
 
 
 def _of_int8(trace: Trace, name: str, x_RN: Array, d_RN: Array) -> Iterator[_Summand]:
-    """Yield the effect of rounding rows to int8 before a product. In floating point, there is none."""
+    """Yield the effect of rounding rows to int8 before a matrix product, or nothing in floating point."""
     if trace.machine.whole:
         whole_RN, scale_R = (trace.values[f"{name}.{part}"].astype(float) for part in ("whole", "scale"))
         yield _Summand(f"{name}.whole", ((whole_RN * scale_R[..., None] - x_RN) * d_RN).sum(axis=-1))
 
 
 def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
-    """Return what each row retains of earlier candidates. For fixed gates, the cell is linear in the candidates."""
+    """Return the contribution of each candidate to each row. With fixed gates, the cell is linear in its candidates."""
     forget, candidate, cell = (trace.values[f"{name}.{part}"].astype(float) for part in ("forget", "candidate", "cell"))
     d_RD, parts, kept = d_RD * (cell > 0), np.zeros((len(cell), len(cell))), np.zeros_like(cell)
     for j in reversed(range(len(cell))):
@@ -241,13 +241,13 @@ def _of_cell(trace: Trace, d_RD: Array, name: str) -> _Summand:
 
 
 def before_norm(trace: Trace, d: Array, name: str) -> Array:
-    """Carry d, whose last axes are rows and features, back through a layer norm with fixed variances."""
+    """Propagate d, whose last two axes are rows and features, back through a layer norm with fixed variances."""
     d = d * parameter(trace, f"{name}.gain")
     return (d - d.mean(axis=-1, keepdims=True)) / _deviations(trace, name)[:, None]
 
 
 def _through_norms(trace: Trace, x_D: Array, norms: Sequence[str], row: int) -> Array:
-    """Apply the norms to a vector that was added to a row: the linear map of `before_norm`, forwards."""
+    """Propagate a vector that was added to a row forward through the norms, with fixed variances."""
     for name in reversed(norms):
         x_D = (x_D - x_D.mean()) / _deviations(trace, name)[row] * parameter(trace, f"{name}.gain")
     return x_D
@@ -261,18 +261,18 @@ def _deviations(trace: Trace, name: str) -> Array:
 
 
 def _summed(made: _Summand) -> _Summand:
-    """Sum over all rows, for a classifier, which uses the mean of the rows."""
+    """Sum a part over all rows, because a classifier uses their mean."""
     return _Summand(made.name, made.values.sum(axis=0, keepdims=True), made.reads)
 
 
 def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label], Array]:
-    """Return the labels and values of all parts, with one line per row. The last column is the remainder of the row's
-    difference."""
+    """Return the labels of all parts, and their values with one line per row. An extra last column of values is the
+    remainder of each row's difference."""
     labels = [
         (made.name, made.reads, row) for made in found for row in (range(made.values.shape[-1]) if made.reads else [-1])
     ]
     values_RP = np.concatenate([made.values if made.reads else made.values[:, None] for made in found], axis=1)
-    # All sums of multiples of this step fit in the 53-bit significand of a float64.
+    # Sums of multiples of this step are exact, because they fit in the 53-bit significand of a float64.
     grain_R1 = np.ldexp(1.0, np.frexp(np.abs(values_RP).sum(axis=1, keepdims=True))[1] - 51)
     values_RP = np.round(values_RP / grain_R1) * grain_R1
     rest_R = differences_R - values_RP.sum(axis=1)
@@ -280,7 +280,7 @@ def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label]
 
 
 def parameter(trace: Trace, name: str, at: Any = ...) -> Array:
-    """Return a parameter, or a part of it, with the values that the machine uses in products."""
+    """Return a parameter, or part of one, with the (dequantised) values that the machine uses in products."""
     machine = trace.machine
     if name not in machine.whole_parameters:
         return np.asarray(machine.parameters[name][at], float)
@@ -290,7 +290,7 @@ def parameter(trace: Trace, name: str, at: Any = ...) -> Array:
 
 
 def columns(trace: Trace, ids: Sequence[int] | slice = slice(None)) -> Array:
-    """Return columns of the output matrix as rows, one per token or class."""
+    """Return the columns of the output matrix for these tokens or classes, as rows."""
     config = trace.machine.config
     if output_is_tied(config):
         return parameter(trace, target_table(config), (ids, slice(None)))

@@ -34,7 +34,7 @@ LONGEST_TOKEN = 16  # maximum width of a token
 LONGEST_NAME = 2 * LONGEST_TOKEN + 3  # maximum width of a row's label: two tokens and an arrow
 TOP = 10  # number of tokens to print from a vocabulary
 TOKENS = 48  # maximum number of rows or columns to print if they are tokens
-DRAWN_AT_MOST = 40  # maximum number of quantities to print for a prefix; if there are more, only head 0 is printed
+DRAWN_AT_MOST = 40  # maximum number of quantities to print for a prefix; beyond it, only head 0 is printed
 
 
 def at(trace: Trace, where: str, again: CommandLine, precision: int = PRECISION) -> Iterator[str]:
@@ -102,8 +102,8 @@ def heading(trace: Trace, address: Address) -> str:
 
 
 def _drawn(trace: Trace, address: Address, tokens: int, precision: int) -> Iterator[str]:
-    """Format a quantity with the tokens of its rows and columns, up to a limit. Rows over the vocabulary are reduced to
-    their largest numbers."""
+    """Format a quantity, up to a limit, with the tokens of its rows and columns. Of a row over the vocabulary, only the
+    largest numbers are printed."""
     stage, array = trace.stage(address.name), trace.array(address.name)
     named = [names(trace, address.name, axis) or None for axis in range(len(stage.axes))]
     limits = [tokens if name else LIMIT for name in named] or [LIMIT]
@@ -153,21 +153,20 @@ def under(trace: Trace, prefix: str) -> list[str]:
 
 
 class Numbers(NamedTuple):
-    """A vector or matrix, with the tokens of its rows and columns (None: only indices; empty: no headings)."""
+    """A vector or matrix to print, with labels for rows and columns (None for indices only, empty for no labels)."""
 
     array: Array
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
     limit: tuple[int, int] = (LIMIT, LIMIT)  # maximum number of rows and columns to print
-    shares: bool = False  # whether each row sums to 1, so that a small bar is printed next to each number
+    shares: bool = False  # whether each row sums to 1; a small bar is then printed next to each number
 
 
 def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> str:
     """Format a matrix, aligned at decimal points, with the index (and token) of each row and column.
 
-    A vector becomes a single row. If there are more rows or columns than `limit`, only the first ones and the last one
-    are printed, followed by the number and range of the rest. Columns that do not fit into `width` are printed in
-    further blocks below.
+    A vector becomes a single row. If there are more rows or columns than `limit`, only the first few and the last are
+    printed, followed by the number and range of the rest. Columns beyond `width` are printed in further blocks below.
     """
     array = np.asarray(numbers.array)
     if array.ndim == 0:
@@ -189,7 +188,7 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
 
 
 def shown(length: int, limit: int) -> list[int | None]:
-    """Return the indices to print: the first ones, None in place of those omitted, and the last."""
+    """Return the indices to print: the first few, None in place of the omitted ones, and the last."""
     if length <= limit:
         return list(range(length))
     return [*range(limit - 1), None, length - 1]
@@ -208,7 +207,7 @@ def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list
 def _column(
     array: np.ndarray, c: int | None, rows: Sequence[int | None], numbers: Numbers, cell: Callable[[Any], str]
 ) -> list[str]:
-    """Format a column, headed by its index and its token, if it has one."""
+    """Format a column under its index and, if it has one, its token."""
     tokens = numbers.columns
     heads, cells = ["…", ""], ["…"] * len(rows)
     if c is not None:

@@ -1,4 +1,4 @@
-"""Displays receipts, down to the bytes of a parameter, and the result of recomputing a run, as text or as JSON."""
+"""Formats receipts, down to the bytes of a parameter, and the result of recomputing a run, as text or JSON."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from vidrio.look.writing import NO_BREAK, PRECISION, note, number, visible
 from vidrio.model.header import Stored, read_header
 from vidrio.model.quantised import SCALE
 
-EXCEPTIONS = 8  # maximum number of exceptions listed by `vidrio check`
+EXCEPTIONS = 8  # maximum number of mismatches listed by `vidrio check`
 INPUTS = 8  # maximum number of inputs to list
 KINDS_OF_TERMS = {"*": "product", "squared": "square", "exp": "exp"}
 LISTED = 1100  # maximum number of inputs and terms on the page; a softmax over a vocabulary has thousands
@@ -30,7 +30,7 @@ Show = Callable[[float], str]
 
 
 def digits(precision: int) -> Show:
-    """Return a function that formats numbers with this many decimal places. Integers have none."""
+    """Return a function that formats integers as they are, and other numbers with this many decimal places."""
 
     def write(value: float) -> str:
         return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else number(value, precision)
@@ -39,7 +39,7 @@ def digits(precision: int) -> Show:
 
 
 def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> Iterator[str]:
-    """Format the receipt of the number at an address. `file` is the model's parameters file."""
+    """Format the receipt of the number at an address. `file` is the model's parameter file."""
     bill = receipt(trace, locate(trace, parse_address(address)))
     show, stage = digits(precision), bill.stage
     full = "" if float(show(bill.value)) == bill.value or math.isnan(bill.value) else f"   in full {bill.value!r}"
@@ -70,7 +70,7 @@ def _place(bill: Receipt) -> Iterator[str]:
 
 
 def _working(bill: Receipt, show: Show) -> Iterator[str]:
-    """Format the formula with the values filled in, evaluated line by line."""
+    """Format the formula, the formula with the values filled in, and its evaluation line by line."""
     if bill.stage.kind == "choice":
         yield "  The search decides; it is not computed from other numbers."
     else:
@@ -118,7 +118,7 @@ def _links(bill: Receipt, show: Show) -> Iterator[str]:
 
 
 def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
-    """Format the bytes of a number in a stored parameter."""
+    """Format the stored bytes of a number in a parameter."""
     yield "  A trained number: it is read, not computed."
     found = parameter_bytes(file, bill)
     if found is None:
@@ -137,7 +137,7 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
 
 
 def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
-    """Return the position and the bytes of a parameter's number in the model's file, or None for other quantities."""
+    """Return the position and bytes of a parameter's number in the model file, or None if it is not stored there."""
     if file is None or bill.stage.kind != "parameter" or not file.is_file():
         return None
     name, head = without_head(bill.at.name)
@@ -157,8 +157,8 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
 
 
 def _stored_number(file: Path, array: Stored, place: tuple[int, ...]) -> tuple[int, bytes, Any]:
-    """Return the offset of a number in the file, its bytes, and its value. An axis of length 1 has a single number for
-    all indices."""
+    """Return the offset of a number in the file, its bytes, and its value. Along an axis of length 1, all indices refer
+    to the same number."""
     kind = np.dtype({"F64": "<f8", "F32": "<f4", "F16": "<f2", "I8": "<i1"}[array.dtype])
     where = tuple(min(i, n - 1) for i, n in zip(place, array.shape, strict=True))
     with file.open("rb") as data:
@@ -170,7 +170,7 @@ def _stored_number(file: Path, array: Stored, place: tuple[int, ...]) -> tuple[i
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
-    """Return the expression of the number at an address, for Python or a spreadsheet."""
+    """Return the formula of the number at an address, ready to paste into Python or a spreadsheet."""
     if kind not in COPIES:
         raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
     return receipt(trace, locate(trace, parse_address(address))).copy(kind)
@@ -222,7 +222,7 @@ def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) ->
 
 
 def receipt_data(seen: Look, address: str) -> dict[str, Any]:
-    """Return everything about a number: its formula, the terms of its sum, its inputs, and the numbers that use it."""
+    """Return everything about a number: its formula, the terms of its sum, its inputs, and where it is used."""
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="enter a text to translate")
     bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
@@ -254,7 +254,7 @@ def receipt_data(seen: Look, address: str) -> dict[str, Any]:
 
 
 def _terms(bill: Receipt) -> dict[str, Any] | None:
-    """Return the terms of the first sum in the formula, each with its factors, its product and the running sum."""
+    """Return the terms of the first sum in the formula, each with its factors, its value and the running sum."""
     total = _first_sum(bill.expression)
     if total is None or not 0 < len(parts := terms(total)) <= LISTED:
         return None
@@ -274,7 +274,7 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
 
 
 def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
-    """Yield the results of typical mistakes, such as leaving out a step of the formula."""
+    """Yield the results of typical mistakes, such as skipping a step of the formula."""
     match bill.expression:
         case Apply("/", (a, b)):
             yield {"slip": "not divided", "value": evaluate(a)}

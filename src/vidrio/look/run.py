@@ -5,12 +5,11 @@
     seen.translation                     # "hola mundo"
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
-If the text has already been translated, the trace is a single pass over the tokens of that translation. Otherwise, a
-search finds the translation first. Because of the causal mask, row t of the pass is identical to the row that the
-decoder computed at step t. If a what-if removes the mask, the rows are those of the last decoding step.
+A trace is a single pass over the tokens of a translation. If the text has not been translated yet, a search finds the
+translation first. Because of the causal mask, row t of the pass is identical to the row that the decoder computed at
+step t. If a what-if removes the mask, the rows are those of the last decoding step.
 
-The values are copied from the engine if the engine uses the same arithmetic as the reference. Otherwise, `glass/`
-computes them.
+Values are copied from the engine if it uses the same arithmetic as the reference. Otherwise, `glass/` computes them.
 """
 
 from collections.abc import Sequence
@@ -77,7 +76,7 @@ class LoadedModel:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
     def in_floating_point(self) -> "LoadedModel":
-        """Return a copy of the model that computes in floating point, as in training, and shares the parameters."""
+        """Return a copy of the model that shares its parameters and computes in floating point, as training does."""
         return replace(self, machine=replace(self.machine, arithmetic=FLOAT, whole_parameters={}))
 
 
@@ -110,7 +109,7 @@ class Look:
 
     model: LoadedModel  #: the model that ran, with any what-if applied
     text: str  #: the sentence given to the model
-    pieces: Sequence[Piece]  #: how the text was split into tokens
+    pieces: Sequence[Piece]  #: the tokens of the text, with their positions
     source_ids: Sequence[int]  #: the encoder's input, including the end token if the model uses one
     target_ids: Sequence[int]  #: the decoder's input, beginning with the start token
     hypotheses: Sequence[Hypothesis]  #: best first; empty for a classifier and for an empty text
@@ -118,9 +117,9 @@ class Look:
     trace: Trace  #: all values, by address
     options: Options
     tree: Tree | None = None
-    forced: bool = False  #: whether the translation was given rather than found by a search
+    forced: bool = False  #: whether the translation was given, not found by a search
     notes: Sequence[str] = ()  #: notes on which sentence of a longer text this is, and how it was preprocessed
-    stopped: bool = False  #: whether NaN or infinity made it impossible to choose a token, so there is no result
+    stopped: bool = False  #: whether the search stopped because NaN or infinity left no token to choose
 
     @property
     def result(self) -> Hypothesis | None:
@@ -138,7 +137,7 @@ class Look:
 
     @property
     def chosen_ids(self) -> list[int]:
-        """The token chosen after each row of the decoder."""
+        """The id of the token chosen at each decoding step."""
         taken = self.trace.values.get("out.choice")
         return [] if taken is None else taken.tolist()
 
@@ -167,9 +166,9 @@ def look(
 ) -> Look:
     """Run the model on a text and keep all values.
 
-    If `target` is given, there is no search: it is either a sequence of ids to force (teacher forcing) or an existing
-    translation to trace. `tree` records the search. `stopped` is called before each decoding step. When it returns
-    True, the search raises CancelledError.
+    `target` replaces the search: it is either a sequence of ids to force (teacher forcing) or an existing translation
+    to trace. `tree` records the search. `stopped` is called before each decoding step. If it returns True, the search
+    raises CancelledError.
     """
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
@@ -201,7 +200,7 @@ def look(
 
 
 def with_tree(seen: Look, stopped: Stopped = None) -> Look:
-    """Return the run with a record of its search. For an existing translation, the search is repeated."""
+    """Return the run with a record of its search, repeating the search if it was not recorded."""
     if (seen.tree and seen.tree.nodes) or seen.forced or seen.options.sampling is not None:
         return seen
     return look(seen.model, seen.text, options=seen.options, tree=Tree(), stopped=stopped)
@@ -254,7 +253,7 @@ def _searched(seen: Look, stopped: Stopped) -> Look:
 
 
 def _found_in_engine(seen: Look, options: Options, stopped: Stopped) -> list[Hypothesis]:
-    """Return the results of the engine's search, or none if its arithmetic differs from the machine's."""
+    """Return the results of the engine's search, or an empty list if its arithmetic differs from the machine's."""
     if not (own := seen.model.in_engine) or not seen.model.machine.whole:
         return []
     [found] = own.engine.search_changed(tuple(seen.source_ids), options, [own.interventions], stopped)
@@ -284,7 +283,7 @@ def _traced(seen: Look, taken: Ids) -> Look:
 
 
 def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
-    """Run a pass that keeps all values, in the engine if it computes the same values, otherwise in walk.py."""
+    """Run a pass and keep all values. The engine runs it if it computes the same values, and otherwise walk.py."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [token_of(trace, i) for i in target_ids]
@@ -298,7 +297,7 @@ def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
 
 
 def _keep_computed(trace: Trace, interventions: Interventions) -> None:
-    """Recompute the heads and scores that interventions replaced, and keep the original values."""
+    """Recompute and keep the original values of the heads and scores that interventions replaced."""
     values, operations = trace.values, trace.machine.operations
     for one in interventions:
         if isinstance(one, HeadOff):
@@ -310,7 +309,7 @@ def _keep_computed(trace: Trace, interventions: Interventions) -> None:
 
 
 def token_of(trace: Trace, token: int) -> str:
-    """Return the text of a token in the decoder's input, or ∅ in place of a missing start token."""
+    """Return the text of a token in the decoder's input, or ∅ if the model has no start token."""
     return "∅" if token < 0 else trace.vocabulary[token]
 
 
@@ -354,6 +353,6 @@ def _step(machine: Machine, source_ids: Sequence[int], stopped: Stopped) -> Step
 
 
 def _names(tokenizer: Tokenizer, size: int) -> list[str]:
-    """Return the tokens by id. Rows of the embedding beyond the vocabulary are called `<unused …>`."""
+    """Return the tokens by id. Embedding rows beyond the vocabulary are named `<unused …>`."""
     known = tokenizer.vocabulary()
     return [*known, *(f"<unused {i}>" for i in range(len(known), size))] if size else []

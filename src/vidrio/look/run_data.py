@@ -1,5 +1,5 @@
-"""Converts runs to JSON data for the page and other programs. Each number is returned with its address, or can be
-requested by address."""
+"""Converts runs to JSON for the page and other programs. Each number is returned with its address, or can be requested
+by address."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -25,14 +25,14 @@ from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
-POSITIONS = 64  # number of rows of the position table to display
-LISTED = 12  # number of candidates to list for a choice; the rest are summed up
+POSITIONS = 64  # maximum number of rows to return from a position table
+LISTED = 12  # number of candidates to list per step; the probabilities of the rest are summed
 LIKELY = 5  # number of most probable tokens per step, in addition to the chosen one
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
-    """Return everything about a model that does not depend on a text: its sizes and all quantities, in the order of
-    computation."""
+    """Return everything about a model that does not depend on the input text, such as its sizes and the declarations of
+    its quantities."""
     config, about = glass.config, glass.about
     return {
         "name": name,
@@ -54,21 +54,21 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
 
 
 def _special(glass: LoadedModel) -> dict[str, str]:
-    """Return the start token and the end token. A token that the model does not have is an empty string."""
+    """Return the start and end tokens. If the model lacks one of them, it is an empty string."""
     vocabulary = glass.target_vocabulary
     ids = {"start": glass.config.special.start, "end": glass.config.special.end}
     return {name: vocabulary[i] if 0 <= i < len(vocabulary) else "" for name, i in ids.items()}
 
 
 def checksums(model: LoadedModel) -> dict[str, str]:
-    """Return the checksum of each file of a model."""
+    """Return the SHA-256 checksum of each model file."""
     return {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()}
 
 
 def answer(
     tried: BeforeAfter, text: str, sentences: Sequence[dict[str, str]] = (), sentence: int = 0, translation: str = ""
 ) -> dict[str, Any]:
-    """Return a run, and the changes made by a what-if, for the page and for `vidrio look --json`."""
+    """Return a run, and the effects of its what-if if there is one, for the page and for `vidrio look --json`."""
     return {
         "text": text,
         "translation": translation or tried.after.translation,
@@ -80,13 +80,13 @@ def answer(
 
 
 def quantity_data(trace: Trace, name: str) -> dict[str, Any]:
-    """Return a quantity with its numbers."""
+    """Return the declaration, shape and values of a quantity."""
     array = trace.array(name)
     return {**vars(trace.stage(name)), "shape": list(array.shape), "values": array.tolist()}
 
 
 def run_data(seen: Look) -> dict[str, Any]:
-    """Return the tokens and choices of a run. Other numbers are requested by address."""
+    """Return the tokens of a run, and the candidates at each step. All other numbers are requested by address."""
     trace = seen.trace
     return {
         "read": seen.text,
@@ -103,7 +103,7 @@ def run_data(seen: Look) -> dict[str, Any]:
 
 
 def _source_tokens(seen: Look) -> list[dict[str, Any]]:
-    """Return the input tokens of the encoder (or of a model with only a decoder), each with its characters."""
+    """Return the input tokens of the encoder, or of a decoder-only model, each with its span in the text."""
     tokens = [asdict(piece) for piece in seen.pieces]
     ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
     return [*tokens, *ends[len(tokens) :]]
@@ -145,8 +145,8 @@ def search_data(seen: Look) -> dict[str, Any]:
 
 
 def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
-    """Return the candidates at a decoding step: logits, the model's probabilities, and the probabilities after
-    temperature, top-k and top-p."""
+    """Return the candidates at a decoding step, with their logits and their probabilities before and after temperature,
+    top-k and top-p."""
     trace = seen.trace
     logits_V, prob_V = (trace.values[f"out.{name}"][step].astype(np.float64) for name in ("logits", "prob"))
     allowed_V = seen.allowed(step, replace(seen.options, beam=1, n_best=1, sampling=sampling))
@@ -187,7 +187,7 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 
 def tokenising_data(seen: Look) -> dict[str, Any]:
-    """Return every step from the text to its tokens, and the similarities of the tokens' embeddings."""
+    """Return every step from the text to its tokens, and the similarities between the token embeddings."""
     glass, encoder = seen.model, seen.model.config.has_encoder
     tokens = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
     side = "src" if encoder else "tgt"
@@ -195,7 +195,7 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
 
 
 def positions_at(machine: Machine, address: str) -> dict[str, Array]:
-    """Return the first rows of the source or target position table, and the wavelength of each column in positions."""
+    """Return the first rows of a position table and, if it is sinusoidal, each column's wavelength in positions."""
     config = machine.config
     side = "src" if address.startswith("src.") else "tgt"
     arrays = {"positions": np.ascontiguousarray(positions(machine, side, min(POSITIONS, config.max_positions)))}
@@ -212,14 +212,14 @@ def holds(trace: Trace, address: str) -> bool:
 
 
 def of_heads(trace: Trace, name: str) -> bool:
-    """Return whether a name refers to the mean over heads, i.e. is an address of weights without a head, such as
+    """Return whether a name refers to the mean over heads: attention weights without a head number, such as
     `dec.1.cross.weights`."""
     return name.endswith(".weights") and f"{name}.h0" in trace.values
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """Return an entire quantity, in a numeric type that JavaScript supports. Weights without a head give the mean over
-    heads."""
+    """Return an entire quantity, in a numeric type that JavaScript supports. Attention weights without a head number
+    are averaged over heads."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="request its receipt, or omit the brackets")

@@ -1,9 +1,9 @@
-"""Splits the difference of two logits into an exact sum over the input tokens of both the encoder and the decoder.
+"""Splits the difference between two logits into contributions of the input tokens of the encoder and the decoder.
 
 The parts in `parts.py` go back only to the inputs of the last stack, including the memory, whose rows mix information
-from the entire source. This module continues to the inputs of both stacks. For fixed attention weights, norm variances
-and ratios of each activation's output to its input (0 or 1 for ReLU), the model is linear (Ali et al., 2022). The
-difference is therefore the sum of the contributions of the input rows and of the biases, apart from rounding.
+from the entire source. This module goes back to the inputs of both stacks. The model is affine if attention weights,
+gates, norm variances and the ratio of each activation's output to its input (0 or 1 for ReLU) are held fixed (Ali et
+al., 2022), so apart from rounding, the difference is the sum of the contributions of the input rows and the biases.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from vidrio.look.parts import before_norm, parameter
 
 
 class TokenSums(NamedTuple):
-    """The contributions of each source token, each target token, and all biases together to N differences."""
+    """The contributions to N differences: of each source token, of each target token, and of all biases together."""
 
     source_NS: Array
     target_NT: Array
@@ -27,8 +27,8 @@ class TokenSums(NamedTuple):
 def token_sums(trace: Trace, rows: Sequence[int], d_ND: Array) -> TokenSums:
     """Split the differences at the decoder's `rows` into contributions of the input tokens and the biases.
 
-    `d_ND` contains the difference of two columns of the output matrix for each row. A classifier has one row, the mean
-    of the memory. The output bias is not included.
+    `d_ND` contains the difference between two columns of the output matrix for each row. A classifier has one row, the
+    mean of the memory. The output bias is not included.
     """
     values, biases, count = trace.values, [np.zeros(len(d_ND))], len(d_ND)
     source = target = np.zeros((count, 0))
@@ -47,7 +47,7 @@ def token_sums(trace: Trace, rows: Sequence[int], d_ND: Array) -> TokenSums:
 
 
 def _to_input(trace: Trace, side: str, d_NRD: Array, biases: list[Array]) -> tuple[Array, Array]:
-    """Carry d back from the output of a stack to its input, and to the memory that its cross-attention uses."""
+    """Propagate d back from the output of a stack to its input, and to the memory if it has cross-attention."""
     config, memory_NSD = trace.machine.config, np.zeros(())
     pre, layers = config.norm == "pre", config.n_decoder_layers if side == "dec" else config.n_encoder_layers
     if pre:

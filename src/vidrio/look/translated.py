@@ -1,7 +1,7 @@
-"""Translates a text in the same way as `vidrio translate`, so that `look` traces the same input and translation.
+"""Translates a text as `vidrio translate` does, so that `look` traces the translation that users see.
 
-The translator splits a text into sentences, and replaces words that it only copies with placeholder symbols. A trace
-should show the translation that users see, not the result of another search.
+The translator splits a text into sentences, and replaces words that it copies verbatim with placeholder symbols. These
+sentences are what the model reads, so they are what `look` must trace.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ COPIED = "translating copies this text as it stands"
 class Reading:
     """The model's input for a text."""
 
-    text: str  # the input for the sentence to show; empty if there is none
+    text: str  # the input for the sentence to trace; empty if there is none
     printed: Printed | None = None  # the translation, or None if nothing was translated
-    copied: str = ""  # a text that is copied unchanged, without running the model
-    notes: Sequence[str] = ()  # differences between the input and the original text
+    copied: str = ""  # the text, if it is copied unchanged without running the model
+    notes: Sequence[str] = ()  # how the input differs from the original text
 
 
 def read_as_translated(model: LoadedModel, text: str, options: Options) -> Reading:
@@ -37,7 +37,7 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
 
 
 def translator_of(model: LoadedModel) -> Translator:
-    """Return a translator for an open model."""
+    """Return a translator for a loaded model."""
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
     return Translator(
         model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config, workers=cores())
@@ -62,7 +62,7 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
 
 
 def copied(model: LoadedModel, text: str) -> Look:
-    """Return the run of a text that is copied unchanged. It has no values."""
+    """Return the run of a text that is copied unchanged. The run has no values."""
     return replace(look(model, ""), text=text, translation=text)
 
 
@@ -76,7 +76,7 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
 
 
 def how_read(sentence: Sentence) -> str:
-    """Describe how a sentence was changed before translation, and its translation afterwards."""
+    """Describe how a sentence was preprocessed, and give its final translation."""
     read = sentence.masked
     why = [f"{symbol} is {thing}" for symbol, thing in read.things.items()]
     reason = f" ({', '.join(why)})" if why else ""

@@ -1,4 +1,4 @@
-"""Explains why a word was chosen over a rival, as text or JSON: the step, its parts and the strongest hidden units."""
+"""Explains why a word was chosen over a rival, as text or JSON: the parts of the difference between their logits."""
 
 import math
 from collections import defaultdict
@@ -19,13 +19,13 @@ from vidrio.look.run import Look
 from vidrio.look.token_sums import token_sums
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 
-NEURONS = 5  # number of hidden units to list, those with the largest contributions
-PUSHED = 3  # number of tokens to list that a hidden unit raises or lowers the most
+NEURONS = 5  # number of hidden units to list, largest contributions first
+PUSHED = 3  # number of tokens to list that a hidden unit raises the most, and lowers the most
 SHOWN = 6  # number of groups of parts to print
 
 
 class Origin(NamedTuple):
-    """The origin of a group of parts: a token's row, the feed-forward networks, or everything else."""
+    """Where a group of parts comes from: a token, the feed-forward networks, rounding, or biases and positions."""
 
     name: str
     side: str = ""
@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Why:
-    """Explains a word in a translation as an exact sum. `str()` returns the report of `vidrio why`."""
+    """Explains why a word was chosen over a rival, as an exact sum. `str()` returns the report of `vidrio why`."""
 
     seen: Look
     decision: Decision
@@ -46,7 +46,7 @@ class Why:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The summands of the difference."""
+        """The parts that sum to the difference."""
         return self.decision.parts
 
     @cached_property
@@ -79,7 +79,7 @@ class Why:
 
     @cached_property
     def layers(self) -> list[After]:
-        """The most probable tokens if the decoder stopped after each sub-layer. Empty for a classifier."""
+        """What the decoder would predict if it stopped after each sub-layer. Empty for a classifier."""
         made = self.decision
         return after_each(self.seen.trace, made.row, made.this, made.that) if self.seen.chosen_ids else []
 
@@ -93,12 +93,12 @@ class Why:
 
 
 def why_word(seen: Look, word: str, rival: str | None = None) -> Why:
-    """Explain a word against `rival`. The default rival is the runner-up at the word's first step."""
+    """Explain why a word was chosen over `rival`, by default the runner-up at the word's first step."""
     return Why(seen, decide(seen, word, rival))
 
 
 def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
-    """Explain the token chosen after a row against `rival`, a token or a word. The default rival is the runner-up."""
+    """Explain why a token was chosen at a step over `rival`, a token or a word. The default rival is the runner-up."""
     if seen.empty:
         raise InputError("nothing was computed, so no word was chosen", found="a text of which the model reads nothing")
     return Why(seen, decide_step(seen, row, rival))
@@ -108,7 +108,7 @@ def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
 
 
 def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterator[str]:
-    """Format the difference and its parts, largest first. Parts are grouped by origin, unless `every` is True."""
+    """Format the difference and its parts, largest first. Unless `every` is True, parts are grouped by origin."""
     seen, made = why.seen, why.decision
     this, that = (visible(token_name(seen, token)) for token in (made.this, made.that))
     yield note(f"{seen.text} → {seen.translation}", hang=2)
@@ -137,7 +137,7 @@ def view(why: Why, precision: int = PRECISION, *, every: bool = False) -> Iterat
 
 
 def _layers(why: Why) -> Iterator[str]:
-    """Format the most probable tokens after each sub-layer, and report where the word overtakes its rival."""
+    """Format the most probable tokens after each sub-layer, and the point at which the word overtakes its rival."""
     if not (found := why.layers):
         return
     vocabulary = why.seen.trace.vocabulary
@@ -153,7 +153,7 @@ def _layers(why: Why) -> Iterator[str]:
 
 
 def _mostly(parts: Sequence[Part], precision: int) -> str:
-    """Format the name and value of the largest part, or return "" if there is only one."""
+    """Format the name and value of the largest part, or return "" if there is only one part."""
     largest = _sorted(parts)[0]
     return f"most: {largest.name} {number(largest.value, precision)}" if len(parts) > 1 else ""
 
@@ -196,7 +196,7 @@ def _sorted(parts: Sequence[Part]) -> list[Part]:
 
 
 def data(why: Why) -> dict[str, Any]:
-    """Return the explanation as JSON: parts, sums by origin and by source word, and the strongest hidden units."""
+    """Return the explanation as JSON: the parts, their sums by origin and by source word, and the top hidden units."""
     seen, made = why.seen, why.decision
     by_row = {origin.row: _sum(parts) for origin, parts in why.origins.items() if origin.side == SOURCE}
     return {
@@ -239,12 +239,12 @@ def data(why: Why) -> dict[str, Any]:
 
 
 def tokens_data(why: Why) -> list[dict[str, Any]]:
-    """Return the sum over the input tokens as JSON. It is separate because it takes longer than all of `data`."""
+    """Return the sum over the input tokens as JSON. It is separate from `data` because it takes longer to compute."""
     return [{**_place(origin.side, origin.row), "name": origin.name, "value": value} for origin, value in why.tokens]
 
 
 def _place(side: str, row: int) -> dict[str, Any]:
-    """Return the side and the row that a part was read from, or None for both."""
+    """Return the side and row of the token that a part comes from, or None for both."""
     return {"side": side or None, "row": row if side else None}
 
 

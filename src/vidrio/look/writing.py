@@ -1,4 +1,4 @@
-"""Formats numbers, words, paragraphs and tables as plain text, 80 columns wide and without colour.
+"""Formats numbers, paragraphs and tables as plain text, 80 columns wide and without colour.
 
 The output is suitable for logs, pipes and screen readers, and contains no cursor-control sequences.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-WIDTH = 80  # columns of a terminal
+WIDTH = 80  # width of a terminal, in columns
 PRECISION = 4  # decimal places
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -23,7 +23,7 @@ _JOINERS = "\u200c\u200d"
 def number(value: float, precision: int = PRECISION) -> str:
     """Format a number with `precision` decimal places, in a form that Python can parse.
 
-    Only an exact zero is written as 0. Numbers that would round to zero, and very large numbers, are written in
+    Only an exact zero is written as 0. Very large numbers, and small ones that would round to zero, are written in
     exponential notation.
     """
     if isinstance(value, int | np.integer):
@@ -42,7 +42,7 @@ def number(value: float, precision: int = PRECISION) -> str:
 
 
 def value_range(array: Any, precision: int = PRECISION) -> str:
-    """Format the range of the finite values (`-3.2100 … 4.0700`), and the number of NaN and infinite values."""
+    """Format the range of the finite values (`-3.2100 … 4.0700`) and, if there are any, count NaN and infinities."""
     array = np.asarray(array)
     finite = array[np.isfinite(array)]
     parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
@@ -58,9 +58,9 @@ def shape(array: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Escape control characters and directional formatting characters, which could move a terminal's cursor.
+    """Escape control and formatting characters, which could move a terminal's cursor or reorder its text.
 
-    The joiners used in Persian, in Indic scripts and in emoji are kept if they are between two characters.
+    Zero-width joiners and non-joiners, which Persian, Indic scripts and emoji need, are kept inside a text.
     """
     return "".join(
         c
@@ -76,7 +76,7 @@ def _written_out(character: str) -> str:
 
 
 def text_width(text: str) -> int:
-    """Return the width of a text on a terminal. Wide East Asian characters take two columns, combining marks none."""
+    """Return the width of a text in columns. Wide East Asian characters count as two, and combining marks as zero."""
     return sum(
         0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
@@ -84,7 +84,7 @@ def text_width(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Truncate a text to at most `width` columns, ending in `…` if anything was removed."""
+    """Truncate a text to `width` columns. The result ends in `…` if anything was removed."""
     text = visible(text)
     if text_width(text) <= width:
         return text
@@ -98,7 +98,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def shade(value: float) -> str:
-    """Return a bar in one of eight heights for a value from 0 to 1, or a space for 0 and for values out of range."""
+    """Return a bar whose height represents a value from 0 to 1, or a space if the value is 0 or out of range."""
     if not 0 < value <= 1:
         return " "
     return _BARS[min(7, int(value * 8 + 1e-3))]
@@ -108,23 +108,23 @@ def shade(value: float) -> str:
 
 
 def left(text: str, width: int) -> str:
-    """Left-align a text in a column."""
+    """Left-align a text in a column of this width."""
     return text + " " * max(0, width - text_width(text))
 
 
 def right(text: str, width: int) -> str:
-    """Right-align a text in a column."""
+    """Right-align a text in a column of this width."""
     return " " * max(0, width - text_width(text)) + text
 
 
 def note(text: str, indent: int = 0, hang: int | None = None) -> str:
-    """Format a paragraph. The first line is indented by `indent` columns, and all other lines by `hang` (by default, by
-    the same amount)."""
+    """Escape and wrap a paragraph. The first line is indented by `indent` columns, and later lines by `hang` (default:
+    `indent`)."""
     return wrap(visible(text), WIDTH, " " * indent, None if hang is None else " " * hang)
 
 
 def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of all parts, with a blank line between parts."""
+    """Yield the lines of each part, with a blank line between parts."""
     for n, part in enumerate(parts):
         if n:
             yield ""
@@ -132,10 +132,10 @@ def apart(parts: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = None) -> str:
-    """Wrap a paragraph at spaces. The first line starts with `indent`, and all others with `hang` (default: `indent`).
+    """Wrap a paragraph at spaces. The first line starts with `indent`, and later lines with `hang` (default: `indent`).
 
-    Words longer than a line are not broken. A no-break space keeps the words around it on one line, and is printed as
-    an ordinary space.
+    A word longer than a line is not broken. Words joined by a no-break space stay on one line, and an ordinary space
+    is printed between them.
     """
     lines, line, empty = [], indent, True
     for word in text.split(" "):
@@ -172,7 +172,7 @@ def at_point(cells: Sequence[str]) -> list[str]:
 
 
 def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Arrange columns side by side, next to the row headings, in as many blocks as the width requires."""
+    """Lay out columns next to the row headings, starting a new block whenever the width is exceeded."""
     head_width = max(map(text_width, heads))
     blocks: list[list[Sequence[str]]] = []
     used = 0
@@ -191,7 +191,7 @@ def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """Builds further commands for the same text and model."""
+    """Builds commands that repeat a text and its options."""
 
     text: str
     options: tuple[str, ...] = ()  # options to repeat in each command: --model, what-ifs
@@ -204,8 +204,8 @@ class CommandLine:
 
 
 def quoted(argument: str) -> str:
-    """Quote a shell argument, with double quotes if that is safe, because they are easier to read. Control characters
-    are escaped."""
+    """Escape control characters, and quote a shell argument if necessary. Double quotes are easier to read, and are
+    used unless the shell would interpret a character inside them."""
     argument = visible(argument)
     if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
         return argument
