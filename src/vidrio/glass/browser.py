@@ -1,7 +1,7 @@
-"""Matrix products for the browser, where NumPy has no BLAS. The products are computed in the engine's glass.wasm.
+"""Computes matrix products in the engine's glass.wasm. Browsers need this because their NumPy has no BLAS.
 
-Integer products are exact in any order, and float products add terms in the same order as engine.py. The results are
-therefore bit-for-bit identical to those of NumPy (tests/test_site.py compares them).
+Integer products are exact in any order, and float products add their terms in the same order as engine.py, so the
+results are bit-for-bit identical to NumPy's (tests/test_site.py compares them).
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ HELD = 64 << 20  # maximum size of cached packed matrices, in bytes
 
 _glass = Browser(WASM.read_bytes())
 _rooms: dict[str, tuple[int, int]] = {}  # buffer name → address and size
-_held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # keyed by NumPy address, valid while the array is held
+_held: dict[tuple[Any, ...], tuple[np.ndarray, int, int]] = {}  # array, address and size, by NumPy address
 
 
 def whole_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -47,8 +47,8 @@ def _called(name: str, x: int, w: int, shape: tuple[int, ...], columns: int) -> 
 
 
 def _ready(b: np.ndarray) -> int:
-    """Return the address of the matrix, packed as int8 in pairs of rows. Packed matrices are cached, because parameters
-    are reused."""
+    """Pack a matrix as int8 in pairs of rows, and return its address. Packed matrices are cached, because parameters
+    are reused. The cache holds the array itself, so that no other array can take its NumPy address."""
     key = (b.__array_interface__["data"][0], b.shape, b.strides)
     if key not in _held:
         depth, columns = _up(b.shape[0], 2), _up(b.shape[1], WIDE)
@@ -63,7 +63,7 @@ def _ready(b: np.ndarray) -> int:
 
 
 def _filled(a: np.ndarray, shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """Pad an array with zeros to this shape."""
+    """Return a copy of an array, padded with zeros to this shape."""
     filled = np.zeros(shape, dtype)
     filled[: a.shape[0], : a.shape[1]] = a
     return filled

@@ -1,8 +1,8 @@
-"""Formulas for single numbers of each quantity, which receipts and checks use to recompute them.
+"""Formulas for the single numbers of each quantity. Receipts and checks use them to recompute the model's numbers.
 
-This is a second implementation of the paper's maths. It shares no code with the implementation that it checks. Each
-cell has a function that takes the numbers and rows selected by `indices`, and returns an expression (expressions.py).
-To recompute an entire quantity at once, checking.py calls the same functions with arrays.
+This is a second implementation of the paper's maths, which shares no code with the one that it checks. The function of
+each cell takes the numbers and rows that `indices` selects, and returns an expression (expressions.py). checking.py
+calls the same functions with arrays, and so recomputes an entire quantity at once.
 """
 
 import math
@@ -21,7 +21,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Making:
-    """The number to express as a formula, or all numbers of a quantity if `place` contains arrays of indices."""
+    """The number to express as a formula or, if `place` contains arrays of indices, all numbers of a quantity."""
 
     trace: Any  # a Trace, which cannot be imported here because trace.py depends on this module
     stage: Stage
@@ -36,11 +36,11 @@ class Making:
         return PRECISIONS[self.trace.machine.dtype.name]
 
     def read(self, name: str, pattern: tuple[Any, ...]) -> Number | Row:
-        """Return the number at a position of an input, or a row along the axis whose index is None."""
+        """Return the number at a position of an input, or the row along the axis whose index is None."""
         found = self.trace.array(name)[tuple(slice(None) if i is None else i for i in pattern)]
         if not any(i is None for i in pattern):
             return Number(found if np.ndim(found) else found.item(), At(name, pattern))
-        if self.place and np.ndim(self.place[0]):  # move the free axis to the end, after the quantity's axes
+        if self.place and np.ndim(self.place[0]):  # move the row's axis to the end, after the quantity's axes
             found = np.moveaxis(found, 0, -1) if pattern[0] is None else found
             found = found.reshape((1,) * (len(self.place) + 1 - found.ndim) + found.shape)
         return Row(name, pattern, found)
@@ -62,7 +62,7 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 
 def inputs_of(m: Making, indices: str) -> list[Any]:
-    """Return the numbers and rows from which a number is computed."""
+    """Return the numbers and rows that a number is computed from."""
     if not indices:
         return []
     wanted, made = letters(indices, len(m.place))
@@ -75,7 +75,7 @@ def inputs_of(m: Making, indices: str) -> list[Any]:
     if "c" in indices:
         at["c"], wanted = at["j"] % m.config.d_head, wanted * len(m.stage.inputs)
     found: list[Any] = []
-    for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection may have no bias
+    for name, axes in zip(m.stage.inputs, wanted, strict=False):  # the bias of a projection may be missing
         read = m.read(name, tuple([at.get(axis) for axis in axes]))
         found.append(where(at["h"] >= 0, read, Number(0.0)) if "h" in axes else read)  # zero before the first row
     return found
@@ -182,11 +182,11 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Nu
 
 
 class Cell(NamedTuple):
-    """The formula for a single number, and the selection of its inputs."""
+    """The formula of a single number, and the index letters that select its inputs."""
 
-    indices: str = ""  # index letters of the inputs and of the result (see `letters`)
+    indices: str = ""  # of the inputs and the result; see `letters`
     make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # by default, the stored value
-    causal: bool = False  # whether numbers to the right of the diagonal have no inputs
+    causal: bool = False  # whether numbers above the diagonal have no inputs
 
 
 COPY = Cell("ij->ij", lambda m, x: x)

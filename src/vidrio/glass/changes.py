@@ -1,4 +1,4 @@
-"""Functions that return a changed copy of a machine, with other operations, parameters or settings."""
+"""Functions that return a copy of a machine with different operations, parameters or settings."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -67,13 +67,13 @@ def divide_by(divisor: float) -> Operation:
 
 
 def with_row(machine: Machine, name: str, row: Operation | None = None) -> Machine:
-    """Replace an operation, or restore the original one if `row` is None."""
+    """Replace an operation or, if `row` is None, restore the original."""
     others = {key: other for key, other in machine.changes.items() if key != name}
     return replace(machine, changes=others if row is None else {**others, name: row})
 
 
 def without(machine: Machine, what: str) -> Machine:
-    """Leave out `layer-norm`, or the `residual` connections."""
+    """Leave out all layer norms (`layer-norm`) or all residual connections (`residual`)."""
     return replace(machine, without=machine.without | {what})
 
 
@@ -83,13 +83,13 @@ def with_config(machine: Machine, **fields: Any) -> Machine:
 
 
 def with_edits(machine: Machine, edit: Tap, *, rows: bool = True) -> Machine:
-    """Edit quantities as they are computed. `rows` is True if the edit depends on the row."""
+    """Edit quantities as they are computed. `rows` tells whether the edit depends on the row."""
     tapped = machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
     return replace(tapped, edits_rows=machine.edits_rows or rows)
 
 
 def with_positions(machine: Machine, kind: str) -> Machine:
-    """Use one of config.POSITIONS, or `seed`, which reproduces the mistake in the worked example."""
+    """Use one of config.POSITIONS or `seed`, which reproduces the mistake in the worked example."""
     if kind == machine.config.positions:
         return machine
     config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
@@ -107,10 +107,10 @@ def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Ma
 
 
 def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:
-    """Change one parameter, or a single head if the address includes one. The original array is not modified."""
+    """Change a parameter, or only one head of it if the name includes one. The original array is not modified."""
     whole, head = without_head(name)
     if whole not in machine.parameters:
-        return machine  # learned positions, already replaced by another what-if
+        return machine  # learned positions that another what-if has replaced
     array = machine.parameters[whole].copy()
     part = int(head.removeprefix(".h")) if head else ...
     array[part] = change(array[part])

@@ -1,7 +1,7 @@
 """Checks all numbers of a run by recomputing them from their inputs.
 
-The cell function of each operation (cells.py) is called with arrays instead of scalars, so an entire quantity is
-recomputed in the same way that a receipt recomputes a single number.
+The cell function of each operation (cells.py) is called with arrays instead of scalars, so that an entire quantity is
+recomputed in the same way as the single number of a receipt.
 """
 
 import math
@@ -15,7 +15,7 @@ from vidrio.glass.maths import Array
 from vidrio.glass.receipts import Compared, distance
 from vidrio.glass.trace import Trace
 
-NAMED = 8  # maximum number of exceptions kept per quantity
+NAMED = 8  # maximum number of mismatches to keep per quantity
 
 
 @dataclass
@@ -25,13 +25,13 @@ class Checked:
     count: int = 0
     quantities: int = 0
     edited: int = 0  # numbers replaced by a what-if
-    share: float = 0.0  # the largest ratio of a difference to its tolerance, among acceptable differences
+    share: float = 0.0  # the largest ratio of an acceptable difference to its tolerance
     share_at: At | None = None
     wrong: int = 0
-    exceptions: list[tuple[At, Compared]] = field(default_factory=list)  # the worst ones in each quantity
+    exceptions: list[tuple[At, Compared]] = field(default_factory=list)  # the worst mismatches in each quantity
 
     def worst(self, count: int) -> list[tuple[At, Compared]]:
-        """Return the exceptions that exceed their tolerance the most."""
+        """Return the `count` mismatches that exceed their tolerance the most."""
 
         def excess(entry: tuple[At, Compared]) -> float:
             result = entry[1]
@@ -41,7 +41,7 @@ class Checked:
 
 
 def check(trace: Trace) -> Checked:
-    """Recompute every number of a run. For empty input, there are no numbers."""
+    """Recompute every number of a run. An empty input has none."""
     checked = Checked()
     for name in recomputed_names(trace) if trace.values else ():
         check_quantity(trace, name, checked)
@@ -54,7 +54,7 @@ def recomputed_names(trace: Trace) -> list[str]:
 
 
 def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
-    """Recompute a quantity. If a what-if replaced its values, the original values are checked."""
+    """Recompute a quantity. If a what-if replaced values in it, the original values are checked."""
     after = trace.array(name)
     model = trace.computed.get(name, after)
     value, tolerance = recomputed(trace, name)
@@ -76,10 +76,10 @@ def check_quantity(trace: Trace, name: str, checked: Checked) -> None:
 
 
 def recomputed(trace: Trace, name: str) -> tuple[Array, Array]:
-    """Recompute a quantity from its inputs. Returns the values and the largest differences that rounding explains."""
+    """Recompute a quantity from its inputs. Returns the values, and the largest differences that rounding explains."""
     stage, shape = trace.stages[name], trace.array(name).shape
     cell, m = trace.operation(stage).cell, Making(trace, stage, tuple(np.indices(shape, sparse=True)))
     value, error = bounded(cell.make(m, *inputs_of(m, cell.indices)), m.precision)
-    own = m.precision.epsilon * np.abs(value) * 2.0**-8  # rounding error of the recomputation itself
+    own = m.precision.epsilon * np.abs(value) * 2.0**-8  # the rounding error of the recomputation itself
     error = np.where((error == 0) | ~np.isfinite(value), 0.0, error + own)
     return np.broadcast_to(value, shape), np.broadcast_to(error, shape)

@@ -14,22 +14,22 @@ from vidrio.glass.whatif import WhatIf
 
 @dataclass(frozen=True)
 class Changed:
-    """The largest change in a layer, or NaN if any number became NaN."""
+    """The largest change in a layer."""
 
     address: str  # address of the number that changed the most
-    largest: float
-    relative: float  # the change divided by the largest number in its quantity
+    largest: float  # NaN if a number became NaN
+    relative: float  # the change divided by the largest absolute value in its quantity
     before: float
     after: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The effects of a what-if. Decoder rows are compared up to the first step at which the input tokens differ."""
+    """The effects of a what-if. Decoder rows are compared only before the first step whose input tokens differ."""
 
     shared_steps: int  # number of decoding steps compared
-    layers: dict[str, Changed]  # in the order of computation, including unchanged layers
-    kl: tuple[float, ...]  # Σ p log(p / q) over the next token, in nats, for each shared step
+    layers: dict[str, Changed]  # in the order of computation; unchanged layers are included
+    kl: tuple[float, ...]  # KL divergence of the next-token probabilities at each shared step, in nats
     first_nan: str | None
     first_infinite: str | None
     notes: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
-    """Find the largest change in each layer. Ids are skipped, because their differences are meaningless, and so are
-    masked scores, because any change from −∞ is infinite."""
+    """Find the largest change in each layer. Ids are ignored, because their differences mean nothing, and so are masked
+    scores, because every change from −∞ is infinite."""
     largest: dict[str, Changed] = {}
     for name, stage in before.stages.items():
         if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":
@@ -103,7 +103,7 @@ def _size(changed: Changed) -> float:
 
 
 def _kl(p: Array, q: Array) -> float:
-    """Return Σ p log(p / q), the Kullback–Leibler divergence of q from p. It is 0 if nothing changed."""
+    """Return Σ p log(p / q), the Kullback–Leibler divergence, which is 0 if nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = p / p.sum(), q / q.sum()  # because of rounding in float16, the sums may not be 1
         divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
@@ -111,8 +111,8 @@ def _kl(p: Array, q: Array) -> float:
 
 
 def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
-    """Return the address of the first NaN or infinite number in the order of computation, ignoring the −∞ of masked
-    scores."""
+    """Return the address of the first number, in the order of computation, that is `wrong` (NaN or infinite), ignoring
+    the −∞ of masked scores."""
     for name, array in trace.values.items():
         if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
             places = np.argwhere(wrong(np.where(np.isneginf(array), 0, array) if ".scaled." in name else array))

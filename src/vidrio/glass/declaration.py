@@ -1,7 +1,7 @@
 """Builds the table of a model's quantities: address, axes, formula, NumPy code, section of the paper, and inputs.
 
-The table is built by running walk.py on a Declaration instead of a Machine: each call then declares a quantity rather
-than computing it.
+To build the table, walk.py runs on a Declaration instead of a Machine. Each call then declares a quantity instead of
+computing it.
 """
 
 import ast
@@ -55,7 +55,7 @@ def _stages(
 
 
 class Name(str):
-    """An argument that is displayed as a name. Other arguments are displayed as values."""
+    """A name to show in code as it is, whereas a plain `str` is the address of an input."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class Declaration:
         return self._add(address, axes, row, names, _code(address, row, inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: str) -> str:
-        """Declare a recurrence, whose code is a loop. The quantity is one of its own inputs."""
+        """Declare a recurrence. Its code is a loop, and the quantity is one of its own inputs."""
         row, axes, made = self.operations[operation], self.table[inputs[0]].axes, variable(address)
         rows = (*(f"{variable(one)}[t]" for one in inputs), f"({made}[t - 1] if t else 0)")
         code = f"for t in range({axes[0]}): {line(row.run, f'{made}[t]', rows)}"
@@ -98,7 +98,7 @@ class Declaration:
         return address
 
     def _axes(self, row: Operation, inputs: Sequence[str]) -> str:
-        """Infer the axes from the operation's index letters: with ik,kj->ij, TD and DK give TK."""
+        """Infer the axes from the operation's index letters: with ik,kj->ij, inputs TD and DK give TK."""
         wanted, made = row.cell.indices.split("->")
         axis: dict[str, str] = {}
         for letters, name in zip(wanted.split(","), inputs, strict=False):
@@ -139,7 +139,7 @@ class Declaration:
 
 
 def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str:
-    """Fill in the placeholders of a formula: <0> and <1> for inputs, <W> for the weight's letter, <b> for a bias."""
+    """Fill in a formula: <0> and <1> become inputs, <W> the letter of the weight, and <b> the bias if there is one."""
     for i, name in enumerate(inputs):
         text = text.replace(f"<{i}>", name)
     W = 2 if row.name == "restore" else 1  # index of the weight, which is followed by its bias
@@ -150,7 +150,7 @@ def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str
 
 
 def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
-    """Return the line of NumPy code of a quantity, with inputs as variables and constants as literals."""
+    """Return the NumPy code that computes a quantity, with inputs as variables and constants as literals."""
     short = iter(variables([one for one in inputs if type(one) is str]))
     shown = [
         next(short) if type(one) is str else repr(one.name) if isinstance(one, np.dtype) else one for one in inputs
@@ -158,12 +158,12 @@ def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
     return line(row.run, variable(address), tuple(map(str, shown)))
 
 
-# --- the line of NumPy code, from the source code of the operation ----------------------------------------------------
+# --- NumPy code, derived from the source code of the operation --------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
 def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
-    """Return the code of a call. For example, if the body of `run` is `scores / math.sqrt(d_head)`, the result may be
+    """Return the body of `run` with its arguments filled in. For example, `scores / math.sqrt(d_head)` becomes
     `scaled = scores / math.sqrt(32)`."""
     statements, parameters = _statements(sys.modules[run.__module__], run.__code__.co_firstlineno)
     if not statements:
@@ -175,15 +175,15 @@ def line(run: Callable[..., Any], made: str, arguments: tuple[str, ...]) -> str:
     return "; ".join([*texts, last.replace("return", f"{made} =", 1)])
 
 
-MARKED = re.compile("«(.+?)»")  # a name whose value is used, to be replaced
+MARKED = re.compile("«(.+?)»")  # a name that may have to be replaced
 BRANCHES = re.compile(r"return (.+) if (\w+) is None else (.+)")
 
 
 @cache
 def _statements(module: ModuleType, number: int) -> tuple[list[str], ast.arguments]:
-    """Return the statements of the function at this line, with names marked, and the parameters of the function.
+    """Return the statements of the function that starts at a line, with names marked, and the function's parameters.
 
-    If the body contains anything other than assignments and returns, e.g. a loop, the list of statements is empty.
+    If the body contains anything but assignments and returns, e.g. a loop, the list of statements is empty.
     """
     function = deepcopy(_definitions(module)[number])
     body = function.body if isinstance(function, ast.FunctionDef) else [ast.Return(function.body)]
@@ -197,7 +197,7 @@ def _statements(module: ModuleType, number: int) -> tuple[list[str], ast.argumen
 
 
 def _given(run: Callable[..., Any], parameters: ast.arguments, arguments: tuple[str, ...]) -> dict[str, str]:
-    """Map the function's parameters and closure variables to their replacements."""
+    """Map a function's parameters and closure variables to the text that replaces them."""
     names = [parameter.arg for parameter in parameters.args]
     given = {name: repr(value) for name, value in inspect.getclosurevars(run).nonlocals.items()}
     given |= dict.fromkeys(names, "None")  # a missing bias
@@ -215,7 +215,7 @@ def variable(address: str) -> str:
 
 
 def variables(addresses: Sequence[str]) -> list[str]:
-    """Return variable names for all inputs of a quantity. They are numbered if two of them are equal, as for heads."""
+    """Return variable names for the inputs of a quantity, numbered if two would be equal, as for heads."""
     names = [variable(address) for address in addresses]
     return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 

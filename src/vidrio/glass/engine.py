@@ -1,11 +1,11 @@
-"""The engine's arithmetic, bit-for-bit identical to the C code on every processor (docs/engine.md).
+"""The engine's arithmetic in NumPy, bit-for-bit identical to the C code on every processor (docs/engine.md).
 
 There are two variants, which differ only in how parameters are multiplied:
 
 INT8       7-bit matrices stored as int8 (model/quantised.py) times int8 rows; the products are exact
 IN_ORDER   float32, with the terms of each sum added in order
 
-Each row x and each column of W is quantised with a scale of its own:
+Each row x and each column of W has its own scale:
 
     scale   = max |x| / 127
     whole   = rint(x · (1 / scale))        −127 … 127
@@ -13,8 +13,8 @@ Each row x and each column of W is quantised with a scale of its own:
     x W + b ≈ product · (scale_x · scale_W) + b
 
 Everything else is float32, rounded after each operation. The order of summation does not depend on the processor's
-vector width: matrix products add terms in order, and sums over a row use 16 lanes. model/exact.py implements the sums
-in lanes, exp and log.
+vector width: matrix products add terms in order, and sums over a row use 16 lanes (model/exact.py, which also
+implements exp and log).
 """
 
 import sys
@@ -46,7 +46,7 @@ FLOAT = Arithmetic("float", {})
 
 
 def in_order(a: Array, b: Array) -> Array:
-    """Compute a b, adding the terms of each sum in order. Different rows and columns can be computed in parallel."""
+    """Compute a b, adding the terms of each sum in order. Rows and columns can be computed in parallel."""
     if a.ndim == 1:  # the single row of a classifier
         return in_order(a[None], b)[0]
     total = np.zeros((len(a), b.shape[1]), float32)
@@ -56,14 +56,14 @@ def in_order(a: Array, b: Array) -> Array:
 
 
 def whole_product(a: Array, b: Array) -> Array:
-    """Compute a b for integers. The result is exact: float32 represents all sums below 2²⁴, and float64 far larger
-    sums."""
+    """Compute a b for integers. The result is exact, because float32 represents all integers up to 2²⁴, and float64 far
+    larger ones."""
     if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
         return a @ b
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
 
 
-if sys.platform == "emscripten":  # in a browser, use the C versions of these functions
+if sys.platform == "emscripten":  # in a browser, where NumPy is slow, use the C code
     from vidrio.glass.browser import in_order, whole_product
 
 
@@ -80,7 +80,7 @@ def variance(x: Array, mean: Array) -> Array:
 
 
 def normalise(x: Array, mean: Array, var: Array, epsilon: float) -> Array:
-    """Compute (x − μ) / √(σ² + ε), multiplying by the reciprocal of the root."""
+    """Compute (x − μ) / √(σ² + ε) as a product with the reciprocal of the root."""
     inverse = float32(1) / np.sqrt(var + float32(epsilon))
     return (x - mean[:, None]) * inverse[:, None]
 
@@ -112,7 +112,7 @@ def gelu(x: Array) -> Array:
 
 
 def scale_of_rows(x: Array) -> Array:
-    """Return the quantisation step of each row. A row that is nearly zero has a step of 1, and is rounded to 0."""
+    """Return the int8 scale of each row. A row that is nearly zero has a scale of 1, so it is rounded to 0."""
     largest = np.abs(x).max(axis=-1)
     return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
 

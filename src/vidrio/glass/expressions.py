@@ -1,9 +1,9 @@
 """Expression trees: the sums, products and functions that compute one number, represented as data.
 
-A receipt uses the tree of a number to compute its value, a bound on the model's rounding error, the calculation step
-by step, and a formula for Python or a spreadsheet. The leaves of a tree can be arrays, so that all numbers of a
-quantity are computed at once (checking.py). Trees are evaluated in higher precision than the model, and share no code
-with the implementation that they check.
+From a number's tree, a receipt computes its value, a bound on the model's rounding error, each step of the calculation,
+and a formula for Python or a spreadsheet. If the leaves of a tree are arrays, all numbers of a quantity are computed at
+once (checking.py). Trees are evaluated in higher precision than the model, and share no code with the implementation
+that they check.
 
 Each operation of the model rounds once, by at most half an epsilon of its result (four epsilons for functions such as
 exp). A sum of n terms rounds n times, whatever the order of the terms. Errors in the inputs propagate to the result.
@@ -34,7 +34,7 @@ class Precision(NamedTuple):
     """The floating-point format that the model computes in."""
 
     name: str
-    wide: Any  # the wider format used to recompute values
+    wide: Any  # the format in which values are recomputed
     epsilon: float  # the distance from 1 to the next representable number
     tiny: float  # the largest rounding error near 0
     largest: float
@@ -52,7 +52,7 @@ PRECISIONS = {
     "float32": Precision("float32", np.float64, 2.0**-23, 2.0**-125, float(np.finfo(np.float32).max)),
     "float16": Precision("float16", np.float64, 2.0**-10, 2.0**-24, 65504.0),
 }
-FUNCTION = 4  # the error allowed for exp, log, sin, …, in epsilons
+FUNCTION = 4  # error allowed for exp, log, sin, …, in epsilons
 
 
 class Expression:
@@ -79,13 +79,13 @@ class Number(Expression):
 
     value: Any  # a float or an array of floats
     at: At | None = None
-    symbol: str = ""  # the name of a constant, e.g. √d_k or ε
+    symbol: str = ""  # the name of the constant, e.g. √d_k or ε
     rounded: bool = False  # whether the model rounds this constant to its own precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row(Expression):
-    """The numbers along the axis whose index is None, the last axis of `values`. Rows occur only inside a Σ."""
+    """The numbers along the axis whose index is None, which is the last axis of `values`. Used only inside a Σ."""
 
     name: str
     place: tuple[int | None, ...]
@@ -137,7 +137,7 @@ def mapped(node: Expression, leaf: Callable[[Any], Expression]) -> Expression:
 
 
 def leaves(node: Expression) -> Iterator[Any]:
-    """Yield the numbers and rows in a tree, in the order in which the formula lists them."""
+    """Yield the numbers and rows in a tree, in the order of the formula."""
     if isinstance(node, Apply):
         for part in node.parts:
             yield from leaves(part)
@@ -157,7 +157,7 @@ def terms(total: Apply) -> tuple[Expression, ...]:
 
 
 def expanded(node: Expression) -> Expression:
-    """Replace each Σ with a sum of its terms."""
+    """Return the tree with each Σ replaced by the sum of its terms."""
     match node:
         case Apply("Σ"):
             return Apply("+", terms(node))
@@ -167,7 +167,7 @@ def expanded(node: Expression) -> Expression:
 
 
 def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
-    """Evaluate the innermost operations of an expanded tree, as you would on paper."""
+    """Evaluate the innermost operations of an expanded tree: one step of the calculation on paper."""
     if not isinstance(node, Apply):
         return node
     if all(isinstance(part, Number) for part in node.parts):
@@ -209,7 +209,7 @@ def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
         case Apply("Σ", (inner,)):
             value, error = _bounded_sum(inner, precision)
             if precision.name == "float16" and not (isinstance(inner, Apply) and inner.function == "exp"):
-                return value, error  # NumPy accumulates a float16 mean in float32
+                return value, error  # NumPy computes the mean of float16 numbers in float32
         case Apply("float64", (inside,)):
             value, error = _bounded(inside, FLOAT64)
             error = error + eps * np.abs(value) + tiny
@@ -227,7 +227,7 @@ def _bounded_sum(inner: Expression, precision: Precision) -> tuple[Any, Any]:
     """Return the value and error bound of a sum over the last axis of the rows."""
     eps, tiny = precision.epsilon, precision.tiny
     match inner:
-        case Apply("*", (Row(values=x), Row(values=y))):  # an array of all terms might not fit in memory
+        case Apply("*", (Row(values=x), Row(values=y))):  # an array of all products might not fit in memory
             a, b = x.astype(precision.wide), y.astype(precision.wide)
             return _inner(a, b), a.shape[-1] * (eps * _inner(np.abs(a), np.abs(b)) + tiny)
 
@@ -244,8 +244,8 @@ def _inner(a: Any, b: Any) -> Any:
 
 
 def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
-    """Return the value and error bound of a function. Errors in the inputs are propagated by evaluating the function at
-    the ends of the error intervals, where monotonic functions differ the most."""
+    """Return the value and error bound of a function. To propagate the errors of its inputs, the function is evaluated
+    at the ends of their error intervals, where a monotonic function differs the most from its value."""
     values, errors = zip(*parts, strict=True)
     value, eps = FUNCTIONS[function](*values), precision.epsilon
     if function == "where":

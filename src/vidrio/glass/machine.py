@@ -1,7 +1,7 @@
 """A model ready to run: its parameters and its operations.
 
 walk.py calls a `Machine` for each quantity. The machine looks up the operation in a table, computes the value and
-passes it to the tap. A what-if replaces entries in the table; walk.py stays the same.
+passes it to the tap. A what-if replaces operations in the table, without changing walk.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ class KeyValueCache:
     rows: dict[str, Array] = field(default_factory=dict)
 
     def branch(self) -> "KeyValueCache":
-        """Return a copy to continue from. The arrays are shared, because they are never modified in place."""
+        """Return a copy for another continuation. It shares the arrays, which are never modified in place."""
         return KeyValueCache(self.length, dict(self.rows))
 
 
@@ -40,15 +40,15 @@ class Machine:
     parameters: Mapping[str, Array]
     arithmetic: Arithmetic = FLOAT
     whole_parameters: Mapping[str, Int8] = field(default_factory=dict)  # quantised matrices, for INT8 arithmetic only
-    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that override those in the table
+    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations that replace others, by name
     without: frozenset[str] = frozenset()  # the parts to leave out: layer-norm, residual
-    tap: Tap = no_tap  # called with every quantity, e.g. to store or edit it
-    edits_rows: bool = False  # whether the tap treats rows differently
+    tap: Tap = no_tap  # called with each quantity, e.g. to store or edit it
+    edits_rows: bool = False  # whether the effect of the tap depends on the row
     cache: KeyValueCache | None = None  # used in step-by-step decoding
 
     @cached_property
     def operations(self) -> Mapping[str, Operation]:
-        """The operations, both by the name used in walk.py and by their own name."""
+        """The operations, by the name that walk.py uses and also by their own name."""
         own = {row.name: row for row in self.changes.values()}
         return {**own, **OPERATIONS, **self.arithmetic.operations, **self.changes}
 
@@ -63,7 +63,7 @@ class Machine:
 
     @property
     def can_cache(self) -> bool:
-        """Whether decoding can cache earlier rows. Not if rows attend to later rows or are edited individually."""
+        """Whether decoding can cache earlier rows: no row attends to later rows, and no row is edited individually."""
         return "mask" not in self.changes and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":
@@ -75,7 +75,7 @@ class Machine:
         return self.tap(address, self.operations[operation].run(*inputs))
 
     def row_by_row(self, address: str, operation: str, *inputs: Array) -> Array:
-        """Compute a recurrence. Each row depends on the corresponding row of the inputs and on the previous row."""
+        """Compute a recurrence, in which each row depends on the same row of the inputs and on the previous row."""
         run, made = self.operations[operation].run, np.zeros_like(inputs[0])
         earlier = {} if self.cache is None else self.cache.rows
         before = earlier.get(address, np.zeros_like(made[0]))
@@ -96,7 +96,7 @@ class Machine:
         return len(ids)
 
     def parameter(self, address: str) -> Array:
-        """Return the parameter at an address. If the address ends in .h0, .h1, …, only that head is returned."""
+        """Return the parameter at an address, or only one head of it if the address ends in .h0, .h1, …"""
         name, head = without_head(address)
         matrix, _, last = name.rpartition(".")
         array: Array = (
@@ -112,8 +112,8 @@ class Machine:
     def all_rows(self, address: str, make: Callable[[], Array], *, grow: bool) -> Array:
         """Return the keys or values of all rows.
 
-        In step-by-step decoding, they are cached. If `grow` is True, the rows of the current step are added to the
-        cache. The keys and values of the memory never grow.
+        In step-by-step decoding, the rows are cached. If `grow` is True, the rows of the current step are added to the
+        cache. `grow` is False for the memory, whose rows do not change.
         """
         if self.cache is None:
             return make()
@@ -128,7 +128,7 @@ class Machine:
 def build(
     config: ModelConfig, stored: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
 ) -> Machine:
-    """Build a machine from stored parameters, which may be integers with scales."""
+    """Build a machine from stored parameters, which may be quantised."""
     parameters = dequantise(stored)
     check_parameters(parameters, config)
     return Machine(

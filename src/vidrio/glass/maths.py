@@ -32,7 +32,7 @@ def naive_softmax(x: Array) -> Array:
 
 
 def allowed(n_queries: int, n_keys: int) -> Array:
-    """Return a mask that is True where a query may attend to a key. The queries belong to the last rows. §3.2.3."""
+    """Return a mask that is True where a query may attend to a key. The queries are the last tokens. §3.2.3."""
     return np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
 
 
@@ -40,7 +40,7 @@ erf = np.vectorize(math.erf, otypes=[float])
 
 
 def gelu(x: Array) -> Array:
-    """Compute x Φ(x), where Φ is the standard normal distribution function, computed exactly with erf."""
+    """Compute x Φ(x) exactly, where Φ is the cumulative distribution function of the standard normal distribution."""
     return x * (0.5 * (1.0 + erf(x / math.sqrt(2.0)))).astype(x.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Formats expressions as text, for reading, for Python or for a spreadsheet."""
+"""Formats expressions as text for reading, for Python or for a spreadsheet."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,8 +10,8 @@ SHOWN_FIRST, SHOWN_LAST = 4, 2  # number of terms shown at the start and at the 
 LONGEST_SUM = 8
 
 ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
-# The precedence of each operation, and for each operand, the lowest precedence that needs no brackets. Operations that
-# are not listed have brackets of their own.
+# The precedence of each operation, followed by the lowest precedence at which each operand needs no brackets. The
+# templates of all other operations contain brackets.
 BINDING = {
     "-": (SUM, SUM, PRODUCT),
     "*": (PRODUCT, PRODUCT, POWER),
@@ -23,7 +23,7 @@ BINDING = {
 
 @dataclass(frozen=True)
 class Notation:
-    """A notation for expressions."""
+    """How to write an expression as text."""
 
     number: Callable[[Number], str]
     functions: Mapping[str, str]  # templates with a `{}` for each operand
@@ -49,7 +49,7 @@ _SPREADSHEET = {
 
 
 def plain(number: Callable[[float], str]) -> Notation:
-    """Return a notation for reading. `number` formats the numbers, and long sums omit the terms in the middle."""
+    """Return a notation for reading, in which `number` formats numbers and long sums omit the terms in the middle."""
     return Notation(lambda n: number(n.value), _PLAIN, left_out="… ({} more terms) …")
 
 
@@ -64,7 +64,7 @@ def _exact(infinity: str, nan: str) -> Callable[[Number], str]:
 
 COPIES = {
     "python": Notation(_exact("math.inf", "math.nan"), _PYTHON),
-    # Spreadsheets have no infinity; 1E+300 has the same effect in EXP.
+    # Spreadsheets have no infinity, but 1E+300 has the same effect inside EXP.
     "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET),
 }
 
@@ -115,7 +115,7 @@ def _sum(parts: tuple[Expression, ...], notation: Notation) -> str:
 
 
 def formula(node: Expression, name: Callable[[str], str]) -> str:
-    """Return the formula of one number with its indices, e.g. `Σ_k Q[0,k]*K[0,k]`. `name` shortens addresses."""
+    """Return the formula of a number with its indices, e.g. `Σ_k Q[0,k]*K[0,k]`. `name` shortens addresses."""
 
     def symbol(n: Number) -> str:
         if n.at is None:

@@ -1,6 +1,6 @@
-"""The NumPy code of each operation. The code that is displayed is the code that runs.
+"""The NumPy code of each operation. The code shown to users is the code that runs.
 
-For each operation, `words.py` contains a formula and `cells.py` an independent recomputation, under the same name.
+Under the same name, `words.py` contains the formula of each operation, and `cells.py` an independent recomputation.
 What-ifs and the engine's arithmetic (engine.py) can replace operations.
 """
 
@@ -19,10 +19,10 @@ from vidrio.glass.words import FORMULAS, Formula
 
 @dataclass(frozen=True, eq=False)  # operations are compared by identity
 class Operation:
-    """An operation of the model."""
+    """An operation that computes quantities."""
 
     name: str
-    run: Callable[..., Array]  # called with the inputs and any other arguments from walk.py
+    run: Callable[..., Array]  # takes the inputs and any other arguments that walk.py passes
     formula: Formula
     cell: Cell
 

@@ -1,8 +1,8 @@
 """Position tables (§3.5): row p is added to the embedding of the token at position p.
 
-The tables are computed in float64. The results of NumPy's exp, sin and cos differ in the last bit between processors,
-so this module implements its own. They use only + − · /, in the same order as the engine, and their results are
-identical on every processor.
+The tables are computed in float64. NumPy's exp, sin and cos differ in the last bit between processors, so this module
+implements its own. They use only + − · /, in the same order as the engine, and so give identical results on every
+processor.
 """
 
 from collections.abc import Callable
@@ -51,17 +51,17 @@ def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scales(d_model: int) -> np.ndarray:
-    """Return 10000^(2i/D), the divisor of the position for pair i of sine and cosine. §3.5."""
+    """Return 10000^(2i/D), by which positions are divided, for each sine/cosine pair i. §3.5."""
     return exp(np.arange(0, d_model, 2) / d_model * LOG_10000)
 
 
 def marian_scales(d_model: int) -> np.ndarray:
-    """Return Marian's scales, with D − 2 instead of D, so that the longest wavelength is 2π · 10000."""
+    """Return Marian's scales, which use D − 2 in place of D, so that the longest wavelength is 2π · 10000."""
     return exp(np.arange(0, d_model, 2) / (d_model - 2) * LOG_10000)
 
 
 def waves(n_positions: int, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return sin(p / scale) and cos(p / scale), with one row per position."""
+    """Return sin(p / scale) and cos(p / scale), with one row per position p and one column per scale."""
     return sine_and_cosine(np.arange(n_positions)[:, None] / scales)
 
 
@@ -71,12 +71,12 @@ def sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
 
 
 def sinusoidal_halves(n_positions: int, d_model: int) -> np.ndarray:
-    """Return the same numbers in the order used by MarianMT in `transformers`: all sines, then all cosines."""
+    """Return the same numbers in the order of MarianMT in `transformers`: all sines, then all cosines."""
     return np.concatenate(waves(n_positions, scales(d_model)), axis=1)
 
 
 def sinusoidal_marian(n_positions: int, d_model: int) -> np.ndarray:
-    """Return the table that Marian itself uses: all sines, then all cosines."""
+    """Return Marian's own table: all sines, then all cosines, with Marian's scales."""
     return np.concatenate(waves(n_positions, marian_scales(d_model)), axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Receipts: the formula of a number with the values filled in, an independent recomputation, and the difference.
+"""Receipts show how a number is computed: its formula with values filled in, and an independent recomputation.
 
 at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
@@ -34,12 +34,12 @@ ANY = ":"  # selects all indices of an axis in an address
 
 
 def locate(trace: Trace, address: Address) -> At:
-    """Find the number at an address. For an invalid address, the AddressError lists the closest matches."""
+    """Find the number at an address. Raises AddressError, with the closest matches, if the address is invalid."""
     return At(address.name, trace.position(address))
 
 
 def distance(a: Array | float, b: Array | float) -> Array:
-    """Return |a − b|. Equal infinities and two NaNs have a distance of 0, and NaN and a number a distance of ∞."""
+    """Return |a − b|, which is 0 for equal infinities and for two NaNs, and ∞ for NaN and a number."""
     with np.errstate(invalid="ignore"):
         difference = np.where(np.equal(a, b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(np.subtract(a, b)))
     return np.where(np.isnan(difference), np.inf, difference)
@@ -51,7 +51,7 @@ class Compared:
 
     model: float
     recomputed: float
-    tolerance: float  # the largest difference that rounding explains
+    tolerance: float  # the largest difference that rounding can explain
 
     @property
     def difference(self) -> float:
@@ -63,14 +63,14 @@ class Compared:
 
 
 def made_from(trace: Trace, at: At) -> tuple[Expression, dict[At, None]]:
-    """Return the expression of a number, and the addresses of all inputs, including the ids that select rows."""
+    """Return the expression of a number and the addresses of its inputs, including ids that select rows."""
     stage = trace.stages[at.name]
     cell, m = trace.operation(stage).cell, Making(trace, stage, at.place)
     inputs = inputs_of(m, cell.indices)
     node = cell.make(m, *inputs)
     ids = [one for one in inputs if isinstance(one, Number) and isinstance(one.value, int)]
     found = dict.fromkeys(number.at for number in (*leaves(expanded(node)), *ids) if number.at is not None)
-    found.pop(at, None)  # a stored value, such as a parameter, is not its own input
+    found.pop(at, None)  # a stored value, such as a parameter, is not an input of itself
     return node, found
 
 
@@ -81,7 +81,7 @@ class Receipt:
     at: At
     stage: Stage
     tokens: tuple[str, ...]  # the token at each index; "" if the axis has no tokens
-    value: float  # after any what-if, which may have replaced the computed value
+    value: float  # may have been replaced by a what-if
     compared: Compared
     precision: Precision
     expression: Expression
@@ -95,7 +95,7 @@ class Receipt:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """The short names of the quantities in the formula: the last part of each address, or more if ambiguous."""
+        """The short names of the quantities in the formula: the last part of each address, or more if needed."""
         names = list(dict.fromkeys(n.at.name for n in leaves(expanded(self.expression)) if n.at is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
@@ -110,7 +110,7 @@ class Receipt:
         return notations.formula(self.expression, lambda name: self.short_names[name])
 
     def working(self, number: Callable[[float], str] = repr) -> list[str]:
-        """Return the formula with the values filled in, followed by each line of its evaluation, as on paper."""
+        """Return the formula with the values filled in, followed by each step of its evaluation, as on paper."""
         notation, node = notations.plain(number), expanded(self.expression)
         lines = [notations.write(node, notation)]
         while not isinstance(node, Number):
@@ -125,8 +125,8 @@ class Receipt:
         return notations.copy_of(self.expression, kind)
 
     def from_printed(self, number: Callable[[float], str]) -> str | None:
-        """Recompute the number from the inputs as they are printed. Returns the result, formatted by `number`, if it
-        differs from the printed number."""
+        """Recompute the number from its inputs as printed. Returns the result, formatted by `number`, or None if it
+        equals the printed number."""
         if isinstance(self.expression, Number):
             return None
 
@@ -140,7 +140,7 @@ class Receipt:
 def receipt(trace: Trace, at: At) -> Receipt:
     """Return the receipt of a number."""
     (node, sources), precision = made_from(trace, at), PRECISIONS[trace.machine.dtype.name]
-    model = float(trace.computed.get(at.name, trace.array(at.name))[at.place])  # before a what-if replaced it
+    model = float(trace.computed.get(at.name, trace.array(at.name))[at.place])  # before any what-if
     recomputed, tolerance = bounded(node, precision)
     return Receipt(
         at=at,
@@ -165,7 +165,7 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
 
 
 def used_by(trace: Trace, at: At) -> Iterator[str]:
-    """Yield the addresses of all numbers that are computed from this one, with `:` for all indices of an axis."""
+    """Yield the addresses of all numbers that are computed from a number, with `:` for all indices of an axis."""
     for stage in trace.stages.values():
         for slot, name in enumerate(stage.inputs):
             if name == at.name and stage.address in trace:
@@ -174,8 +174,8 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 
 
 def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    """Yield the positions in a stage that depend on position `place` of input number `slot`. None represents all
-    indices of an axis."""
+    """Yield the positions in a stage that depend on position `place` of its input number `slot`. None represents
+    all indices of an axis."""
     cell = trace.operation(stage).cell
     if not cell.indices or (cell.causal and place[1] > place[0]):
         return

@@ -1,7 +1,7 @@
 """Stores all values of a run by address.
 
-`machine.tapped(trace.tap)` returns a machine that passes each quantity to a `Trace`. The trace rejects quantities that
-are not declared (declaration.py), and axes of the wrong length.
+`machine.tapped(trace.tap)` returns a machine that passes each quantity to a `Trace`, which rejects undeclared
+quantities (declaration.py) and axes of the wrong length.
 
 The command line, JSON, the page, tests and error messages all use the same addresses:
 
@@ -43,20 +43,20 @@ _ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?", re.DOTA
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address without checking that it exists, which depends on the trace."""
+    """Parse an address, without checking that a trace contains it."""
     match = _ADDRESS.fullmatch(text.strip())
     if match is None:
         raise AddressError(
             f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[0,hola]"
         )
-    # Split at commas outside quotes. Tokens that contain a comma or look like a number are quoted.
+    # Split at commas outside quotes, because tokens that contain a comma or look like a number are quoted.
     index = re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', match["index"] or "")
     return Address(match["name"], tuple(part.strip() for part in index))
 
 
 @dataclass(repr=False)
 class Trace:
-    """The values of one run: a machine applied to a text."""
+    """All values of one run of a machine on a text."""
 
     machine: Machine
     source_tokens: Sequence[str] = ()  #: the encoder's input
@@ -98,8 +98,8 @@ class Trace:
             take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
 
     def keep(self, found: Mapping[str, "memoryview[float]"]) -> bool:
-        """Store the values of a pass that the engine computed, i.e. all quantities except those recorded after the
-        search. Returns False if the engine does not have the same quantities as this machine."""
+        """Store the values of a pass that the engine computed. Returns False, and stores nothing, if they are not
+        exactly the quantities of this machine, except for those recorded after the search."""
         names = [name for name, stage in self.stages.items() if not stage.of_the_model and name not in TAKEN]
         if found.keys() != set(names):
             return False
@@ -127,7 +127,7 @@ class Trace:
         return [name for name in self.stages if name in self and (not prefix or f"{name}.".startswith(f"{prefix}."))]
 
     def stage(self, name: str) -> Stage:
-        """Return the declaration of a quantity. The error for an unknown name lists the closest matches."""
+        """Return the declaration of a quantity. Raises AddressError, with the closest matches, for an unknown name."""
         stage = self.stages.get(name)
         if stage is None or name not in self:
             inside = self.addresses(name)
@@ -158,8 +158,8 @@ class Trace:
         return {"S": self.source_tokens, "T": self.target_tokens, "V": side, "C": self.labels}.get(axis, ())
 
     def position(self, address: Address) -> tuple[int, ...]:
-        """Convert the index of an address to integers. Tokens are replaced with their positions, and indices out of
-        range are rejected."""
+        """Convert the index of an address to integers, replacing tokens with their positions. Raises AddressError for
+        an index out of range."""
         array, axes = self.array(address.name), self.stage(address.name).axes
         if len(address.index) != array.ndim:
             here = Address(address.name, tuple("0" * array.ndim))

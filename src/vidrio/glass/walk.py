@@ -2,9 +2,9 @@
 
     scores = g(f"{name}.scores.h0", "rows_dot_rows", Q, K)    # address, operation (operations.py), inputs
 
-If `g` is a `Machine` (machine.py), it computes values, and these functions take and return arrays. If `g` is a
-`Declaration` (declaration.py), it records quantities, and they take and return addresses. Because both run the same
-code, they always agree.
+If `g` is a `Machine` (machine.py), it computes values, and the functions below take and return arrays. If `g` is a
+`Declaration` (declaration.py), it records quantities, and the functions take and return addresses. Both run the same
+code, so what is declared is what is computed.
 
 Models have one of three shapes: encoder–decoder (translation), encoder with a linear layer on top (classification), or
 decoder only (generation). See §3.1 and Figure 1 of the paper. The letters of the axes are explained in config.py.
@@ -23,7 +23,7 @@ from vidrio.glass.maths import Array
 from vidrio.glass.words import part
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-Quantity = Any  # an array or its address
+Quantity = Any  # an array, or its address
 Glass = Any  # a Machine or a Declaration
 
 
@@ -31,7 +31,7 @@ Glass = Any  # a Machine or a Declaration
 
 
 def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
-    """Embed ids: √D times the embedding of each id (§3.4), plus the row of its position (§3.5).
+    """Compute √D times the embedding of each id (§3.4), plus the row of its position (§3.5).
 
     `first` is the position of the first id.
     """
@@ -79,9 +79,9 @@ def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
 
 
 def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
-    """Run the decoder: the target ids so far, and the memory if there is an encoder → one row per id. Figure 1, right.
+    """Run the decoder: target ids, and the memory if there is an encoder → one row per id. Figure 1, right.
 
-    On a machine with a cache, `target_ids` contains only the new ids, and the cache holds the results for earlier ids.
+    If the machine has a cache with the results for earlier ids, `target_ids` contains only the new ids.
     """
     x = embed(g, target_ids, "tgt", g.seen)
     for n in range(g.config.n_decoder_layers):
@@ -220,7 +220,7 @@ def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -
 
 
 def bias(g: Glass, name: str) -> str:
-    """Return the name of an attention bias, or "" if the model, like the paper's, has none. See docs/departures.md."""
+    """Return the name of an attention bias, or "" if the model has none, as in the paper. See docs/departures.md."""
     return name if g.config.attention_bias else ""
 
 
@@ -237,12 +237,12 @@ def logits(g: Glass, x: Quantity) -> Quantity:
 
 
 def predict(g: Glass, x: Quantity) -> Quantity:
-    """Compute the probabilities of the next token after each row, or of the classes. §3.4."""
+    """Compute next-token probabilities for each row, or class probabilities. §3.4."""
     return g("out.prob", "softmax", logits(g, x))
 
 
 def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quantity:
-    """Record the token that the search chose after each row, and its log-probability."""
+    """Record the token that the search chose at each step, and its log-probability."""
     choice = g.given("out.choice", "choice", ids, prob)
     if g.arithmetic is FLOAT:
         return g("out.score", "log_of_choice", prob, choice)
@@ -255,7 +255,7 @@ def classify(g: Glass, source_ids: Sequence[int]) -> Quantity:
 
 
 def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[int]) -> Quantity:
-    """Compute the probabilities of the next token after each row of a given target, by teacher forcing.
+    """Compute next-token probabilities for each row of a given target (teacher forcing).
 
     Because of the causal mask, row t is identical to the row of decoding step t, so a single pass computes all steps.
     """
@@ -267,7 +267,7 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
 
 
 def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
-    """Run the decoder on `new_ids`, which follow the tokens in the cache. Returns the last row, with shape 1 × D."""
+    """Run the decoder on the ids that follow those in the cache. Returns the last row, with shape 1 × D."""
     x = decode(replace(machine, cache=cache), new_ids, memory)
     cache.length += len(new_ids)
     return x[-1:]

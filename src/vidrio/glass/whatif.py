@@ -4,8 +4,8 @@
     machine = whatif.apply(machine)  # running it gives `after`
     compare(before, after, whatif)  # compared.py
 
-Each change applies a function from `changes.py`, which replaces operations or parameters of the machine, or edits
-numbers as they are computed. Addresses and tokens in a change refer to the run before the change.
+Each change calls a function from `changes.py`, which replaces operations or parameters of the machine, or edits numbers
+as they are computed. Addresses and tokens in a change refer to the run without changes.
 """
 
 import json
@@ -32,9 +32,9 @@ class Change:
 
     says: str
     make: Callable[[Machine], Machine] = lambda machine: machine
-    reaches: Callable[[Trace], bool] = lambda after: True  # whether the changed run contains what the change edits
-    option: str = ""  # the option as requested, e.g. --softmax naive
-    interventions: Interventions | None = None  # equivalent interventions for the engine, if they exist
+    reaches: Callable[[Trace], bool] = lambda after: True  # whether the changed run contains the numbers to edit
+    wanted: str = ""  # the option as requested, e.g. --softmax naive
+    interventions: Interventions | None = None  # the same change in the engine, if it is possible there
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class WhatIf:
 
     @property
     def interventions(self) -> Interventions | None:
-        """Equivalent interventions for the engine, or None if some change has no equivalent."""
+        """The same changes in the engine, or None if the engine cannot make all of them."""
         each = [change.interventions for change in self.changes]
         return None if None in each else tuple(one for some in each for one in some or ())
 
@@ -60,9 +60,9 @@ class WhatIf:
 
 
 def parse(wanted: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
-    """Parse changes requested as pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
+    """Parse changes given as pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5").
 
-    If some changes are impossible, a single error lists them all.
+    If any changes are impossible, a single ConfigError lists all of them.
     """
     made, problems = [], []
     for option, words in wanted:
@@ -201,7 +201,7 @@ def _numbers(words: str) -> Array:
 
 
 def _without_sub_layer(what: str, before: Trace) -> Change:
-    """Silence sub-layers: all of one kind, all in one layer, or a single sub-layer."""
+    """Make sub-layers output zeros: all of one kind, all in one layer, or a single one."""
     sub_layers = [name.removesuffix(".sum") for name in before.stages if name.endswith(".sum")]
     if what in _SILENT:
         silent = [name for name in sub_layers if name.endswith(f".{what}")]
@@ -234,7 +234,7 @@ def _heads_off(words: str, before: Trace) -> Change:
 
 
 def _hidden(words: str, before: Trace) -> Change:
-    """Hide source positions, given by index or by token, from all attention by setting their scores to −∞."""
+    """Mask source positions, given by index or token, in every attention layer by setting their scores to −∞."""
     if "src.ids" not in before:
         raise ConfigError("this model has no encoder and therefore no source")
     rows = [before.position(Address("src.ids", (word.strip(),)))[0] for word in words.split(",")]
@@ -257,7 +257,7 @@ def _hidden(words: str, before: Trace) -> Change:
 def _edit(option: str, words: str, before: Trace) -> Change:
     """Parse ADDRESS=VALUE.
 
-    ADDRESS selects a parameter or a computed quantity: a single number, a row (with `*` as an index), or all of it.
+    ADDRESS selects a number, a row (with `*` as an index) or all of a parameter or computed quantity.
     VALUE is a number, or rows of numbers such as [[1, 0], [0, 1]].
     """
     text, equals, value_text = words.rpartition("=")
@@ -270,7 +270,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     place = _place(address, stage, before)
 
     def fits(array: Array) -> bool:
-        """Return whether the value fits into the array. The changed run may have fewer tokens and lack the row."""
+        """Return whether the value fits the array, which may have fewer rows in the changed run."""
         try:
             np.broadcast_to(value, array[place].shape)
         except (IndexError, ValueError):
@@ -300,8 +300,8 @@ def _edit(option: str, words: str, before: Trace) -> Change:
 
 
 def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
-    """Return the position that an address selects. `*` selects an entire axis, and an address without indices selects
-    the whole quantity."""
+    """Return the position that an address selects. `*` selects an entire axis, and an address without indices the
+    entire quantity."""
     if not address.index:
         return (slice(None),) * len(stage.axes)
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))

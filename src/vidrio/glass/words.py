@@ -1,4 +1,4 @@
-"""Describes all quantities: what each one is, its formula, and the relevant section of the paper."""
+"""Describes every quantity in words, with its formula and the relevant section of the paper."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -170,7 +170,7 @@ FORMULAS = {
     "whole_product_tied": Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE, "the product of int8 numbers, exact"),
     "restore": Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
 }
-# The kind of quantity that an operation produces, if it is not a value. Constants depend only on parameters.
+# The kind of each operation's result, if it is not a value. Constants depend only on parameters.
 KINDS = {
     **dict.fromkeys(("mean", "variance", "column_mean"), "aggregate"),
     **dict.fromkeys(("scale_of_weight_rows", "scale_of_weight_columns", "whole_by_columns", "whole_table"), "constant"),
@@ -180,7 +180,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Stage:
-    """A number, vector or matrix with an address."""
+    """The declaration of a quantity: a number, vector or matrix with an address."""
 
     address: str  # enc.0.self.scores.h1
     axes: str  # one letter per axis, e.g. SS (see config.py); empty for a single number
@@ -195,7 +195,7 @@ class Stage:
 
     @property
     def of_the_model(self) -> bool:
-        """Whether the quantity is the same for all input texts."""
+        """Whether the quantity belongs to the model, and is the same for every text."""
         return self.kind in ("parameter", "constant")
 
 
