@@ -1,1 +1,1 @@
-"""The page as static files, with the same Python code running in the browser."""
+"""Publishes the page as static files. The Python code runs in the browser instead of on a server."""

@@ -1,4 +1,4 @@
-"""Answer the page's requests in the browser, using the functions of `vidrio serve`."""
+"""Answers the page's requests in the browser, with the functions of `vidrio serve`."""
 
 import json
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from vidrio.model import find
 from vidrio.model.json_text import json_text
 from vidrio.serve.translating import Question, Translating
 
-KEPT = 16 << 20  # maximum bytes of cached runs; a phone has less memory than a server
+KEPT = 16 << 20  # maximum size of cached runs, in bytes; smaller than on a server, because phones have less memory
 
 
 def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
-    """Return a function `answer(name, body)`, which returns ("ok", answer) or ("refused", reason). The files of a model
-    may be added later."""
+    """Return a function `answer(name, body)`, which returns ("ok", answer) or ("refused", reason). A model's files may
+    be added later."""
     (find.PACKAGE / "models").mkdir(exist_ok=True)  # a large model is downloaded when it is first used
     lessons = {name: find.PACKAGE / "lessons" / folder for name, folder in find.LESSONS.items()}
     translating = Translating({name: lessons.get(name, find.PACKAGE / "models" / name) for name in names})
@@ -38,7 +38,7 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
-    """Load NumPy and the reference implementation, which the first translation does not need."""
+    """Return a function that answers requests other than translation, which alone works without NumPy."""
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
 

@@ -1,4 +1,4 @@
-"""Determine which characters the `tokenizers` library treats as letters, marks and numbers, by probing it."""
+"""Determines, by probing the `tokenizers` library, which characters it treats as letters, marks and numbers."""
 
 from collections.abc import Iterator
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Precompute the first run, so that the page can show it while Python is still loading."""
+"""Precomputes the first run, so that the page can show it while Python is still loading."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ DRAWN = re.compile(r"(enc\.in|dec\.in|memory|dec\.out|.*\.(sum|norm\.out)|.*\.we
 
 
 def first_run(folders: Mapping[str, Path]) -> dict[str, bytes]:
-    """Return the answers to the page's first requests, and the tensors that it draws first."""
+    """Return the answers to the page's first requests, and the tensors that the page draws first."""
     looking = Looking(translating=Translating(folders))
     question = Question(text=TEXT)
     answers = {name: ANSWERS[name](looking, question) for name in ("translate", "machine", "run")}

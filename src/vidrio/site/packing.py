@@ -1,4 +1,4 @@
-"""Pack several files into one, such as the files that the browser loads and the bytecode that it caches."""
+"""Packs several files into one: those that the browser loads, and the bytecode that it caches."""
 
 import struct
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 
 
 def compiled(folder: str) -> bytes:
-    """Pack the bytecode of the modules imported from a folder, so that they need not be compiled at the next
-    startup."""
+    """Pack the bytecode of the modules imported from a folder, so that the next startup does not have to compile
+    them."""
     paths = sorted(Path(folder).rglob("__pycache__/*.pyc"))
     code = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     return pack({name: data[:4] + UNCHECKED + data[16:] for name, data in code.items()})

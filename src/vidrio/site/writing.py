@@ -1,7 +1,7 @@
-"""Write the page, Python, the engine, models and lessons as static files, for `vidrio site`.
+"""Writes the page, Python, the engine, models and lessons as static files, for `vidrio site`.
 
-The names of large files include a checksum, so that browsers can cache them indefinitely. `service.js` lists the files
-that the page needs at startup, so that it works offline. See docs/site.md.
+The name of each large file includes its checksum, so that browsers can cache the file indefinitely. `service.js` lists
+the files that the page needs at startup, so that the page works offline. See docs/site.md.
 """
 
 import gzip
@@ -27,7 +27,7 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 
 HERE, PACKAGE = Path(__file__).parent, find.PACKAGE
 PAGE, RUNTIME, SHIMS = PACKAGE / "serve" / "page", HERE / "runtime", HERE / "browser"
-# Modules that the page's requests need. Training, documents and commands do not run in a browser.
+# Modules that the page needs. Training, document translation and the command line do not run in a browser.
 ROOMS = (
     *("_version.py", "engine", "errors.py", "glass", "hypothesis.py", "look", "model", "search.py", "serve", "text"),
     *("translate", "site"),
@@ -52,7 +52,7 @@ MANIFEST = {
 
 
 def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> tuple[str, dict[str, int]]:
-    """Write the site into a new or empty folder, completely or not at all. Return its version and its size by part."""
+    """Write the site into a new or empty folder, completely or not at all. Returns its version and its size by part."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         found = "files in it" if to.is_dir() else "a file"
         raise ConfigError(f"{to} is not an empty folder", found=found, do="choose another folder, or empty this one")
@@ -74,7 +74,7 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> t
 
 
 def _models(names: Iterable[str]) -> dict[str, Path]:
-    """Return the models to include, by name and in order, followed by the lessons' models."""
+    """Return the folders of the models to include, by name: those requested, in order, then those of the lessons."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
     known = {folder: name for name, folder in packaged.items()}
@@ -85,7 +85,7 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
 
 
 def _check(folder: Path) -> None:
-    """Raise an error if a model is damaged, or if its language cannot be split into sentences in the browser."""
+    """Raise ModelError if a model is damaged, or if its source language cannot be split into sentences in a browser."""
     config, about = read_config(folder)
     read_tokenizers(folder, config)
     code = about.source_language.lower().replace("_", "-").partition("-")[0]
@@ -101,7 +101,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
     sizes: dict[str, int] = {}
 
     def store(name: str, packed: bytes) -> str:
-        """Write a compressed file under a name that includes its checksum. Servers leave .bin files compressed."""
+        """Write a compressed file under a name that includes its checksum. Servers send .bin files as they are."""
         path = f"files/{name}.{sha256(packed).hexdigest()[:12]}.bin"
         (to / path).write_bytes(packed)
         sizes[path] = len(packed)
@@ -134,7 +134,7 @@ def _write(to: Path, folders: Mapping[str, Path], note: Callable[[str], None]) -
 
 
 def _write_page(to: Path) -> dict[str, str]:
-    """Write the page's bundle, marked as standalone, and return its files with their checksums."""
+    """Write the page, marked as running without a server, and return the checksums of its files."""
     shutil.copytree(PAGE / "assets", to / "assets")
     shutil.copy(PAGE / "alone" / "worker.js", to / "worker.js")
     [icon] = (path.name for path in (PAGE / "assets").glob("icon*.svg"))
@@ -154,7 +154,7 @@ def _write_page(to: Path) -> dict[str, str]:
 
 
 def _app() -> dict[str, bytes]:
-    """Collect our sources, the library substitutes, the engine and the lessons' models."""
+    """Return our Python sources, the substitutes for libraries, the engine and the lessons' models, by path."""
     ours = [path for room in ROOMS for path in _all(PACKAGE / room, "*.py")]
     ours += _all(PACKAGE / "text", "*.json")  # lexicons
     ours += _all(PACKAGE / "engine" / "built", "*.wasm")
@@ -167,7 +167,7 @@ def _app() -> dict[str, bytes]:
 
 
 def _all(place: Path, pattern: str) -> list[Path]:
-    """Return a file, or all files in a folder that match the pattern."""
+    """Return a file, or all files in a folder that match a pattern."""
     return sorted(path for path in (place, *place.rglob(pattern)) if path.is_file())
 
 

@@ -1,8 +1,8 @@
-"""A substitute for `tokenizers` in the browser: Python code for the parts of the library that our files need.
+"""A substitute for `tokenizers` in the browser: the parts of the library that our files need, in pure Python.
 
-It interprets the steps in a tokenizer.json (as written by text/tokens/normalise.py) and returns the same ids, tokens
-and positions, except for positions within a letter that has several marks. classes.json lists the characters that the
-library treats as letters, marks and numbers (`\\p{L}`).
+It runs the steps in a tokenizer.json (as written by text/tokens/normalise.py), and returns the same ids, tokens and
+positions as the library, except for positions within a letter that has several marks. classes.json lists the characters
+that the library treats as letters, marks and numbers (`\\p{L}`, `\\p{M}`, `\\p{N}`).
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 CLASSES = Path(__file__).with_name("classes.json")
-Step = dict[str, Any]  # a step as it is stored in the file
+Step = dict[str, Any]  # a step, as stored in the file
 Spans = list[tuple[int, int]]  # the span of each character in the original text
 Prepared = tuple[str, Spans]
 
@@ -25,14 +25,14 @@ Prepared = tuple[str, Spans]
 
 @cache
 def _classes() -> dict[str, str]:
-    """Return the contents of a character class [] equivalent to \\p{L}, \\p{M} and \\p{N}."""
+    """Return ranges for a character class [] that are equivalent to \\p{L}, \\p{M} and \\p{N}, keyed by letter."""
     ranges = json.loads(CLASSES.read_text("utf-8"))
     return {name: "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in found) for name, found in ranges.items()}
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Translate the library's regular expressions to Python: classes, \\x{2F} and variable-width lookbehinds."""
+    """Compile one of the library's patterns after translating \\p, \\x{2F} and variable-width lookbehinds to Python."""
     pattern = re.sub(r"\(\?<!((?:\[[^]]*\]|[^][()|])+)\|((?:\[[^]]*\]|[^][()|])+)\)", r"(?<!\1)(?<!\2)", pattern)
     pattern = re.sub(r"\\x\{([0-9A-Fa-f]+)\}", lambda found: f"\\U{int(found[1], 16):08x}", pattern)
     inside, written = False, []
@@ -59,14 +59,14 @@ def _replace(step: Step, text: str, spans: Spans) -> Prepared:
     content, parts, places, last = step["content"], [], [], 0
     for start, end in _matches(step, text):
         parts += [text[last:start], content]
-        before = spans[end - 1] if end else (0, 0)  # an insertion takes the span of the preceding character
+        before = spans[end - 1] if end else (0, 0)  # inserted text takes the span of the preceding character
         places += [*spans[last:start], *[before] * len(content)]
         last = end
     return ("".join([*parts, text[last:]]), places + spans[last:]) if parts else (text, spans)
 
 
 def _compose(step: Step, text: str, spans: Spans) -> Prepared:
-    """Normalise to NFC. A letter and its marks share one span, whereas the library's spans are finer."""
+    """Normalise to NFC. A letter and its marks share one span here; the library's spans are finer."""
     if normalize("NFC", text) == text:
         return text, spans
     parts: list[str] = []
@@ -96,7 +96,7 @@ def _prepend(step: Step, text: str, spans: Spans) -> Prepared:
 
 
 def _split(step: Step, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a part of the text at the matches, which are isolated or removed."""
+    """Split a part of the text at matches, which become parts of their own or are removed."""
     last = start
     for a, b in _matches(step, text[start:end]):
         if last < start + a:
@@ -138,7 +138,7 @@ def _fuse(step: Step, tokens: list[str]) -> list[str]:
 
 
 def _strip(step: Step, tokens: list[str]) -> list[str]:
-    """Strip the space that was prepended to the text. Our files strip at most one character, on the left."""
+    """Strip the space that was prepended to the text. In our files, at most one character is stripped, on the left."""
     return [token.removeprefix(step["content"]) for token in tokens]
 
 
@@ -158,7 +158,7 @@ DECODERS = {
 
 
 class BPE:
-    """Byte-pair encoding: among adjacent pairs, the one with the lowest rank is merged first."""
+    """Byte-pair encoding. The adjacent pair with the lowest rank is merged first."""
 
     def __init__(self, model: dict[str, Any]) -> None:
         self._ids = model["vocab"]
@@ -166,7 +166,7 @@ class BPE:
         self.tokens = cache(self._tokens)
 
     def _tokens(self, word: str) -> list[tuple[str, int, int]]:
-        """Return the tokens of a word, each with its start and end position."""
+        """Return the tokens of a word with their start and end positions."""
         symbols: list[tuple[str, int, int]] = []
         for i, character in enumerate(word):
             known = character in self._ids
@@ -224,10 +224,10 @@ class Tokenizer:
         return json.dumps(self._data, ensure_ascii=False, indent=2 if pretty else None)
 
     def no_padding(self) -> None:
-        """Do nothing: this class never pads."""
+        """Do nothing, because this class never pads."""
 
     def no_truncation(self) -> None:
-        """Do nothing: this class never truncates."""
+        """Do nothing, because this class never truncates."""
 
     def get_vocab(self) -> dict[str, int]:
         return self._ids
@@ -280,7 +280,7 @@ def _steps(data: Step, name: str, known: Iterable[str]) -> list[Step]:
     return steps
 
 
-# Names that text/tokens refers to. Learning a tokenizer is not supported in the browser.
+# Names that text/tokens refers to. Training a tokenizer is not supported in the browser.
 
 Regex = str
 

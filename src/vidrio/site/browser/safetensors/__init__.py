@@ -1,5 +1,5 @@
-"""A substitute for `safetensors` in the browser, which reads and writes files with NumPy."""
+"""A substitute for `safetensors` in the browser. It reads and writes safetensors files with NumPy alone."""
 
 
 class SafetensorError(Exception):
-    """Raised for a damaged file."""
+    """Raised if a file is damaged."""

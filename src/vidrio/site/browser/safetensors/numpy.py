@@ -1,4 +1,4 @@
-"""Convert arrays to and from the bytes of a safetensors file."""
+"""Reads safetensors files, and converts arrays to the bytes of such files."""
 
 import json
 from collections.abc import Mapping
