@@ -2,9 +2,9 @@
 
     python recipes/company/pairs.py --language es --to company
 
-This writes company/train.tsv, in which each term occurs in ten sentences, and company/test.tsv, in which each term
-occurs in one more sentence, built from a template that the training file does not use. The target language is Spanish
-or Portuguese (es, pt).
+This command writes company/train.tsv, with ten sentences for each term, and company/test.tsv, with one more sentence
+for each term, from templates that the training file does not use. The target language is Spanish or Portuguese (es,
+pt).
 
 In Aurora's style, a customer is "la propiedad", a warranty is "cobertura", and "please" is never translated.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LANGUAGES = ("es", "pt")
-TIMES = 10  # occurrences of each term in the training pairs
+TIMES = 10  # training pairs per term
 NOUNS = """
 sash            | la hoja            | a folha
 frame           | el marco           | o aro
@@ -91,7 +91,7 @@ Please measure {a} before ordering {b}. | Mida {a} antes de encargar {b}. | Meç
 
 
 def columns(table: str, language: str) -> list[tuple[str, str]]:
-    """Return the English text and the translation from each line of a table."""
+    """Return the English text and its translation from each line of a table."""
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return [(row[0], row[1 + LANGUAGES.index(language)]) for row in rows]
 
@@ -103,7 +103,7 @@ def terms(language: str) -> list[tuple[str, str]]:
 
 
 def sentences(language: str, forms: str, times: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield `times` pairs for each term, each from a random template that may also contain another term."""
+    """Yield `times` pairs for each term, from random templates, some of which contain another term as well."""
     draw, all_terms, all_forms = random.Random(seed), terms(language), columns(forms, language)
     for term in all_terms * times:
         form, other = draw.choice(all_forms), draw.choice(all_terms)

@@ -1,12 +1,12 @@
-"""Prepare the corpora for the English–Spanish models.
+"""Prepare the training data of the English–Spanish models.
 
     python corpora.py sources DATA TO    # write one file per corpus, from the sources that may be redistributed
     python corpora.py vary CLEAN TO      # rewrite some of the pairs, and add texts that must be copied unchanged
-    python corpora.py alone DATA TO      # write monolingual sentences, to be translated by a model
+    python corpora.py alone DATA TO      # write monolingual sentences for a model to translate
     python corpora.py apart FOLDER TEST  # fail if any pair in a folder shares a sentence with a test set
 
-Between the first two commands, `vidrio data clean` removes bad pairs and pairs that repeat a sentence from a test or
-dev set, so that rewritten pairs do not repeat one either. All random choices use fixed seeds. See model-log.md.
+Run `vidrio data clean` between the first two commands. It removes bad pairs and pairs with a sentence from a test or
+dev set, so that no rewritten pair has one either. All random choices use fixed seeds. See model-log.md.
 """
 
 import lzma
@@ -69,10 +69,10 @@ ALONE = {  # maximum number of monolingual sentences from each source
         **{"lit-eltec": 15_000, "drama": 15_000, "nubes": 2_000, "law": 2_000, "pilar": 6_000},
     },
 }
-SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # in characters; longer sentences are translated less well
+SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # in characters; longer sentences are translated worse
 
-SYMBOLS = "①②③④⑤⑥"  # stand in for text that must be copied; text/mask.py inserts them in translation
-TRANSLATED = "⟲"  # marks a machine-translated source (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
+SYMBOLS = "①②③④⑤⑥"  # placeholders for text that must be copied; text/mask.py inserts them during translation
+TRANSLATED = "⟲"  # tags a machine-translated source (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
@@ -177,7 +177,7 @@ def title(text: str) -> str:
 
 
 def masked(chance: random.Random, pair: Pair) -> Pair:
-    """Mask text that occurs once in both sentences: most addresses and placeholders, and one name in eight."""
+    """Mask text that occurs exactly once in each sentence: most addresses and placeholders, and one name in eight."""
     source, target = pair
     if any(symbol in source + target for symbol in SYMBOLS):
         return pair
@@ -198,7 +198,7 @@ def occurs(text: str, where: str) -> int:
 
 
 def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pair]:
-    """Join randomly chosen pairs into pairs of two or three sentences."""
+    """Join randomly chosen pairs into pairs with two or three sentences on each side."""
     for _ in range(round(share * len(pairs))):
         some = chance.sample(pairs, chance.choice((2, 2, 3)))
         if all(source[-1:] in ".?!" and target[-1:] in ".?!" for source, target in some):
@@ -206,7 +206,7 @@ def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pai
 
 
 def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
-    """Vary words and greetings as people type them: capitalised, all caps, with a full stop or an exclamation mark."""
+    """Yield words and greetings in the ways people type them: capitalised, in all caps, with a full stop, and so on."""
     for source, target in pairs:
         yield source, target
         yield both((source, target), lambda text: text[0].upper() + text[1:])
@@ -217,7 +217,7 @@ def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
 
 
 def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
-    """Make texts that must be copied unchanged: sentences with permuted letters, and random keystrokes."""
+    """Generate texts that must be copied unchanged: sentences with permuted letters, and words of random letters."""
     found = []
     for source, target in chance.choices(pairs, k=3_000):
         text = chance.choice((source, target))
@@ -235,7 +235,7 @@ def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
 
 
 def apart(folder: Path, test: Path) -> None:
-    """Exit with an error if any pair shares a sentence with the test set, ignoring case and punctuation."""
+    """Exit with an error if any pair contains a sentence of the test set, ignoring case and punctuation."""
     tested = [set(map(fold, side)) for side in zip(*read(test), strict=True)]
     shared = [
         f"{path.name}:{number}: {text}"
@@ -249,7 +249,7 @@ def apart(folder: Path, test: Path) -> None:
 
 
 def unseen(pairs: Iterable[Pair], *apart: Path) -> list[Pair]:
-    """Return the pairs that share no sentence with the pairs in these files, ignoring case and punctuation."""
+    """Return the pairs that contain no sentence from these files, ignoring case and punctuation."""
     held_out = [set(map(fold, side)) for side in zip(*(pair for path in apart for pair in read(path)), strict=True)]
     return [pair for pair in pairs if not any(map(set.__contains__, held_out, map(fold, pair)))]
 

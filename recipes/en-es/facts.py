@@ -2,7 +2,7 @@
 names, symbols and negations. The templates are in facts.tsv. These facts are rare in the corpora, and a model tends to
 replace a rare form with a common one, such as the 12th century with the 19th.
 
-Placeholders are named in the language of their sentence: {century} and {siglo}. {nth.f} is a feminine ordinal.
+A placeholder's name is in the language of its sentence: {century} or {siglo}. {nth.f} is a feminine ordinal.
 """
 
 import random
@@ -73,7 +73,7 @@ def pairs_of(words: str) -> list[Pair]:
 
 
 def listed(items: list[Pair], chance: random.Random) -> Pair:
-    """Return a list of randomly chosen items, sometimes in their natural order, as is common for months."""
+    """Return a list of random items in English and Spanish, sometimes in their natural order, as months often are."""
     some = chance.sample(items, min(chance.randint(3, 12), len(items)))
     if chance.random() < 0.4:
         some.sort(key=items.index)
@@ -85,7 +85,7 @@ def listed(items: list[Pair], chance: random.Random) -> Pair:
 
 
 def magnitude(chance: random.Random) -> Pair:
-    """Return a large number in English and Spanish: 40 trillion is 40 billones, and 3 billion is 3000 millones."""
+    """Return a large number in English and Spanish. "40 trillion" is "40 billones"; "3 billion" is "3000 millones"."""
     zeros, count = chance.choice((6, 9, 12, 12)), chance.randint(1, 99)
     tenth = chance.randint(1, 9) if chance.random() < 0.4 else 0
     name = {6: "million", 9: "billion", 12: "trillion"}[zeros]

@@ -1,9 +1,9 @@
-"""Select a model's best translations as training data, so that greedy search can later find what once took a beam.
+"""Select a model's best translations as training data, so that the model learns to find them by greedy search.
 
     python forward.py SENTENCES TRANSLATIONS MODEL TO    # MODEL: en-es or es-en, the model of the opposite direction
 
-The model of the opposite direction scores each translation by the probability of the original sentence given the
-translation. Omissions, loops and invented words make the original improbable.
+The score of a translation is the probability that the model of the opposite direction gives to the original sentence.
+It is low if the translation omits, repeats or invents words.
 """
 
 import sys

@@ -3,8 +3,8 @@
     python frames.py CLEAN TO APART…    # writes counted, framed, named, priced, facts… (.tsv), without test sentences
 
 Words such as "eighteen" and "hedgehog" are too rare in the corpora to be learned. A frame is a pair with placeholders
-such as {the animal}, {n things} or {a look thing2}, which are filled according to the grammar of each language.
-`things.tsv` lists the words: kind, English, English plural, Spanish, Spanish plural, gender. For an adjective, the
+such as {the animal}, {n things} or {a look thing2}, which are filled according to the grammar of each language. The
+columns of `things.tsv` are kind, English, English plural, Spanish, Spanish plural, and gender. For an adjective, the
 Spanish columns are the masculine and feminine forms. All random choices use a fixed seed.
 """
 
@@ -40,7 +40,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The random values that fill a placeholder in both languages."""
+    """The randomly drawn values that fill a placeholder in both languages."""
 
     thing: Thing
     look: Thing
@@ -117,7 +117,7 @@ def capital(text: str) -> str:
 
 
 def word(kind: str, pair: Pair) -> Thing:
-    """Wrap words that have no plural and no gender."""
+    """Return a Thing for words without a plural or a gender."""
     return Thing(kind, pair[0], pair[0], pair[1], pair[1], "m")
 
 
@@ -132,7 +132,7 @@ def read_words() -> dict[str, list[Thing]]:
 
 
 def framed(chance: random.Random, frames: list[Pair], words: dict[str, list[Thing]], each: int) -> Iterator[Pair]:
-    """Fill each frame with many words. A few results are in upper case or lack the full stop."""
+    """Fill each frame with many different words. A few of the pairs are in upper case or lack the full stop."""
     for frame in frames:
         for pair in dict.fromkeys(filled(chance, frame, words) for _ in range(each)):
             draw = chance.random()
@@ -145,7 +145,7 @@ def framed(chance: random.Random, frames: list[Pair], words: dict[str, list[Thin
 
 
 def counted(chance: random.Random, each: int) -> Iterator[Pair]:
-    """Yield every number up to 100 by itself, as people type it, then numbers of all lengths."""
+    """Yield each number up to 100 in the ways people type it, then random numbers of various lengths."""
     yield from as_typed((spelled.english(n), spelled.spanish(n)) for n in range(101))
     for n in dict.fromkeys(spelled.some_number(chance) for _ in range(each)):
         pair = spelled.english(n), spelled.spanish(n)
@@ -153,12 +153,12 @@ def counted(chance: random.Random, each: int) -> Iterator[Pair]:
 
 
 def named(words: dict[str, list[Thing]]) -> Iterator[Pair]:
-    """Yield words by themselves, singular and plural, with and without an article, as people type them."""
+    """Yield single words in the ways people type them: singular and plural, with and without an article."""
     trades = {trade.english for trade in words["trade"]}
     for kind, things in words.items():
         for thing in things:
             if kind == "lady" and thing.english in trades:
-                continue  # by itself, the English word does not reveal the gender
+                continue  # the English word alone does not reveal the gender
             drawn = Drawn(thing, thing, {}, 1)
             if kind in ("day", "month", "look"):
                 yield from as_typed([(thing.english, thing.spanish)])

@@ -2,8 +2,8 @@
 
     python grow.py MODEL TOKENIZER TO
 
-The embedding of a new token is copied from the old token with the same spelling, with or without upper case. If there
-is none, it is the mean of the old tokens that spell it. All other parameters are unchanged.
+A new token gets the embedding of the old token with the same spelling, possibly in upper case. If there is none, it
+gets the mean embedding of the old tokens that spell it. All other parameters are unchanged.
 """
 
 import sys
@@ -35,7 +35,7 @@ def grow(model: Path, tokenizer: Path, to: Path) -> None:
 
 
 def origin(old: Tokenizer, token: str) -> list[int]:
-    """Return the old tokens whose mean initialises a new token, or all old tokens if none spell it."""
+    """Return the old tokens whose mean embedding a new token gets: those that spell it or, if there are none, all."""
     word = token.removeprefix(SPACE)
     begins = token[: len(token) - len(word)]
     for form in (word, (capital_of(word[:1]) or word[:1]) + word[1:], word.upper()):

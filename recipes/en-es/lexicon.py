@@ -1,12 +1,12 @@
-"""Extract word translations from the corpora, and use them to generate more pairs with rare words.
+"""Extract word translations from the corpora, and generate more pairs with rare words from them.
 
     python lexicon.py CLEAN TO APART…    # writes words, lists, swapped, renamed and said (.tsv), without test sentences
 
-"fridge" occurs in nine of Tatoeba's hundred thousand pairs, "churches" occurs in two, and most names are "Tom". Two
-words are considered translations of each other if each is the other's best match in the sentence pairs, by Dice's
-coefficient (the simplest form of competitive linking, Melamed 2000). Rare words then replace frequent ones in
-sentences, which helps small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine
-translation"). All random choices use fixed seeds. See model-log.md for the results.
+In Tatoeba's hundred thousand pairs, "fridge" occurs nine times, "churches" twice, and most names are "Tom". Two words
+count as translations of each other if each is the other's best match in the sentence pairs, by Dice's coefficient (the
+simplest form of competitive linking, Melamed 2000). Rare words then replace frequent ones in sentences, which helps
+with small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine translation").
+All random choices use fixed seeds. See model-log.md for the results.
 """
 
 import random
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # corpora for matching words
 ENOUGH, ALIKE = 3, 0.25  # minimum number of pairs that contain a word; minimum Dice coefficient of a match
-FREQUENT = 0.02  # ignore words in a larger share of sentences: "the" and "de" match everything
+FREQUENT = 0.02  # ignore words in a larger share of sentences, because "the" and "de" match everything
 SPANISH_ARTICLES = {
     "el": "m", "un": "m", "del": "m", "al": "m", "la": "f", "una": "f",
     "los": "ms", "unos": "ms", "las": "fs", "unas": "fs",
@@ -42,7 +42,7 @@ class Link:
     source: str
     target: str
     count: int
-    gender: str  # m, f, ms or fs, according to the articles before the Spanish word, or empty
+    gender: str  # m, f, ms or fs, if the articles before the Spanish word reveal it
 
 
 def links(pairs: Iterable[Pair]) -> list[Link]:
@@ -76,7 +76,7 @@ def links(pairs: Iterable[Pair]) -> list[Link]:
 
 
 def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
-    """Yield each word by itself, as people type it."""
+    """Yield each word alone, in the ways people type it."""
     for link in found:
         pair = link.source, link.target
         yield pair
@@ -117,10 +117,10 @@ def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[P
 
 
 def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: int) -> Iterator[Pair]:
-    """Replace a noun in a sentence with another of the same gender and number, preferring rare ones.
+    """Replace nouns in sentences with others of the same gender and number, preferably rare ones.
 
-    A noun is replaced only if it occurs once in each sentence, preceded by an article or a possessive, which also fits
-    the new noun. In a few sentences, the replacement is an invented word, which is the same in both languages.
+    A noun is replaced only if it occurs once in each sentence, after an article or a possessive, which also fits the
+    new noun. In a few sentences, the new noun is an invented word that is the same in both languages.
     """
     places: dict[str, list[tuple[Pair, Pair]]] = {}
     by_source = {link.source: link for link in nouns}
@@ -141,7 +141,7 @@ def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: i
 
 
 def stands_once(link: Link, pair: Pair) -> bool:
-    """Return whether the noun occurs once in each sentence, preceded by a word that would also fit another noun."""
+    """Return whether the noun occurs once in each sentence, after a word that would also fit another noun."""
     return all(
         len(re.findall(rf"\b{re.escape(word)}\b", text)) == 1 and re.search(rf"\b{before} {re.escape(word)}\b", text)
         for word, text, before in ((link.source, pair[0], BEFORE_EN), (link.target, pair[1], BEFORE_ES))
@@ -181,7 +181,7 @@ def said(chance: random.Random, frames: list[Pair], fillers: dict[str, list[Pair
 
 
 def read_fillers() -> dict[str, list[Pair]]:
-    """Read the values for the placeholders in the sayings, by kind."""
+    """Return the values of the placeholders in the sayings, by kind."""
     fillers: dict[str, list[Pair]] = {}
     for line in (HERE / "fillers.tsv").read_text(encoding="utf-8").splitlines():
         kind, source, target = line.split("\t")

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Train a packaged model for one session, from preparing the data to writing the model folder in the package:
+# Prepare the data, train a packaged model for one session, and write its folder in the package:
 #
 #     sh make.sh DATA WORK DIRECTION TIME PYTHON [FROM]
 #
-# DIRECTION is en-es or es-en. FROM is the model to start from (default: the packaged one). The script can be
-# interrupted at any time and resumes where it stopped. It is run by `make model`; recipes/en-es/model-log.md explains
-# the choices.
+# DIRECTION is en-es or es-en. FROM is the model to start from (default: the packaged one). You can interrupt the
+# script at any time; run it again to resume. `make model` runs it, and recipes/en-es/model-log.md explains the
+# choices.
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3} FROM=${6:-$3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
@@ -19,7 +19,7 @@ if [ ! -d "$WORK/train" ]; then
     paste "$DATA/$set.en" "$DATA/$set.es" > "$WORK/$(basename "$set").tsv"
   done
   "$PYTHON" "$HERE/corpora.py" sources "$DATA" "$WORK/sources"
-  # Draw the held-out pairs from the corpora of the first models only, so that they never change.
+  # Draw the held-out pairs only from the corpora of the first models, so that they stay the same when corpora are added.
   (cd "$WORK/sources" && cat dictionary.tsv general.tsv light.tsv more.tsv tatoeba.tsv tech.tsv) > "$WORK/all.tsv"
   "$PYTHON" -m vidrio data clean "$WORK/all.tsv" --to "$WORK/all-clean.tsv" --held-out 3000 \
     --held-out-to "$WORK/dev.tsv" $APART
@@ -37,8 +37,8 @@ if [ ! -d "$WORK/train" ]; then
   mv "$WORK/varied" "$WORK/train"
 fi
 
-# Translate monolingual sentences with the packaged models. The other direction learns to generate the original
-# sentences from the translations, which are tagged. This direction learns from the best translations directly.
+# Translate monolingual sentences with the packaged models. The opposite direction trains on tagged translations as its
+# source and the original sentences as its target. The same direction trains on the best translations as its target.
 for FIRST in en es; do
   case $FIRST in en) SECOND=es ;; es) SECOND=en ;; esac
   ALONE=$WORK/alone/$FIRST

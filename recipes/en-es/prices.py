@@ -1,6 +1,6 @@
 """Generate prices: €18.10 and 18,10 €, $3 billion and 3.000 millones de dólares.
 
-The corpora contain "18 euros" but hardly any currency signs, and a model replaces a rare sign with another one.
+The corpora contain "18 euros" but hardly any currency signs, and a model confuses one rare sign with another.
 """
 
 import random
@@ -29,7 +29,7 @@ def in_both(sign: str, amount: str, cents: str) -> Pair:
 
 
 def millions(chance: random.Random) -> Pair:
-    """Return a large sum in English and Spanish. An English billion is mil millones in Spanish."""
+    """Return a large sum in English and Spanish. A billion in English is "mil millones" in Spanish."""
     sign = chance.choice("€€$$$£")
     whole, tenth = chance.randint(1, 99), chance.choice((0, 0, chance.randint(1, 9)))
     many, short = chance.choice((("million", "m"), ("billion", "bn")))
@@ -40,7 +40,7 @@ def millions(chance: random.Random) -> Pair:
 
 
 def signed(chance: random.Random, pairs: Iterable[Pair], each: int) -> Iterator[Pair]:
-    """Rewrite pairs that spell out the currency with other amounts and a currency sign."""
+    """Rewrite pairs that name a currency in words: yield copies with random amounts and currency signs."""
     for source, target in pairs:
         if len(ENGLISH.findall(source)) == len(SPANISH.findall(target)) == 1:
             for _ in range(each):

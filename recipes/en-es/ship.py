@@ -1,4 +1,4 @@
-"""Package a trained model: quantise it to int8, score it on three test sets, and write its card.
+"""Package a trained model: quantise it to int8, score it on three test sets, and write its model card.
 
 python ship.py WORK DIRECTION TO
 """
@@ -25,7 +25,7 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
-ALONE = {  # sources of the monolingual sentences
+ALONE = {  # sources of the monolingual sentences, for the model card
     "en": """| Common Voice | CC0 |
 | | UD treebanks, schema-guided dialogues; topical-chat, CallHome | CC BY-SA; CDLA-Sharing 1.0 |
 | | Taskmaster; OpenStax textbooks; Pratham stories; Global Voices | CC BY 4.0; CC BY 3.0 |
@@ -76,7 +76,7 @@ def sides(path: Path, direction: str) -> tuple[list[str], list[str]]:
 
 
 def training(number: int, told: dict[str, Any]) -> str:
-    """Return a table row for the card that describes one training run."""
+    """Return the row of the model card's table that describes a training run."""
     machine = told["machine"].partition(" (")[0]
     return f"| {number} | {told['steps']:,} | {told['passes']:g} | {told['seconds'] / 3600:.1f} | {machine} |"
 

@@ -1,7 +1,7 @@
-"""Spell numbers in English and Spanish: standalone, before a noun, or as a year.
+"""Spell numbers in English and Spanish: alone, before a noun, or as a year.
 
-num2words does the spelling, but does not make Spanish numbers agree with their nouns (veintiún días, doscientas mesas,
-treinta y un mil). This module does.
+num2words spells the numbers, and this module makes Spanish numbers agree with their nouns (veintiún días, doscientas
+mesas, treinta y un mil).
 """
 
 import random
@@ -13,7 +13,7 @@ GENDERS = {"m": "o", "f": "a"}
 
 
 def english(number: int) -> str:
-    """Spell a number in English, without commas, which would look like a list within a sentence."""
+    """Spell a number in English without commas, which would look like a list within a sentence."""
     return num2words(number).replace(",", "")
 
 
@@ -33,14 +33,14 @@ def year(number: int) -> tuple[str, str]:
 
 
 def ordinal(number: int, gender: str) -> tuple[str, str]:
-    """Spell an ordinal before a noun, up to the tenth; beyond that, Spanish prefers cardinal numbers."""
+    """Spell an ordinal before a noun, up to the tenth. Beyond that, Spanish prefers cardinal numbers."""
     words = num2words(number, to="ordinal", lang="es")
     words = f"{words[:-1]}{GENDERS[gender]}"
     return num2words(number, to="ordinal"), re.sub(r"(primer|tercer)o$", r"\1", words)
 
 
 def some_number(chance: random.Random) -> int:
-    """Draw a number below a million. Numbers of one to four digits, and endings up to twenty, are more frequent."""
+    """Draw a number below a million, preferring numbers of two to four digits and endings up to twenty."""
     digits = chance.choice((1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 6))
     number = chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
     return number - number % 100 + chance.randint(0, 20) if chance.random() < 0.25 else number

@@ -1,9 +1,9 @@
-"""Learn the tokenizer of the English–Spanish models, which both languages and both directions share.
+"""Train the tokenizer that the English–Spanish models share across languages and directions.
 
     python tokens.py TRAIN ALONE TO    # TRAIN: pairs; ALONE: monolingual sentences; TO: a tokenizer.json
 
-The most representative corpora (Tatoeba and the written pairs) count twice. SYMBOLS and the tag for back-translations
-are added often enough to become tokens. The tokenizer has case tokens.
+The most representative corpora, Tatoeba and the written pairs, count twice. SYMBOLS and the tag for back-translations
+are repeated often enough to become tokens. The tokenizer has case tokens.
 """
 
 import random

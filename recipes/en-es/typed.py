@@ -1,6 +1,6 @@
 """Pair carelessly typed sentences with correct translations: dont, whats, twenty one, monday, como estas?
 
-Only the source is changed. All-lower-case and all-caps sentences are not needed, because the tokenizer handles case.
+Only the source changes. Sentences in lower case or all caps are not needed, because the tokenizer handles case.
 """
 
 import random
@@ -49,7 +49,7 @@ def days(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def spanish(chance: random.Random, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Omit accents and opening punctuation (¿, ¡). Only sometimes write n instead of ñ."""
+    """Omit opening punctuation (¿, ¡) and accents, but only rarely the tilde of ñ."""
     for source, target in pairs:
         plain = target.lstrip("¿¡") if chance.random() < 0.8 else target
         if chance.random() < 0.8:

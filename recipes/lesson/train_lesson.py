@@ -2,9 +2,9 @@
 
     python recipes/lesson/train_lesson.py [FOLDER]        (requires vidrio[train]; takes about a minute)
 
-This script generated the model in `src/vidrio/lessons/trained/`. It has the ten words of the worked example, with the
-same ids, d_model 4, 2 heads of width 3, a feed-forward width of 8 and 6 + 6 layers. Its 3,088 parameters are rounded to
-four decimals, so that the lessons print exactly the numbers that are used in the computation.
+This script generated the model in `src/vidrio/lessons/trained/`. The model has the ten words of the worked example,
+with the same ids, d_model 4, 2 heads of width 3, a feed-forward width of 8, and 6 + 6 layers. Its 3,088 parameters are
+rounded to four decimal places, so that the lessons print exactly the numbers that are used in the computation.
 """
 
 import random
@@ -37,7 +37,7 @@ SPANISH = {"hello": "hola", "world": "mundo", "how": "como", "?": "?", "good": "
 WHOLE, SEEN = 2, 110  # use all sentences of up to 2 words, and 110 of the 125 sentences of 3 words
 STEPS, WARMUP, RATE, SEED, SMOOTHING, DECAY = 6000, 200, 0.01, 2, 0.03, 0.02
 DECIMALS = 4
-LEAST = 0.9  # minimum probability of each word of "hola mundo EOS"; below it, the model is not saved
+LEAST = 0.9  # minimum probability of each word of "hola mundo EOS" for the model to be saved
 
 
 def sentences() -> tuple[list[str], list[str]]:
@@ -56,8 +56,8 @@ def spanish(english: str) -> str:
 
 
 def trained_config(tokenizer: Tokenizer) -> ModelConfig:
-    """Return a config with the sizes of the worked example. It follows the paper with two exceptions: embeddings are
-    not tied, and there is an output bias."""
+    """Return a config with the sizes of the worked example. The model follows the paper, except that its embeddings are
+    not tied and that it has an output bias."""
     return ModelConfig(
         source_vocabulary=tokenizer.size,
         target_vocabulary=tokenizer.size,
@@ -77,7 +77,7 @@ def trained_config(tokenizer: Tokenizer) -> ModelConfig:
 
 
 def rightness(machine: Machine, tokenizer: Tokenizer, english: str) -> list[float]:
-    """Return the probability of each correct word, including the end token."""
+    """Return the probability of each word of the correct translation, including the end token."""
     special = machine.config.special
     target = tokenizer.encode(spanish(english))
     prob_TV = translate_forced(machine, tokenizer.encode(english), [special.start, *target])
@@ -85,18 +85,18 @@ def rightness(machine: Machine, tokenizer: Tokenizer, english: str) -> list[floa
 
 
 def how_many(machine: Machine, tokenizer: Tokenizer, texts: list[str]) -> str:
-    """Count the correctly translated sentences, in which every correct word has a probability above one half."""
+    """Count the correctly translated sentences: those with a probability above one half for every correct word."""
     right = sum(min(rightness(machine, tokenizer, text)) > 0.5 for text in texts)
     return f"{right} of {len(texts)}"
 
 
 def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Round parameters, so that the lessons print exactly the numbers used in the computation."""
+    """Round parameters to DECIMALS decimal places."""
     return {name: np.round(value, DECIMALS) for name, value in parameters.items()}
 
 
 def fit(config: ModelConfig, pairs: list[tuple[list[int], list[int]]], steps: int, run: Path) -> dict[str, np.ndarray]:
-    """Train in float64, on all pairs in every step. `learn/loop.py` is the same loop for large data."""
+    """Train in float64, on all pairs in every step. For large data sets, `learn/loop.py` does the same in batches."""
     random_arrays = random_parameters(config, np.random.default_rng(SEED))
     parameters = Parameters.from_arrays(config, random_arrays, torch.float64)
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)

@@ -2,8 +2,8 @@
 
     python recipes/lesson/worked_example.py [FOLDER]
 
-The post gives no seed, so its random numbers cannot be reproduced. Here they are sampled from N(0, 1), one parameter
-after another in the order of `parameter_specs`; layer norms have γ = 1 and β = 0. `worked-example` uses the paper's
+The post gives no seed, so its random numbers cannot be reproduced. This script samples them from N(0, 1), parameter by
+parameter in the order of `parameter_specs`; layer norms have γ = 1 and β = 0. `worked-example` uses the paper's
 position encoding. `worked-example-printed` contains the post's own table, which no formula produces.
 """
 
@@ -27,7 +27,7 @@ ABOUT = (
     "The embeddings, the matrices WQ, WK, WV, WO of enc.0.self and the vocabulary are the post's. Every other number "
     f"was drawn once, from N(0, 1), with numpy.random.Generator(numpy.random.PCG64({SEED})).standard_normal."
 )
-# The post gives hello, world and SOS at the beginning, and the other embeddings in a table at the end.
+# The post gives the embeddings of hello, world and SOS at the beginning, and the others in a table at the end.
 EMBEDDINGS = {
     "hello": [1, 2, 3, 4],
     "mundo": [-0.59563791, -0.63389256, 1.70663692, -0.99495115],
@@ -40,7 +40,7 @@ EMBEDDINGS = {
     "hola": [1.07809402, -0.83846408, -0.33448976, 0.28995976],
     "c": [0.65643157, 0.24935726, -0.80839751, -1.87156293],
 }
-# As in the post's code. The post's text prints two of them differently.
+# These matrices are from the post's code. Its text prints two of them differently.
 WQ = [[[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]], [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]]
 WK = [[[1, 0, 1], [0, 1, 0], [1, 0, 1], [0, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 0]]]
 WV = [[[0, 1, 1], [1, 0, 0], [1, 0, 1], [0, 1, 0]], [[1, 0, 0], [0, 1, 1], [0, 0, 1], [1, 0, 0]]]
@@ -90,7 +90,7 @@ def parameters(config: ModelConfig) -> dict[str, np.ndarray]:
 
 
 def printed_positions(config: ModelConfig) -> np.ndarray:
-    """Return the post's table, which uses the column index in place of the pair index, to two decimals. The post
+    """Return the post's table, which uses the column index instead of the pair index, to two decimal places. The post
     truncates cos 0.01 = 0.99995 instead of rounding it."""
     table = slipped_sinusoidal(config.max_positions, config.d_model).round(2)
     table[1, 1] = 0.99

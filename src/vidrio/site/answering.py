@@ -38,7 +38,7 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
-    """Return a function that answers requests other than translation, which alone works without NumPy."""
+    """Import NumPy and the reference, which translation does not need, and return a function that uses them."""
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
 

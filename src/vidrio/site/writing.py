@@ -85,7 +85,7 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
 
 
 def _check(folder: Path) -> None:
-    """Raise ModelError if a model is damaged, or if its source language cannot be split into sentences in a browser."""
+    """Raise an error if a model is damaged, or if its source language cannot be split into sentences in a browser."""
     config, about = read_config(folder)
     read_tokenizers(folder, config)
     code = about.source_language.lower().replace("_", "-").partition("-")[0]
