@@ -1,12 +1,12 @@
-"""Prepare the training data of the English–Spanish models.
+"""Prepare the training data for the English–Spanish models.
 
     python corpora.py sources DATA TO    # write one file per corpus, from the sources that may be redistributed
     python corpora.py vary CLEAN TO      # rewrite some of the pairs, and add texts that must be copied unchanged
     python corpora.py alone DATA TO      # write monolingual sentences for a model to translate
     python corpora.py apart FOLDER TEST  # fail if any pair in a folder shares a sentence with a test set
 
-Run `vidrio data clean` between the first two commands. It removes bad pairs and pairs with a sentence from a test or
-dev set, so that no rewritten pair has one either. All random choices use fixed seeds. See model-log.md.
+Run `vidrio data clean` between the first two commands. It removes bad pairs and pairs that contain a sentence
+from a test or dev set, so that no rewritten pair contains one. All random choices use fixed seeds. See model-log.md.
 """
 
 import lzma

@@ -1,4 +1,4 @@
-"""Extract word translations from the corpora, and generate more pairs with rare words from them.
+"""Extract word translations from the corpora, and use them to generate more pairs with rare words.
 
     python lexicon.py CLEAN TO APART…    # writes words, lists, swapped, renamed and said (.tsv), without test sentences
 
@@ -42,7 +42,7 @@ class Link:
     source: str
     target: str
     count: int
-    gender: str  # m, f, ms or fs, if the articles before the Spanish word reveal it
+    gender: str  # m, f, ms or fs, from the articles before the Spanish word; empty if unknown
 
 
 def links(pairs: Iterable[Pair]) -> list[Link]:

@@ -76,7 +76,7 @@ def sides(path: Path, direction: str) -> tuple[list[str], list[str]]:
 
 
 def training(number: int, told: dict[str, Any]) -> str:
-    """Return the row of the model card's table that describes a training run."""
+    """Return the row for one training run in the model card's table."""
     machine = told["machine"].partition(" (")[0]
     return f"| {number} | {told['steps']:,} | {told['passes']:g} | {told['seconds'] / 3600:.1f} | {machine} |"
 

@@ -1,4 +1,4 @@
-"""Computes matrix products in the engine's glass.wasm. Browsers need this because their NumPy has no BLAS.
+"""Computes matrix products in the engine's glass.wasm, because NumPy has no BLAS in the browser.
 
 Integer products are exact in any order, and float products add their terms in the same order as engine.py, so the
 results are bit-for-bit identical to NumPy's (tests/test_site.py compares them).

@@ -1,8 +1,8 @@
-"""Formulas for the single numbers of each quantity. Receipts and checks use them to recompute the model's numbers.
+"""Formulas that compute the numbers of each quantity one by one. Receipts and checks recompute numbers with them.
 
-This is a second implementation of the paper's maths, which shares no code with the one that it checks. The function of
-each cell takes the numbers and rows that `indices` selects, and returns an expression (expressions.py). checking.py
-calls the same functions with arrays, and so recomputes an entire quantity at once.
+This is a second implementation of the paper's maths, which shares no code with the one that it checks. Each cell's
+function takes the numbers and rows that `indices` selects, and returns an expression (expressions.py). checking.py
+calls the same functions with arrays to recompute an entire quantity at once.
 """
 
 import math
@@ -48,7 +48,7 @@ class Making:
 
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
-    """Split `indices` into the letters of each input and of the result. For a single row, the row letter i is removed.
+    """Split `indices` into the letters of each input and of the result. If the result is a single row, omit the letter i.
 
     For example, with `ik,kj,j->ij`, number (i, j) is computed from row i of the first input, column j of the second and
     number j of the third. A letter that occurs only on the left selects its entire axis, with three exceptions: p is
@@ -184,7 +184,7 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Nu
 class Cell(NamedTuple):
     """The formula of a single number, and the index letters that select its inputs."""
 
-    indices: str = ""  # of the inputs and the result; see `letters`
+    indices: str = ""  # index letters (see `letters`)
     make: Callable[..., Expression] = lambda m, *_: m.read(m.stage.address, m.place)  # by default, the stored value
     causal: bool = False  # whether numbers above the diagonal have no inputs
 

@@ -55,7 +55,7 @@ def _stages(
 
 
 class Name(str):
-    """A name to show in code as it is, whereas a plain `str` is the address of an input."""
+    """A name that is shown in code as it is. In contrast, a plain `str` is the address of an input."""
 
     __slots__ = ()
 

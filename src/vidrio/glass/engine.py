@@ -46,7 +46,7 @@ FLOAT = Arithmetic("float", {})
 
 
 def in_order(a: Array, b: Array) -> Array:
-    """Compute a b, adding the terms of each sum in order. Rows and columns can be computed in parallel."""
+    """Compute the product a b, adding terms in order. Different rows and columns can be computed in parallel."""
     if a.ndim == 1:  # the single row of a classifier
         return in_order(a[None], b)[0]
     total = np.zeros((len(a), b.shape[1]), float32)
@@ -56,8 +56,8 @@ def in_order(a: Array, b: Array) -> Array:
 
 
 def whole_product(a: Array, b: Array) -> Array:
-    """Compute a b for integers. The result is exact, because float32 represents all integers up to 2²⁴, and float64 far
-    larger ones."""
+    """Compute the product a b of integers exactly: float32 represents all integers up to 2²⁴, and float64 far larger
+    ones."""
     if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
         return a @ b
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)

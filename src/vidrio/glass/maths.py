@@ -32,7 +32,7 @@ def naive_softmax(x: Array) -> Array:
 
 
 def allowed(n_queries: int, n_keys: int) -> Array:
-    """Return a mask that is True where a query may attend to a key. The queries are the last tokens. §3.2.3."""
+    """Return a mask that is True where a query may attend to a key. The queries correspond to the last keys. §3.2.3."""
     return np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
 
 

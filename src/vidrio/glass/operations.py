@@ -1,6 +1,6 @@
 """The NumPy code of each operation. The code shown to users is the code that runs.
 
-Under the same name, `words.py` contains the formula of each operation, and `cells.py` an independent recomputation.
+`words.py` contains the formula of each operation, and `cells.py` an independent recomputation, under the same name.
 What-ifs and the engine's arithmetic (engine.py) can replace operations.
 """
 

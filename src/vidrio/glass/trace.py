@@ -98,8 +98,8 @@ class Trace:
             take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
 
     def keep(self, found: Mapping[str, "memoryview[float]"]) -> bool:
-        """Store the values of a pass that the engine computed. Returns False, and stores nothing, if they are not
-        exactly the quantities of this machine, except for those recorded after the search."""
+        """Store the values of a pass that the engine computed. TAKEN is recorded later. Returns False, and stores
+        nothing, if the engine's quantities differ from those of this machine."""
         names = [name for name, stage in self.stages.items() if not stage.of_the_model and name not in TAKEN]
         if found.keys() != set(names):
             return False

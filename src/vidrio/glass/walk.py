@@ -4,7 +4,7 @@
 
 If `g` is a `Machine` (machine.py), it computes values, and the functions below take and return arrays. If `g` is a
 `Declaration` (declaration.py), it records quantities, and the functions take and return addresses. Both run the same
-code, so what is declared is what is computed.
+code, so the declarations always match the computation.
 
 Models have one of three shapes: encoder–decoder (translation), encoder with a linear layer on top (classification), or
 decoder only (generation). See §3.1 and Figure 1 of the paper. The letters of the axes are explained in config.py.
@@ -250,7 +250,7 @@ def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quan
 
 
 def classify(g: Glass, source_ids: Sequence[int]) -> Quantity:
-    """Classify with an encoder alone: the mean of the rows of the memory → linear layer → class probabilities."""
+    """Classify with an encoder alone: mean of the memory's rows → linear layer → class probabilities."""
     return predict(g, g("out.pooled", "column_mean", encode(g, source_ids)))
 
 

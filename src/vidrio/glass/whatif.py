@@ -34,7 +34,7 @@ class Change:
     make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether the changed run contains the numbers to edit
     wanted: str = ""  # the option as requested, e.g. --softmax naive
-    interventions: Interventions | None = None  # the same change in the engine, if it is possible there
+    interventions: Interventions | None = None  # equivalent interventions in the engine, if there are any
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class WhatIf:
 
     @property
     def interventions(self) -> Interventions | None:
-        """The same changes in the engine, or None if the engine cannot make all of them."""
+        """Equivalent interventions in the engine, or None if the engine cannot make every change."""
         each = [change.interventions for change in self.changes]
         return None if None in each else tuple(one for some in each for one in some or ())
 
@@ -257,7 +257,7 @@ def _hidden(words: str, before: Trace) -> Change:
 def _edit(option: str, words: str, before: Trace) -> Change:
     """Parse ADDRESS=VALUE.
 
-    ADDRESS selects a number, a row (with `*` as an index) or all of a parameter or computed quantity.
+    ADDRESS selects a parameter or a computed quantity, or one of its numbers or rows (with `*` as an index).
     VALUE is a number, or rows of numbers such as [[1, 0], [0, 1]].
     """
     text, equals, value_text = words.rpartition("=")

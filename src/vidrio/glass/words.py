@@ -195,7 +195,7 @@ class Stage:
 
     @property
     def of_the_model(self) -> bool:
-        """Whether the quantity belongs to the model, and is the same for every text."""
+        """Whether the quantity belongs to the model, and is therefore the same for every text."""
         return self.kind in ("parameter", "constant")
 
 

@@ -1,4 +1,4 @@
-"""Collects a model's training history for the page: curves, translations at each snapshot, loss on a reference.
+"""Collects a model's training history for the page: curves, each snapshot's translation, and the loss on a reference.
 
 Training saves snapshots (`learn/state.py`). The reference implementation runs a snapshot like any other model, so
 PyTorch is not needed.
@@ -20,7 +20,7 @@ from vidrio.look.measures import likeliest, mean_of_heads
 from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.model.folder import read_parameters
 
-ROOM = 10  # tokens that a snapshot's translation may have beyond twice the length of the source
+ROOM = 10  # a snapshot's translation may have this many tokens more than twice the source
 FOLLOWED = 16  # maximum number of tokens whose probabilities are tracked
 MAX_POINTS = 240  # maximum number of points in a curve; in longer curves, neighbouring points are averaged
 SCORES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}  # validation metrics that may be present
@@ -71,7 +71,7 @@ def curves_data(run: Path) -> list[dict[str, Any]]:
 
 
 def thinned(points: Points) -> list[tuple[float, float]]:
-    """Reduce a curve to at most MAX_POINTS means of neighbouring points, followed by the last point."""
+    """Shorten a long curve by averaging groups of neighbouring points. The last point is kept as it is."""
     size = -(-len(points) // MAX_POINTS)
     if size <= 1:
         return list(points)

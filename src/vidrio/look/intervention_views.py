@@ -12,7 +12,7 @@ SHOWN = 10  # number of heads to list
 
 
 def view(why: Why, name: str, found: Sequence[Without] | CausalMap, precision: int = PRECISION) -> Iterator[str]:
-    """Format the effects of deleting or hiding words, switching off heads, or patching rows. `name` is the JSON key of
+    """Format the effects of deleting or hiding words, switching off heads, or replacing rows. `name` is the JSON key of
     the intervention."""
     if isinstance(found, CausalMap):
         yield from _map(why, found, precision)

@@ -38,7 +38,7 @@ class Without(NamedTuple):
 
 
 class Patched(NamedTuple):
-    """The difference between two logits after replacing each row of a layer's output, in turn, with another run's."""
+    """A logit difference after replacing each row of a layer's output, in turn, with that of another run."""
 
     layer: str  # enc.in, enc.0, …
     side: str
@@ -47,7 +47,7 @@ class Patched(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalMap:
-    """The difference between two logits in two runs, and in the first with single rows replaced from the second."""
+    """A logit difference in two runs, and in the first run with single rows from the second."""
 
     other: str  # the other text
     other_tokens: Sequence[str]
@@ -105,7 +105,7 @@ def each_head_off(seen: Look, stopped: Stopped = None) -> list[Without]:
 
 
 def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = None) -> CausalMap:
-    """Measure the difference between two logits after replacing single rows with those of a run on another text.
+    """Measure a logit difference after replacing single rows with those of a run on another text.
 
     Both runs are forced to produce the same translation up to the decision.
     """

@@ -1,4 +1,4 @@
-"""Logit lens: applies the final norm and the output matrix after each decoder sub-layer, to see its prediction."""
+"""Logit lens: computes what the decoder would predict if it stopped after each sub-layer."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -36,7 +36,7 @@ def after_each(trace: Trace, row: int, this: int, that: int) -> list[After]:
 
 
 def overtakes(found: list[After]) -> str | None:
-    """Return the sub-layer after which the word stays ahead of its rival, or None if it does not end up ahead."""
+    """Return the first sub-layer after which the word stays ahead of its rival, or None if it does not end up ahead."""
     name = None
     for after in reversed(found):
         if after.difference <= 0:

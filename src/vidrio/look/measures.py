@@ -1,4 +1,4 @@
-"""Computes measures from a run: similarities between tokens, and the most probable tokens."""
+"""Computes similarities between tokens, and finds the most probable tokens."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ NEAR = 5  # number of nearest neighbours to list per token
 
 
 def mean_of_heads(trace: Trace, name: str) -> Array:
-    """Return the mean over all heads: for `dec.1.cross.weights`, that of `dec.1.cross.weights.h0`, `.h1`, …"""
+    """Return the mean of a quantity over its heads, e.g. of `dec.1.cross.weights.h0`, `dec.1.cross.weights.h1`, …"""
     mean: Array = np.mean([trace.array(f"{name}.h{h}") for h in range(trace.machine.config.n_heads)], axis=0)
     return mean
 

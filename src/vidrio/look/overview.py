@@ -91,7 +91,7 @@ def _described(seen: Look) -> str:
 
 
 def _text_in(seen: Look) -> Iterator[str]:
-    """Format the tokens of the text with the characters that they cover, and the words not in the vocabulary."""
+    """Format the tokens of the text with their characters, and list the words that are not in the vocabulary."""
     config = seen.model.config
     rows = [
         (p.token, p.id, f"“{cut(seen.text[p.start : p.end], 24)}”", ": not in the vocabulary" * p.unknown)

@@ -1,6 +1,6 @@
 """Traces translations: opens a model, searches as `vidrio translate` does, and keeps all values of one forward pass.
 
-    model = open_model()                 # the default model, a name or a folder
+    model = open_model()                 # the default model; or pass a name or a folder
     seen = look(model, "Hello world")
     seen.translation                     # "hola mundo"
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))

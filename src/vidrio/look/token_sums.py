@@ -3,7 +3,7 @@
 The parts in `parts.py` go back only to the inputs of the last stack, including the memory, whose rows mix information
 from the entire source. This module goes back to the inputs of both stacks. The model is affine if attention weights,
 gates, norm variances and the ratio of each activation's output to its input (0 or 1 for ReLU) are held fixed (Ali et
-al., 2022), so apart from rounding, the difference is the sum of the contributions of the input rows and the biases.
+al., 2022). Apart from rounding, the difference is then the sum of the contributions of the input rows and the biases.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Translates a text as `vidrio translate` does, so that `look` traces the translation that users see.
 
-The translator splits a text into sentences, and replaces words that it copies verbatim with placeholder symbols. These
-sentences are what the model reads, so they are what `look` must trace.
+The translator splits a text into sentences, and replaces words that it copies verbatim with placeholder symbols. The
+model reads the sentences in this form, so `look` traces them in this form.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def copied(model: LoadedModel, text: str) -> Look:
 
 
 def _others(sentences: Sequence[Sentence], shown: int) -> str:
-    """Return a note that the text has other sentences, and how to see them."""
+    """Return a note about the other sentences of the text, and how to see them."""
     count, other = len(sentences), sentences[shown + 1 if shown + 1 < len(sentences) else 0]
     return (
         f"translating reads this in {count} sentences (or parts of a long one), each by itself; here is number "

@@ -20,7 +20,7 @@ from vidrio.look.token_sums import token_sums
 from vidrio.look.writing import PRECISION, cut, note, number, table, visible
 
 NEURONS = 5  # number of hidden units to list, largest contributions first
-PUSHED = 3  # number of tokens to list that a hidden unit raises the most, and lowers the most
+PUSHED = 3  # number of tokens to list whose logits a hidden unit raises, or lowers, the most
 SHOWN = 6  # number of groups of parts to print
 
 

@@ -42,7 +42,7 @@ def number(value: float, precision: int = PRECISION) -> str:
 
 
 def value_range(array: Any, precision: int = PRECISION) -> str:
-    """Format the range of the finite values (`-3.2100 … 4.0700`) and, if there are any, count NaN and infinities."""
+    """Format the range of the finite values (`-3.2100 … 4.0700`) and the number of any NaN and infinities."""
     array = np.asarray(array)
     finite = array[np.isfinite(array)]
     parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
@@ -204,8 +204,8 @@ class CommandLine:
 
 
 def quoted(argument: str) -> str:
-    """Escape control characters, and quote a shell argument if necessary. Double quotes are easier to read, and are
-    used unless the shell would interpret a character inside them."""
+    """Escape control characters, and quote a shell argument if necessary. Double quotes, which are easier to
+    read, are used unless the shell would interpret a character inside them."""
     argument = visible(argument)
     if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
         return argument
