@@ -48,7 +48,7 @@ class Making:
 
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
-    """Split `indices` into the letters of each input and of the result. If the result is a single row, omit the letter i.
+    """Split `indices` into the letters of each input and of the result. The letter i is omitted for a single row.
 
     For example, with `ik,kj,j->ij`, number (i, j) is computed from row i of the first input, column j of the second and
     number j of the third. A letter that occurs only on the left selects its entire axis, with three exceptions: p is
