@@ -41,7 +41,7 @@ class Checked:
 
 
 def check(trace: Trace) -> Checked:
-    """Recompute every number of a run. An empty input has none."""
+    """Recompute every number of a run. An empty input has no numbers."""
     checked = Checked()
     for name in recomputed_names(trace) if trace.values else ():
         check_quantity(trace, name, checked)

@@ -25,7 +25,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The effects of a what-if. Decoder rows are compared only before the first step whose input tokens differ."""
+    """The effects of a what-if. Decoder rows are compared only as long as both runs have the same input tokens."""
 
     shared_steps: int  # number of decoding steps compared
     layers: dict[str, Changed]  # in the order of computation; unchanged layers are included

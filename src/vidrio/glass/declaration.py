@@ -181,7 +181,7 @@ BRANCHES = re.compile(r"return (.+) if (\w+) is None else (.+)")
 
 @cache
 def _statements(module: ModuleType, number: int) -> tuple[list[str], ast.arguments]:
-    """Return the statements of the function that starts at a line, with names marked, and the function's parameters.
+    """Return the statements of the function that starts at a line, with names marked as «name», and its parameters.
 
     If the body contains anything but assignments and returns, e.g. a loop, the list of statements is empty.
     """
@@ -215,7 +215,7 @@ def variable(address: str) -> str:
 
 
 def variables(addresses: Sequence[str]) -> list[str]:
-    """Return variable names for the inputs of a quantity, numbered if two would be equal, as for heads."""
+    """Return variable names for the inputs of a quantity, numbered if two would otherwise be equal, as for heads."""
     names = [variable(address) for address in addresses]
     return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 

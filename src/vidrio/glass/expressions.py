@@ -245,7 +245,7 @@ def _inner(a: Any, b: Any) -> Any:
 
 def _bounded_function(function: str, parts: list[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
     """Return the value and error bound of a function. To propagate the errors of its inputs, the function is evaluated
-    at the ends of their error intervals, where a monotonic function differs the most from its value."""
+    at the ends of their error intervals, where a monotonic function deviates the most."""
     values, errors = zip(*parts, strict=True)
     value, eps = FUNCTIONS[function](*values), precision.epsilon
     if function == "where":

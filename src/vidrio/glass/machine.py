@@ -28,7 +28,7 @@ class KeyValueCache:
     rows: dict[str, Array] = field(default_factory=dict)
 
     def branch(self) -> "KeyValueCache":
-        """Return a copy for another continuation. It shares the arrays, which are never modified in place."""
+        """Return a copy to extend independently. It shares the arrays, which are never modified in place."""
         return KeyValueCache(self.length, dict(self.rows))
 
 

@@ -39,7 +39,7 @@ def locate(trace: Trace, address: Address) -> At:
 
 
 def distance(a: Array | float, b: Array | float) -> Array:
-    """Return |a − b|, which is 0 for equal infinities and for two NaNs, and ∞ for NaN and a number."""
+    """Return |a − b|, which is 0 for equal infinities and for two NaNs, and ∞ if only one number is NaN."""
     with np.errstate(invalid="ignore"):
         difference = np.where(np.equal(a, b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(np.subtract(a, b)))
     return np.where(np.isnan(difference), np.inf, difference)
@@ -95,7 +95,7 @@ class Receipt:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """The short names of the quantities in the formula: the last part of each address, or more if needed."""
+        """The short names of the quantities in the formula: the last part of each address, or several if ambiguous."""
         names = list(dict.fromkeys(n.at.name for n in leaves(expanded(self.expression)) if n.at is not None))
         parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):

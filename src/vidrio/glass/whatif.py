@@ -300,8 +300,8 @@ def _edit(option: str, words: str, before: Trace) -> Change:
 
 
 def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
-    """Return the position that an address selects. `*` selects an entire axis, and an address without indices the
-    entire quantity."""
+    """Return the position that an address selects. `*` selects an entire axis, and an address without indices selects
+    the entire quantity."""
     if not address.index:
         return (slice(None),) * len(stage.axes)
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))

@@ -100,10 +100,10 @@ def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
 
 
 def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
-    """Return each snapshot's translation of a text, and its probabilities for the tokens of a given translation.
+    """Return how each snapshot translates a text, and the probability that it gives to each token of a translation.
 
-    The given translation is `target` or, by default, the final model's. Everything is computed in floating point.
-    Returns None if the text is empty or if there are no snapshots.
+    That translation is `target` or, by default, the final model's. All values are computed in floating point. Returns
+    None if the text is empty or if there are no snapshots.
     """
     if not snapshots(model.path / "run") or not text.strip():
         return None

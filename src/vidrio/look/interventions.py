@@ -173,6 +173,6 @@ def _losses(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...
 
 
 def _difference(rows: Sequence[tuple[float, float]]) -> float:
-    """Return the difference between two log-probabilities in the last row, which equals the logit difference."""
+    """Return the difference between the log-probabilities in the last row, which equals the logit difference."""
     this, that = rows[-1]
     return this - that

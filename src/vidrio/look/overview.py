@@ -152,7 +152,7 @@ def _shown(seen: Look) -> Iterator[str]:
 
 
 def _step(seen: Look, address: str) -> tuple[str, str, str, str]:
-    """Return a quantity's description, shape, section of the paper (§3.1 rather than `§3.1, layer norm`) and
+    """Return a quantity's description, shape, section of the paper (`§3.1, layer norm` is shortened to §3.1) and
     address."""
     stage, heads, layer = seen.trace.stages[address], seen.model.config.n_heads, _layer(address)
     says = f"what layer {layer} makes of it" if layer > 0 else stage.says
@@ -184,7 +184,7 @@ def _title(seen: Look, address: str) -> str:
 
 
 def _words_out(seen: Look, precision: int) -> Iterator[str]:
-    """Format each decoding step: the chosen token, and the probabilities of the most probable tokens."""
+    """Format each decoding step: the chosen token, then the most probable tokens with their probabilities."""
     trace, prompt = seen.trace, 0 if seen.forced else len(seen.options.prefix)
     yield "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
     steps = enumerate(zip(trace.target_tokens, trace.chosen_tokens, trace.values["out.score"], strict=True))

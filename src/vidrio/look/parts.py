@@ -89,7 +89,7 @@ class _Block:
 
 
 def runner_up(trace: Trace, row: int, this: int) -> int:
-    """Return the token with the largest logit other than `this`."""
+    """Return the token, other than `this`, with the largest logit."""
     logits_V = np.array(_logits(trace)[row], float)
     logits_V[this] = -np.inf
     return int(np.argmax(logits_V))
@@ -266,8 +266,8 @@ def _summed(made: _Summand) -> _Summand:
 
 
 def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label], Array]:
-    """Return the labels of all parts, and their values with one line per row. An extra last column of values is the
-    remainder of each row's difference."""
+    """Return the labels of all parts, and a matrix with one column of values per part. An extra last column contains
+    the remainder of each row's difference."""
     labels = [
         (made.name, made.reads, row) for made in found for row in (range(made.values.shape[-1]) if made.reads else [-1])
     ]

@@ -283,7 +283,7 @@ def _traced(seen: Look, taken: Ids) -> Look:
 
 
 def _passed(seen: Look, taken: Ids, target_ids: Ids) -> Look:
-    """Run a pass and keep all values. The engine runs it if it computes the same values, and otherwise walk.py."""
+    """Run a pass and keep all values. walk.py runs the pass, unless the engine computes the same values."""
     trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [token_of(trace, i) for i in target_ids]

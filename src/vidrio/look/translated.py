@@ -1,7 +1,6 @@
 """Translates a text as `vidrio translate` does, so that `look` traces the translation that users see.
 
-The translator splits a text into sentences, and replaces words that it copies verbatim with placeholder symbols. The
-model reads the sentences in this form, so `look` traces them in this form.
+The translator splits a text into sentences, and replaces words that it copies verbatim with placeholder symbols.
 """
 
 from collections.abc import Sequence
