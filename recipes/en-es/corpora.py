@@ -235,7 +235,7 @@ def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
 
 
 def apart(folder: Path, test: Path) -> None:
-    """Exit with an error if any pair contains a sentence of the test set, ignoring case and punctuation."""
+    """Exit with an error if any pair contains a sentence from the test set, ignoring case and punctuation."""
     tested = [set(map(fold, side)) for side in zip(*read(test), strict=True)]
     shared = [
         f"{path.name}:{number}: {text}"

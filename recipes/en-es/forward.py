@@ -3,7 +3,7 @@
     python forward.py SENTENCES TRANSLATIONS MODEL TO    # MODEL: en-es or es-en, the model of the opposite direction
 
 The score of a translation is the probability that the model of the opposite direction gives to the original sentence.
-It is low if the translation omits, repeats or invents words.
+This probability is low if the translation omits, repeats or invents words.
 """
 
 import sys

@@ -57,8 +57,8 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _layers(before: Trace, after: Trace, steps: int | None) -> dict[str, Changed]:
-    """Find the largest change in each layer. Ids are ignored, because their differences mean nothing, and so are masked
-    scores, because every change from −∞ is infinite."""
+    """Find the largest change in each layer. Ids are skipped because their differences are meaningless, and masked
+    scores because every change from −∞ is infinite."""
     largest: dict[str, Changed] = {}
     for name, stage in before.stages.items():
         if stage.kind not in ("parameter", "value", "aggregate") or stage.operation == "mask":

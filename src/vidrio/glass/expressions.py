@@ -186,7 +186,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
-    """Return the value in float64, or ∞ if it exceeds the largest number of the model's precision."""
+    """Return the value in float64, or ∞ if it overflows in the model's precision."""
     return bounded(node, precision)[0]
 
 

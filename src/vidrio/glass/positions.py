@@ -51,7 +51,7 @@ def sine_and_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scales(d_model: int) -> np.ndarray:
-    """Return 10000^(2i/D), by which positions are divided, for each sine/cosine pair i. §3.5."""
+    """Return the number that positions are divided by, 10000^(2i/D), for each sine/cosine pair i. §3.5."""
     return exp(np.arange(0, d_model, 2) / d_model * LOG_10000)
 
 

@@ -130,7 +130,7 @@ def residual(g: Glass, x: Quantity, made: Quantity, name: str) -> Quantity:
 
 
 def norm(g: Glass, x: Quantity, name: str) -> Quantity:
-    """Compute γ (x − μ) / √(σ² + ε) + β for each row. The variance divides by D rather than by D − 1."""
+    """Compute γ (x − μ) / √(σ² + ε) + β for each row. The divisor of the variance is D, not D − 1."""
     if "layer-norm" in g.without:
         return g(f"{name}.out", "left_out", x)
     mean = g(f"{name}.mean", "mean", x)

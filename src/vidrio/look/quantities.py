@@ -102,8 +102,8 @@ def heading(trace: Trace, address: Address) -> str:
 
 
 def _drawn(trace: Trace, address: Address, tokens: int, precision: int) -> Iterator[str]:
-    """Format a quantity, up to a limit, with the tokens of its rows and columns. Of a row over the vocabulary, only the
-    largest numbers are printed."""
+    """Format a quantity, up to a limit, with the tokens of its rows and columns. For a row over the vocabulary, only
+    the largest numbers are printed."""
     stage, array = trace.stage(address.name), trace.array(address.name)
     named = [names(trace, address.name, axis) or None for axis in range(len(stage.axes))]
     limits = [tokens if name else LIMIT for name in named] or [LIMIT]
@@ -136,7 +136,7 @@ def _part(trace: Trace, address: Address, again: CommandLine, precision: int) ->
 
 
 def under(trace: Trace, prefix: str) -> list[str]:
-    """Return the addresses that start with a prefix. If there are none, the error lists the closest matches."""
+    """Return the addresses that start with a prefix. Raises AddressError, with the closest matches, if there are none."""
     names = trace.addresses(prefix)
     if not names:
         every = trace.addresses()

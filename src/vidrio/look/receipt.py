@@ -70,7 +70,7 @@ def _place(bill: Receipt) -> Iterator[str]:
 
 
 def _working(bill: Receipt, show: Show) -> Iterator[str]:
-    """Format the formula, the formula with the values filled in, and its evaluation line by line."""
+    """Format the formula, the same formula with values filled in, and its evaluation line by line."""
     if bill.stage.kind == "choice":
         yield "  The search decides; it is not computed from other numbers."
     else:

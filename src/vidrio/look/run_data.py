@@ -54,7 +54,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
 
 
 def _special(glass: LoadedModel) -> dict[str, str]:
-    """Return the start and end tokens. If the model lacks one of them, it is an empty string."""
+    """Return the start and end tokens, with an empty string for a token that the model lacks."""
     vocabulary = glass.target_vocabulary
     ids = {"start": glass.config.special.start, "end": glass.config.special.end}
     return {name: vocabulary[i] if 0 <= i < len(vocabulary) else "" for name, i in ids.items()}
@@ -68,7 +68,7 @@ def checksums(model: LoadedModel) -> dict[str, str]:
 def answer(
     tried: BeforeAfter, text: str, sentences: Sequence[dict[str, str]] = (), sentence: int = 0, translation: str = ""
 ) -> dict[str, Any]:
-    """Return a run, and the effects of its what-if if there is one, for the page and for `vidrio look --json`."""
+    """Return a run, and the effects of its what-if (if any), for the page and for `vidrio look --json`."""
     return {
         "text": text,
         "translation": translation or tried.after.translation,

@@ -239,7 +239,7 @@ def data(why: Why) -> dict[str, Any]:
 
 
 def tokens_data(why: Why) -> list[dict[str, Any]]:
-    """Return the sum over the input tokens as JSON. It is separate from `data` because it takes longer to compute."""
+    """Return the sum over the input tokens as JSON. It is not part of `data`, because it takes longer."""
     return [{**_place(origin.side, origin.row), "name": origin.name, "value": value} for origin, value in why.tokens]
 
 

@@ -42,7 +42,7 @@ def number(value: float, precision: int = PRECISION) -> str:
 
 
 def value_range(array: Any, precision: int = PRECISION) -> str:
-    """Format the range of the finite values (`-3.2100 … 4.0700`) and the number of any NaN and infinities."""
+    """Format the range of the finite values (`-3.2100 … 4.0700`) and the counts of NaN and infinities, if any."""
     array = np.asarray(array)
     finite = array[np.isfinite(array)]
     parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
@@ -60,7 +60,7 @@ def shape(array: Any) -> str:
 def visible(text: str) -> str:
     """Escape control and formatting characters, which could move a terminal's cursor or reorder its text.
 
-    Zero-width joiners and non-joiners, which Persian, Indic scripts and emoji need, are kept inside a text.
+    Zero-width joiners and non-joiners, which Persian, Indic scripts and emoji need, are kept between characters.
     """
     return "".join(
         c

@@ -38,7 +38,7 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
 @cache
 def looking(translating: Translating) -> Callable[[str, Question], Any]:
-    """Import NumPy and the reference, which translation does not need. Returns a function that answers with them."""
+    """Return a function that answers requests with NumPy and the reference, which translation does not need."""
     from vidrio.serve.looking import Looking
     from vidrio.serve.questions import ANSWERS
 
