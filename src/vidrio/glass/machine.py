@@ -63,7 +63,7 @@ class Machine:
 
     @property
     def can_cache(self) -> bool:
-        """Whether decoding can cache earlier rows. It cannot if rows attend to later rows or are edited individually."""
+        """Whether decoding can cache earlier rows. It cannot if a row sees later rows or is edited individually."""
         return "mask" not in self.changes and not self.edits_rows
 
     def tapped(self, tap: Tap) -> "Machine":

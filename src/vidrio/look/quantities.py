@@ -136,7 +136,7 @@ def _part(trace: Trace, address: Address, again: CommandLine, precision: int) ->
 
 
 def under(trace: Trace, prefix: str) -> list[str]:
-    """Return the addresses that start with a prefix. Raises AddressError, with the closest matches, if there are none."""
+    """Return the addresses that start with a prefix. Raises AddressError, with the closest matches, if none do."""
     names = trace.addresses(prefix)
     if not names:
         every = trace.addresses()
