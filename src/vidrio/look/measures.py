@@ -72,7 +72,7 @@ class Candidate(NamedTuple):
 
 
 def listed(seen: Look, step: int, count: int) -> list[int]:
-    """Return the ids of the most probable next tokens at a step, and the chosen token if it is not among them."""
+    """Return the ids of the most probable next tokens at a step, and of the chosen token if it is not among them."""
     likely = largest(seen.trace.values["out.prob"][step], count).tolist()
     return list(dict.fromkeys([*likely, seen.chosen_ids[step]]))
 
