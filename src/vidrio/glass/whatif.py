@@ -33,7 +33,7 @@ class Change:
     says: str
     make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether the changed run contains the numbers to edit
-    wanted: str = ""  # the option as requested, e.g. --softmax naive
+    option: str = ""  # the option as requested, e.g. --softmax naive
     interventions: Interventions | None = None  # equivalent interventions in the engine, if there are any
 
 
