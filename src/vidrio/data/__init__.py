@@ -1,1 +1,1 @@
-"""Reads, cleans and splits sentence pairs. This package does not need PyTorch."""
+"""Read, clean and split sentence pairs. This package does not need PyTorch."""

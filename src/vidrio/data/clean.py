@@ -1,4 +1,4 @@
-"""Rules that decide whether a sentence pair is usable. Excluded pairs are counted, and some are kept as samples."""
+"""Decide whether a sentence pair is usable. Excluded pairs are counted, and a few are kept as samples."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ _CONTROL = re.compile(
 )
 _SPACES = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LETTER = re.compile(r"[^\W\d_]")
-# Letters that represent a syllable or a word.
+# East Asian characters, each of which represents a syllable or a word.
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _BEYOND_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
@@ -25,19 +25,19 @@ _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits for a pair. A value of 0, or an empty set of scripts, disables the corresponding rule."""
+    """The limits that a pair must respect. A limit of 0 or an empty set of scripts disables a rule."""
 
-    longest: int = 1000  # maximum number of characters in the source and in the target
-    ratio: float = 3.0  # maximum ratio of the lengths, relative to the usual ratio
+    longest: int = 1000  # maximum number of characters in either text
+    ratio: float = 3.0  # maximum ratio of the two lengths, relative to the usual ratio
     numbers: bool = True  # whether source and target must contain the same numbers
-    identical: int = 3  # number of words from which a target identical to its source is not accepted as a translation
-    source_scripts: frozenset[str] = frozenset()  # scripts to which most letters must belong
+    identical: int = 3  # a target that is identical to its source is rejected if it has this many words or more
+    source_scripts: frozenset[str] = frozenset()  # scripts to which at least half of the letters must belong
     target_scripts: frozenset[str] = frozenset()
     usual_ratio: float = 1.0  # usual ratio of source length to target length
 
 
 def suited(limits: Limits, sample: Iterable[tuple[str, str]]) -> Limits:
-    """Add the usual length ratio and the scripts found in a sample to the limits."""
+    """Return limits with the usual length ratio and the scripts of a sample."""
     sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
     ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
     return replace(
@@ -55,18 +55,18 @@ def scripts_of(texts: Iterable[str]) -> frozenset[str]:
 
 
 def tidy(text: str) -> str:
-    """Strip surrounding white space, and join the lines of a text into one. Nothing else is changed."""
+    """Strip surrounding whitespace, and replace tabs and line breaks with spaces."""
     text = text.strip()
     return _SPACES.sub(" ", text) if _SPACES.search(text) else text
 
 
 def fault_of_text(text: str) -> str:
-    """Return why a stripped text is unusable, or an empty string if it is usable."""
+    """Return the reason why a tidied text is unusable, or an empty string if it is usable."""
     return ("broken encoding" if _BROKEN.search(text) else "") if text else "empty"
 
 
 def fault(source: str, target: str, limits: Limits) -> str:
-    """Return why a stripped pair is unusable, or an empty string if it is usable."""
+    """Return the reason why a tidied pair is unusable, or an empty string if it is usable."""
     if not source or not target:
         return "empty"
     if limits.longest and max(len(source), len(target)) > limits.longest:
@@ -80,7 +80,7 @@ def fault(source: str, target: str, limits: Limits) -> str:
     if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
         return "wrong script"
     if limits.ratio:
-        # The ratio varies more for short texts, so 15 characters are added to both lengths.
+        # The ratio varies more if texts are short, so 15 characters are added to both lengths.
         ratio = (_length(source) + 15) / (_length(target) * limits.usual_ratio + 15)
         if not 1 / limits.ratio <= ratio <= limits.ratio:
             return "length ratio"
@@ -117,8 +117,8 @@ def _strange(text: str, scripts: frozenset[str]) -> bool:
 def _numbers_differ(source: str, target: str) -> bool:
     """Return whether a number with at least two digits occurs in only one of the texts.
 
-    If one text has no numbers at all, only numbers with at least four digits count. Small numbers may be spelled out,
-    and years may be written as "the nineties".
+    If one text has no numbers at all, only numbers with at least four digits count, because smaller numbers may
+    be spelled out, as in "the nineties".
     """
     ours, theirs = _numbers(source), _numbers(target)
     return any(len(number) > (1 if ours and theirs else 3) for number in ours ^ theirs)
@@ -130,8 +130,8 @@ def _numbers(text: str) -> set[str]:
 
 # --- excluded pairs ---------------------------------------------------------------------------------------------------
 
-SAMPLES = 5  # number of samples per reason
-LONGEST_SAMPLE = 200  # maximum number of characters
+SAMPLES = 5  # maximum number of samples per reason
+LONGEST_SAMPLE = 200  # maximum number of characters per text
 
 # All reasons and their meanings, in the order in which they are checked.
 REASONS = {
@@ -151,7 +151,7 @@ REASONS = {
 
 @dataclass
 class Tally:
-    """The number of excluded pairs for each reason, and the first few of them: file and line, source, target."""
+    """Counts the pairs excluded for each reason, and keeps the first few: file and line, source, target."""
 
     read: int = 0
     kept: int = 0

@@ -1,4 +1,4 @@
-"""Locks that give a command exclusive use of a folder or file. The system releases a lock when the process ends."""
+"""Lock a folder or file, so that only one command uses it. The system releases the lock when the process ends."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +32,7 @@ def locked(lock: Path, work: str, do: str) -> Iterator[None]:
 
 @contextmanager
 def only_one(home: Path) -> Iterator[None]:
-    """Lock a folder, creating it if necessary. Folders created here are removed afterwards if they are still empty."""
+    """Lock a folder, creating it if necessary. Folders that were created are removed at the end if they are empty."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     do = "wait until it has finished, or use another folder"
     try:

@@ -1,7 +1,7 @@
-"""Prepares corpora for training: cleans, deduplicates and splits the sentence pairs, and writes them to a folder.
+"""Prepare corpora for training: clean, deduplicate and split the sentence pairs, and write them to a folder.
 
-The corpora are read once and copied to a temporary file. 64-bit checksums of all sources and targets are kept in memory
-(160 MB for ten million pairs) to find duplicates and select the held-out pairs. The selection does not depend on the
+The corpora are read once and copied to a temporary file. 64-bit hashes of all sources and targets are kept in memory
+(160 MB for ten million pairs), to find duplicates and to select the held-out pairs. The selection does not depend on the
 order of the pairs.
 """
 
@@ -33,9 +33,9 @@ Keys = NDArray[np.uint64]
 PARTS = ("train", "dev", "test")
 TRAIN, COPY, DUPLICATE = 0, -1, -2
 LEFT_OUT = {COPY: "repeats a held-out sentence", DUPLICATE: "duplicate"}
-_VERSION = 4  # version of the cleaning rules; increment it when a change gives different pairs for the same files
-_SAMPLE = 2000  # number of pairs per corpus used to estimate its scripts and its usual length ratio
-_COUNTED = 100_000  # number of training pairs used to count words
+_VERSION = 4  # version of the cleaning rules; increment it if a change selects different pairs from the same files
+_SAMPLE = 2000  # number of pairs used to estimate a corpus's scripts and usual length ratio
+_COUNTED = 100_000  # maximum number of training pairs in which to count words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +44,12 @@ class CleaningOptions:
 
     limits: Limits = field(default_factory=Limits)
     duplicates: bool = False  # whether to keep duplicates
-    held_out: tuple[int, int] = (0, 0)  # numbers of pairs for validation and testing, at most a tenth of all pairs
+    held_out: tuple[int, int] = (0, 0)  # number of pairs for validation and for testing; together, at most a tenth
     apart: tuple[Corpus, ...] = ()  # corpora whose sentences must not occur in the training data
     dev: tuple[Corpus, ...] = ()  # the user's validation and test sets, whose sentences are also kept out of training
     test: tuple[Corpus, ...] = ()
     least: int = 1  # minimum number of usable pairs
-    one_sided: bool = False  # whether to check and compare only the sources, e.g. if the targets are classes
+    one_sided: bool = False  # whether to check and compare only the sources, because the targets are classes
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":
@@ -114,7 +114,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
 def _first_pass(
     corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
-    """Write the pairs that pass all checks on individual pairs. Returns the checksums of their sources and targets."""
+    """Write the pairs that pass the checks of individual pairs. Returns hashes of their sources and targets."""
     sources, targets = array("Q"), array("Q")
     reading = progress.work = Work("reading pairs", sum(corpus.bytes for corpus in corpora))
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:
@@ -139,7 +139,7 @@ def _first_pass(
 
 
 def _sides_apart(options: CleaningOptions) -> tuple[Keys, Keys]:
-    """Return checksums of the sources and targets that must not occur in the training data."""
+    """Return hashes of the sources and targets that must not occur in the training data."""
     pairs = list(_tidy_pairs((*options.apart, *options.dev, *options.test)))
     sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if options.one_sided:
@@ -155,7 +155,7 @@ def _tidy_pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
 
 
 def key(text: str) -> int:
-    """Return a 64-bit checksum. For ten million texts, the probability of a collision is 3 in a million."""
+    """Return a 64-bit hash. Among ten million texts, the probability of a collision is 3 in a million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -174,8 +174,8 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
     """Assign each pair to a part.
 
     The held-out parts 1, 2, … contain the `wanted` numbers of pairs. Other pairs are marked COPY if they share a source
-    or target with a held-out pair or with `given`, and TRAIN otherwise. Pairs that share nothing with others are held
-    out first, so that few pairs are lost to COPY.
+    or target with a held-out pair or with `given`, and TRAIN otherwise. Pairs whose source and target are unique
+    are held out first, so that few pairs are marked COPY.
     """
     part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
     free = np.flatnonzero(part == TRAIN)
@@ -192,13 +192,13 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
 
 
 def _times(keys: Keys) -> NDArray[np.int64]:
-    """Return how often each key occurs."""
+    """Return the number of occurrences of each key."""
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[which]
 
 
 def _mixed(keys: Keys) -> Keys:
-    """Mix the bits, as in the final step of splitmix64, so that the lowest bits are unbiased."""
+    """Mix the bits, as in the final step of splitmix64, to give the pairs a pseudo-random order."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
@@ -235,7 +235,7 @@ class Prepared:
 
 
 def key_of(corpora: Sequence[Corpus], options: CleaningOptions, *others: Any) -> str:
-    """Return a checksum of everything that affects the result. Files are identified by content rather than by name."""
+    """Return a hash of everything that affects the result. Files are identified by content, not by name."""
 
     def content(sets: Sequence[Corpus]) -> list[Any]:
         return [(c.form, c.layout[:3], c.weight, [file_sha256(path) for path in c.paths]) for c in sets]

@@ -1,4 +1,4 @@
-"""Receives reports from long tasks: messages, training metrics and progress."""
+"""Report the messages, training metrics and progress of long tasks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Work:
 
 @dataclass
 class Progress:
-    """Receives reports from a task. The command line polls `work` while the task is running."""
+    """Callbacks for the messages and metrics of a task, and its current work, which the command line polls."""
 
     say: Callable[[str], object] = lambda text: None
     watch: Callable[[dict[str, Any]], object] = lambda record: None

@@ -1,7 +1,7 @@
-"""Reads sentence pairs from tables (TSV, CSV) and aligned text files, or single texts from plain text files.
+"""Read sentence pairs from tables (TSV, CSV) or aligned text files, and single texts from plain text files.
 
-`corpora` recognises the format of files, and `read` streams the pairs of a corpus. Rows that lack a column are counted
-and skipped. Bytes that are not valid UTF-8 become U+FFFD, which clean.py detects. Unusable files raise DataError.
+`corpora` detects the format of files, and `read` streams the pairs of a corpus. Rows that lack a column are counted
+and skipped. Bytes that are not valid UTF-8 become U+FFFD, which clean.py rejects. Unusable files raise DataError.
 """
 
 import csv
@@ -20,12 +20,12 @@ from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
 _ROUND = 4096  # lines between progress updates
-_SAMPLE = 300  # number of rows used to recognise the columns
+_SAMPLE = 300  # number of rows from which the columns are detected
 _LABELS = 4  # a column contains labels if it has this many times fewer distinct values than the most varied column
 _SHOWN = 60  # maximum number of characters of a text to display
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
-# Column names recognised in a header.
+# The column names that identify a header.
 _KNOWN = (
     *(("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output")),
     *(("english", "spanish"), ("text", "label"), ("text", "class")),
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation, with their line number."""
+    """A sentence, its translation and their line number."""
 
     source: str
     target: str
@@ -59,7 +59,7 @@ class Corpus:
     form: str  # text (one or two aligned files), tsv or csv
     paths: tuple[Path, ...]
     layout: Layout
-    weight: float = 1.0  # how often each pair is used per epoch
+    weight: float = 1.0  # number of times that each pair is used per epoch
 
     @property
     def name(self) -> str:
@@ -71,8 +71,8 @@ class Corpus:
 
 
 def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
-    """Recognise the format of the corpora in these files. `file@2` sets a weight of 2. A plain text file must be
-    followed by the file that contains its line-by-line translation."""
+    """Detect the format of files, and return their corpora. `file@2` has the weight 2. A plain text file must be followed
+    by the file that contains its translation, line by line."""
     recognised: list[Corpus] = []
     waiting = list(names)
     while waiting:
@@ -111,7 +111,7 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 
 def described(corpus: Corpus, pairs: int) -> list[str]:
-    """Describe the recognised columns and show the first pairs, so that users can notice a wrong guess."""
+    """Describe the detected columns and show the first pairs, so that users notice a wrong guess."""
     sides = 1 if corpus.layout.source == corpus.layout.target else 2
     texts = (
         " → ".join(map(shown, (pair.source, pair.target)[:sides])) for pair in islice(read(corpus, Tally()), pairs)

@@ -1,7 +1,7 @@
-"""Batches of sentence pairs, which have about the same number of tokens and contain sentences of similar length.
+"""Group sentence pairs into batches that have about the same number of tokens and contain sentences of similar length.
 
-    source.ids   target.ids        concatenated ids of all sentences (uint16; uint32 above 65,536 tokens)
-    source.starts   target.starts  offset of each sentence, and the end of the last one (uint64)
+    source.ids   target.ids        concatenated ids of all sentences (uint16, or uint32 for more than 65,536 ids)
+    source.starts   target.starts  the offset of each sentence, followed by the total number of ids (uint64)
 
 The files are memory-mapped. The order of the batches depends only on the seed and the epoch, so a run can stop after
 any batch and resume exactly where it stopped.
@@ -26,12 +26,12 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_all
 
 Ids = NDArray[np.integer[Any]]
-Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # concatenated ids, and the length of each sentence
+Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # the concatenated ids, and the length of each sentence
 Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]  # texts → ids of each text
-Repeats = Sequence[tuple[int, float]]  # for each corpus: number of pairs, and how often each pair is used in an epoch
-Position = tuple[int, int]  # epoch, and index of the next batch
-IGNORE = -1  # marks padding in the targets, which does not contribute to the loss
-_ROUND = 10_000  # number of pairs to encode per call, using all cores
+Repeats = Sequence[tuple[int, float]]  # the number of pairs and the weight (uses per epoch) of each corpus
+Position = tuple[int, int]  # the epoch, and the index of the next batch in it
+IGNORE = -1  # marks padding in the targets; ignored by the loss
+_ROUND = 10_000  # number of pairs per encoding call, which uses all cores
 _SIDES = ("source", "target")
 
 # --- pairs as ids -----------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Side:
-    """The source sentences or the target sentences, without special tokens."""
+    """The ids of all source sentences or all target sentences, without special tokens."""
 
     ids: Ids
     starts: Ids
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Examples:
-    """Training pairs, in memory or on disk."""
+    """Encoded sentence pairs, in memory or memory-mapped from disk."""
 
     source: Side
     target: Side
@@ -71,7 +71,7 @@ class Examples:
 
 
 def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
-    """Build examples from pairs of id sequences."""
+    """Build `Examples` from pairs of id sequences."""
     sides = []
     for side in (0, 1):
         ids = np.fromiter(chain.from_iterable(pair[side] for pair in pairs), dtype=np.int64)
@@ -82,11 +82,11 @@ def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
 def write(
     folder: Path, pairs: Iterable[tuple[str, str]], encode: tuple[Encode, Encode], vocabulary: int, encoding: Work
 ) -> None:
-    """Encode pairs in chunks, and write their ids to files in this folder."""
+    """Encode pairs in chunks, and write the ids to files in a folder."""
     dtype, ends, pairs = np.uint16 if vocabulary <= 1 << 16 else np.uint32, dict.fromkeys(_SIDES, 0), iter(pairs)
     with ExitStack() as stack:
         names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
-        # The files are unbuffered, so errors are raised by writes and not when a file is closed.
+        # Without buffering, errors are raised when data is written, not when the file is closed.
         files = {name: stack.enter_context((folder / name).open("wb", buffering=0)) for name in names}
         for side in _SIDES:
             write_all(files[f"{side}.starts"], np.zeros(1, dtype=np.uint64).tobytes())
@@ -129,7 +129,7 @@ def _mapped(path: Path, dtype: type) -> Ids:
 
 
 class Batch(NamedTuple):
-    """A padded batch. From `target_BT`, the decoder learns to predict `expected_BT`, shifted by one position."""
+    """A padded batch. The decoder reads `target_BT` and learns to predict `expected_BT`, shifted by one position."""
 
     source_BS: Tensor
     source_lengths_B: Tensor
@@ -143,7 +143,7 @@ class Batch(NamedTuple):
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
-    """Return the pairs of an epoch: each pair once for weight 1, twice for 2, and a random 30 % for 0.3."""
+    """Return the indices of an epoch's pairs. With weight 2, each pair occurs twice; with 0.3, a random 30 % do."""
     some = []
     first = 0
     for count, weight in repeats:
@@ -160,7 +160,7 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
     """Return the batches of an epoch, in order, as arrays of pair indices.
 
     `most` is the maximum number of tokens per batch, including padding: (longest source + longest target) × number of
-    sentences. Pairs whose source or target has more than `longest` tokens are omitted.
+    pairs. Pairs whose source or target has more than `longest` tokens are omitted.
     """
     random = np.random.default_rng(list(key))
     pairs = epoch_pairs(examples.repeats, random)
@@ -168,8 +168,8 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
     sources, targets = examples.source.lengths[pairs] + 1, examples.target.lengths[pairs] + 1
     fit = np.maximum(sources, targets) <= longest
     pairs, sources, targets = pairs[fit], sources[fit], targets[fit]
-    tie = random.permutation(len(pairs))  # shuffles pairs of equal lengths
-    # Alternate between ascending and descending target lengths, to avoid a jump whenever the source length changes.
+    tie = random.permutation(len(pairs))  # shuffles pairs that have the same lengths
+    # Alternate between ascending and descending target lengths, so that they never jump when the source length changes.
     wave = np.where(sources % 2 == 0, targets, -targets)
     order = np.lexsort((tie, wave, sources))
     pairs, sources, targets = pairs[order], sources[order], targets[order]
@@ -185,7 +185,7 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
 
 
 def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
-    """Look up pairs, and pad them to the length of the longest pair."""
+    """Build a batch from the pairs with these indices, padding each side to its longest sentence."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
     source_BS, source_lengths = pad(*source, special.pad, after=config.source_close if config.has_encoder else ())
@@ -208,7 +208,7 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
 def pad(
     ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
 ) -> Sentences:
-    """Arrange concatenated sentences as padded rows, optionally with tokens before or after each sentence."""
+    """Split concatenated sentences into padded rows, with tokens added to each row. Returns the rows and lengths."""
     whole = lengths + len(before) + len(after)
     rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)
     places = np.arange(rows.shape[1])
@@ -225,11 +225,11 @@ class Streamed(NamedTuple):
 
     pairs: Ids
     position: Position
-    epoch: float  # epochs completed, including the fraction of the current one
+    epoch: float  # number of completed epochs, including a fraction for the current epoch
 
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Yield an endless stream of batches, starting at `position`."""
+    """Yield batches without end, starting at `position`."""
     epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))

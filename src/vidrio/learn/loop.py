@@ -40,7 +40,7 @@ Split = Callable[[Callable[[Ids, int], GradientAndSums], Ids], GradientAndSums] 
 
 @dataclass(frozen=True)
 class Training:
-    """Everything that the loop needs apart from the state."""
+    """The inputs of the training loop, apart from the state."""
 
     examples: Examples
     recipe: Recipe
@@ -50,10 +50,10 @@ class Training:
 
 
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
-    """Train from `state` until the recipe is complete. Yields the training and validation metrics."""
+    """Train from `state` until the recipe's stopping condition is met. Yields the training and validation metrics."""
     recipe, processes = training.recipe, training.processes
     start, longest = time.monotonic() - state.seconds, state.parameters.config.max_positions
-    # All processes use the leading process's clock, because they must agree on the learning rate and on when to stop.
+    # All processes use the leading process's clock, so that they agree on the learning rate and on when to stop.
     batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
 
     def clock() -> float:
@@ -66,7 +66,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
             take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, split)
             share = share_over(recipe.stop, state)
             ends = share == 1
-            # If any process has to save or stop, they all do.
+            # If any process needs to save or stop, all processes do.
             wishes = torch.tensor([folder.is_due(), bool(signals)], dtype=torch.float32)
             due, stopped = (processes.sum(wishes) > 0).tolist()
             if state.step % EVERY == 0 or ends:
@@ -86,10 +86,10 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """Collect the signals received so far.
+    """Yield a list to which SIGINT (Ctrl-C) and SIGTERM are added as they arrive.
 
-    Ctrl-C and SIGTERM take effect after the current step, so that a checkpoint can be saved. A second signal takes
-    effect immediately.
+    The loop checks the list after each step, so that it can save a checkpoint before it stops. A second signal stops
+    training immediately.
     """
     signals: list[int] = []
 
@@ -111,7 +111,7 @@ def interruptions() -> Iterator[list[int]]:
 
 
 def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: Clock, split: Split) -> None:
-    """Take one step of the optimiser."""
+    """Compute the gradient over these batches, and take one optimiser step."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number, rate = state.step + 1, rate_of(recipe, state.step + 1, state)
     gradient = torch.zeros_like(parameters.flat)
@@ -142,7 +142,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
         state.adam.update(parameters.flat, gradient, rate)
     else:
         update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
-    # In early steps, the running mean uses a smaller decay, so that the initial parameters are soon forgotten.
+    # Early steps use a smaller decay, so that the running mean soon forgets the initial parameters.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.position, state.epoch = batches[-1].position, batches[-1].epoch
     since = (loss, predictions, tokens, seconds - state.seconds)
@@ -153,9 +153,9 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
 def learn_from(
     recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
 ) -> GradientAndSums:
-    """Compute the gradient of the loss on these pairs, and the sums of loss, predictions and tokens."""
+    """Return the gradient of the loss on these pairs, and the sums of loss, predictions and tokens."""
     batch = collate(examples, pairs, parameters.config)
-    # Random numbers depend only on the seed, the step, the batch's index within the step, and the part of the batch.
+    # Dropout depends only on the seed, the step, the batch's index within the step, and the part of the batch.
     dropout = model.Dropout(recipe.dropout, (*place, part))
     net = model.build(parameters, getattr(torch, recipe.precision), dropout)
     gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
@@ -168,10 +168,10 @@ def rate_of(recipe: Recipe, step: int, state: State) -> float:
 
 @contextmanager
 def split_batches(device: torch.device) -> Iterator[Split]:
-    """On a CPU with an even number of threads, compute the two halves of a batch in parallel.
+    """Yield a function that computes the two halves of a batch in parallel, on a CPU with an even number of threads.
 
-    Most operations in a step are too small to be divided efficiently among threads, which would have to synchronise
-    after each operation. Two threads that each compute half a batch synchronise only once.
+    Most operations of a step are too small to parallelise efficiently, because the threads synchronise after every
+    operation. Two workers that each process half of the batch synchronise only once.
     """
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads % 2:
@@ -188,14 +188,14 @@ def split_batches(device: torch.device) -> Iterator[Split]:
         try:
             yield split
         finally:
-            torch.set_num_threads(threads)  # the pool changed the default for new threads
+            torch.set_num_threads(threads)  # the pool changed PyTorch's default for new threads
 
 
 # --- metrics and validation -------------------------------------------------------------------------------------------
 
 
 def step_metrics(state: State, recipe: Recipe) -> dict[str, Any]:
-    """Return a line of metrics covering the steps since the previous line."""
+    """Return the metrics of the steps since the previous call."""
     loss, predictions, tokens, seconds = state.sums
     state.sums = [0.0] * 4
     record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss / predictions}
@@ -204,14 +204,14 @@ def step_metrics(state: State, recipe: Recipe) -> dict[str, Any]:
 
 
 def share_over(stop: Stop, state: State) -> float:
-    """Return the fraction of the training that is complete, from 0 to 1."""
+    """Return the fraction of the training that is complete."""
     ends = ((stop.steps, state.step), (stop.epochs, state.epoch), (stop.seconds, state.seconds))
     return min(1.0, max((done / end for end, done in ends if end), default=0.0))
 
 
 @torch.no_grad()
 def validate(training: Training, state: State) -> dict[str, Any]:
-    """Score the running mean of the parameters, and keep it if its score is the best so far."""
+    """Validate the running mean of the parameters, and keep a copy if its score is the best so far."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, Any]()
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)

@@ -1,7 +1,7 @@
-"""The loss, cross-entropy with label smoothing (§5.4), and its gradient.
+"""Cross-entropy loss with label smoothing (§5.4), and its gradient.
 
-The probabilities over the vocabulary for an entire batch would be the largest tensor in a step. Logits and their
-gradients are therefore computed for a few hundred rows at a time, so that they stay in the cache.
+The logits of an entire batch would be the largest tensor in a step. The logits and their gradients are therefore
+computed for a few hundred rows at a time, so that they fit in the cache.
 """
 
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ def gradient_of(net: model.Network, batch: Batch, smoothing: float) -> tuple[Ten
 
 
 def predict(net: model.Network, batch: Batch) -> Tensor:
-    """Return the rows from which the expected tokens are predicted, by teacher forcing, or the class."""
+    """Return the final hidden states, from which the logits are computed. The decoder is teacher-forced."""
     if not net.config.has_encoder:
         return model.decode(net, batch.target_BT)
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
@@ -46,9 +46,9 @@ def predict(net: model.Network, batch: Batch) -> Tensor:
 def smoothed_cross_entropy(
     rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss summed over the rows, with and without smoothing. Rows with targets below 0 are padding.
+    """Return the loss summed over the rows, with and without smoothing. Rows with negative targets are padding.
 
-    With smoothing ε, the target distribution assigns 1 − ε to the correct token, and spreads ε over all V tokens.
+    With smoothing ε, the target distribution is 1 − ε for the correct token plus ε / V for each of the V tokens.
     """
     real = targets_N >= 0
     if not bool(real.all()):
@@ -59,7 +59,7 @@ def smoothed_cross_entropy(
 
 
 class _Wanted(NamedTuple):
-    """The targets, and whether to compute the gradient."""
+    """The targets, the smoothing, and whether to compute the gradient."""
 
     targets_N: Tensor
     smoothing: float
@@ -79,7 +79,7 @@ class _Loss(torch.autograd.Function):
         grad_rows = torch.empty_like(rows_ND)
         grad_W = torch.zeros(W_VD.shape, dtype=wide, device=W_VD.device)
         grad_b = None if b_V is None else torch.zeros(V, dtype=wide, device=W_VD.device)
-        # For each row, Σ_v logit_v is the dot product of the row and the sum of all output columns.
+        # Σ_v logit_v is the dot product of a row and the sum of W_VD's rows, plus the sum of the biases.
         W_sum_D, b_sum = W_VD.sum(0, dtype=wide), 0.0 if b_V is None else b_V.sum(dtype=wide)
         size = max(1, CHUNK // V)
         for start in range(0, len(rows_ND), size):

@@ -1,8 +1,8 @@
-"""Threads, memory, devices and distributed processes.
+"""Configure threads, memory, devices and distributed processes.
 
 To train with several processes, run `torchrun --nproc-per-node 2 -m vidrio train …`. Each process computes some of the
 batches of a step, and the gradients are summed (with NCCL on GPUs, otherwise with Gloo). The leading process prepares
-the run's folder, which must be accessible to all processes.
+the run's folder, which all processes must be able to read.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from vidrio.errors import RunError
 if TYPE_CHECKING:
     import torch
 
-SPINS = "1000"  # number of iterations that a waiting thread of GCC's OpenMP spins before it sleeps
+SPINS = "1000"  # number of iterations for which a waiting OpenMP thread spins before it sleeps (GCC)
 SHAPES = "64"  # number of shapes that oneDNN caches; all layers in a step use the same shapes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt, from glibc's malloc.h
 PATIENCE = timedelta(days=1)  # maximum time to wait for the leading process, e.g. while it cleans the data or validates
@@ -25,11 +25,11 @@ PATIENCE = timedelta(days=1)  # maximum time to wait for the leading process, e.
 
 def settle() -> None:
     """Set environment variables for PyTorch, unless the user has set them. Call this before importing PyTorch."""
-    # oneDNN and PyTorch's layer above it each cache 1,024 shapes, although shapes rarely recur in later batches.
+    # By default, oneDNN and PyTorch each cache operations for 1,024 shapes, but few shapes recur in later batches.
     for cached in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cached, SHAPES)
-    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds occupies
-    # a core that another thread needs.
+    # Threads synchronise thousands of times per step. On a busy machine, a thread that spins for milliseconds blocks a
+    # core that another thread needs.
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
 
@@ -44,7 +44,7 @@ def use(threads: int | None) -> None:
 
 
 def keep_memory() -> None:
-    """Make glibc keep freed memory, so that the system does not have to clear pages for every allocation."""
+    """Make glibc keep freed memory, so that the kernel does not have to zero new pages for every large allocation."""
     _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
     _glibc("mallopt", _MMAP_THRESHOLD, 2**25)
 
@@ -60,7 +60,7 @@ def _glibc(function: str, *arguments: int) -> None:
 
 
 def find_device(name: str) -> "torch.device":
-    """Return the device with this name. The default is a GPU if there is one, otherwise the CPU."""
+    """Return the device with this name. If the name is empty, return a GPU if there is one, or else the CPU."""
     import torch
 
     if not name:
@@ -103,7 +103,7 @@ class Processes:
         return tensor
 
     def of_leader(self, numbers: list[float]) -> list[float]:
-        """Broadcast numbers from the leading process, for which all other processes wait."""
+        """Return the leading process's numbers in every process. The other processes wait for them."""
         import torch
 
         own = torch.tensor(numbers, dtype=torch.float64)
@@ -114,7 +114,7 @@ ALONE = Processes()
 
 
 def join(device: str = "") -> Processes:
-    """Join the process group started by torchrun. Without torchrun, there is only this process."""
+    """Join the process group that torchrun started. Without torchrun, return a group of one process."""
     import torch
     from torch import distributed
 

@@ -30,8 +30,8 @@ SHORT = 128  # number of keys up to which _Attend is faster on a CPU than PyTorc
 class Dropout:
     """Dropout with a random stream determined by `key` (seed, step, …). With rate 0, as in validation, it does nothing.
 
-    On a CPU, one random byte is drawn per value, because drawing floats would take a fifth of the time of a step. The
-    rate is therefore rounded to a multiple of 1/256.
+    On a CPU, one random byte is drawn per value, because drawing floats would account for a fifth of the step time.
+    The rate is therefore rounded to a multiple of 1/256.
     """
 
     def __init__(self, rate: float = 0.0, key: Sequence[int] = ()) -> None:
@@ -57,7 +57,7 @@ class Dropout:
             generator = torch.Generator(device)
             generator.manual_seed(int(self.generator.integers(0, 2**63)))
             return torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=generator).div_(keep)
-        # The bytes are compared with NumPy, because PyTorch takes eight times as long.
+        # Compare the bytes in NumPy, because the comparison takes eight times as long in PyTorch.
         size = math.prod(shape)
         draw = self.generator.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64).view(np.uint8)[:size]
         kept = (draw >= self.threshold).view(np.uint8)
@@ -69,7 +69,7 @@ NO_DROPOUT = Dropout()
 
 @dataclass(frozen=True)
 class Network:
-    """The parameters for one step, and the functions selected by the config."""
+    """The parameters for one step, and the functions that the config selects."""
 
     config: ModelConfig
     master: Parameters  # the flat vector of all parameters
@@ -79,12 +79,12 @@ class Network:
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
     look_up: Callable[[Tensor, Tensor], Tensor]
-    first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # the first sub-layer of an encoder (enc) or decoder layer
+    first: Mapping[str, tuple[str, Callable[..., Tensor]]]  # first sub-layer of encoder (enc) and decoder layers
     dropout: Dropout = NO_DROPOUT  # applied to the embeddings and to the output of each sub-layer, §5.4
 
 
 def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
-    """Build the network for one step. It computes in `dtype`, by default the data type of the parameters."""
+    """Build the network for one step. It computes in `dtype`, which defaults to the data type of the parameters."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
@@ -139,7 +139,7 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 
 def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
-    """Compute x W + b. The input must be a matrix, because PyTorch's backward pass copies views modified in place."""
+    """Compute x W + b. `rows` must be 2-D: other shapes give a view, which autograd copies when it is modified in place."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
@@ -170,7 +170,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 class _Attend(torch.autograd.Function):
-    """Eq. 1 with its derivative written out. For long inputs, this takes more memory than PyTorch's attention."""
+    """Eq. 1 with an explicit derivative. For long inputs, this needs more memory than PyTorch's attention."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
@@ -216,7 +216,7 @@ def self_attention(net: Network, y: Tensor, name: str, allowed: Tensor | None, c
 def cross_attention(
     net: Network, y: Tensor, name: str, memory_BSD: Tensor, allowed: Tensor | None, cache: KeyValueCache | None
 ) -> Tensor:
-    """Apply attention from the decoder to the encoder's memory. §3.2.3."""
+    """Apply attention from the decoder to the encoder's output, the memory. §3.2.3."""
     (q,) = heads(net, y, name, "Q")
     k, v = (cache or {}).get(name) or heads(net, memory_BSD, name, "KV")
     if cache is not None:
@@ -227,7 +227,7 @@ def cross_attention(
 def ssru(net: Network, y: Tensor, name: str, allowed: Tensor | None, cache: KeyValueCache | None) -> Tensor:
     """Apply Marian's recurrent cell: max(0, c_t), c_t = f_t c_{t−1} + (1 − f_t) (y_t W), f_t = σ(y_t W_f + b_f).
 
-    The cell is computed in float32 or wider, because bfloat16 would round values of f near 1 to 1.
+    The computation uses at least float32, because bfloat16 would round values of f near 1 to 1.
     """
     p, rows = net.parameters, y.flatten(0, -2)
     wide = torch.promote_types(y.dtype, torch.float32)
@@ -250,7 +250,7 @@ FIRST = {"attention": ("self", self_attention), "ssru": ("ssru", ssru)}
 
 
 def rows_or_zeros(ids_BL: Tensor, table: Tensor) -> Tensor:
-    """Look up a row for each id. The id −1, for a token that the vocabulary lacks, gives a row of zeros."""
+    """Look up a row for each id. An id of −1, which stands for a token that the model lacks, gives a row of zeros."""
     return F.embedding(ids_BL.clamp(min=0), table) * (ids_BL >= 0).unsqueeze(-1)
 
 
@@ -267,7 +267,7 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
 
 
 def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
-    """Return a mask that is False at padding and broadcasts over heads and queries, or None if there is no padding."""
+    """Return a mask for all heads and queries that is False at padding positions, or None if there is no padding."""
     if int(lengths_B.min()) == ids_BL.shape[1]:
         return None
     places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
@@ -275,7 +275,7 @@ def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
 
 
 def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
-    """Return a mask that hides later keys from each query. The queries are the last rows. §3.2.3."""
+    """Return a mask that hides later keys from each query (§3.2.3). The queries are at the last positions."""
     if n_queries == 1:
         return None
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
@@ -300,8 +300,8 @@ def decode(
 ) -> Tensor:
     """Run the decoder: target ids so far → one row per id. Figure 1, right.
 
-    With a `cache`, `target_BT` contains only the new ids, which start at position `first`. No mask for padding is
-    needed, because padding is always at the end, where the causal mask hides it.
+    With a `cache`, `target_BT` contains only the new ids, which start at position `first`. Padding needs no
+    mask of its own, because it comes last, where the causal mask hides it.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
@@ -341,7 +341,7 @@ def logits(net: Network, x: Tensor) -> Tensor:
 
 
 def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
-    """Return the mean of each sentence's rows, excluding padding, for a classifier."""
+    """Mean-pool each sentence's rows, excluding padding, for a classifier."""
     places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
     real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
     return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)

@@ -1,8 +1,7 @@
-"""All parameters of a model as one flat vector, and the optimiser: learning rate, clipping, Adam and Muon.
+"""Store all parameters of a model in one flat vector, and optimise them: learning rate, clipping, Adam and Muon.
 
-Because there is a single vector, a step, clipping, averaging, casting and saving each take a single operation. Names
-and order are those of `parameter_specs`, but the H matrices of an attention projection are stored as one D × (H·K)
-matrix.
+With a single vector, an optimiser step, clipping, averaging, casting and saving each take one operation. The layout
+follows `parameter_specs`, except that the H matrices of an attention projection are stored as one D × (H·K) matrix.
 """
 
 import math
@@ -16,7 +15,7 @@ from torch import Tensor
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
-LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # lookup tables, always in full precision
+LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # lookup tables, kept in full precision
 LONGEST_WARMUP = 0.1  # maximum length of the warm-up, as a fraction of the training
 
 
@@ -50,7 +49,7 @@ class Parameters:
         return arrays
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """Return named views of a vector that has this layout: parameters, gradients or Adam's moments."""
+        """Return named views of a vector with this layout: parameters, gradients or Adam's running means."""
         specs = parameter_specs(self.config)
         parts = flat.split([math.prod(shape) for _, shape in specs.values()])
         side_by_side = {"HDK": (self.config.d_model, -1), "HK": (-1,)}
@@ -62,7 +61,7 @@ class Parameters:
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return the parameters cast to `dtype` for one step, and the lookup tables in full precision.
 
-        The gradient of a frequent token is a sum of hundreds of small terms, which would be lost in bfloat16.
+        The gradient of a frequent token's embedding sums hundreds of small terms, which would be lost in bfloat16.
         """
         cast = {name: part.detach().requires_grad_() for name, part in self.views(self.flat.detach().to(dtype)).items()}
         if dtype == self.flat.dtype:
@@ -71,7 +70,7 @@ class Parameters:
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
 
     def matrices(self, flat: Tensor) -> list[Tensor]:
-        """Return the matrices of all layers, as views of a vector that has this layout."""
+        """Return the matrices of all layers, as views of a vector with this layout."""
         views = self.views(flat).items()
         return [part for name, part in views if part.dim() == 2 and name.startswith(("enc.", "dec."))]
 
@@ -92,7 +91,7 @@ class Parameters:
 def learning_rate(kind: str, peak: float, warmup: int, step: int, share: float) -> float:
     """Return the learning rate for a step (§5.3). Steps are counted from 1.
 
-    `share` is the fraction of the training that is complete, in terms of steps, epochs or time. The warm-up takes at
+    `share` is the fraction of the training that is complete, measured in steps, epochs or time. The warm-up takes at
     most a tenth of the training.
     """
     warmth = min(1.0, max(step / max(1, warmup), share / LONGEST_WARMUP))
@@ -123,7 +122,7 @@ class Adam:
     def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
         """Take one step, in place."""
         self.step += 1
-        mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step  # the means start at 0
+        mean_grown, square_grown = 1 - self.beta1**self.step, 1 - self.beta2**self.step  # bias correction
         self.mean.lerp_(gradient, 1 - self.beta1)
         self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
         if decay is not None:  # decoupled weight decay, as in AdamW
@@ -137,23 +136,23 @@ def update_by_muon(
 ) -> None:
     """Take one step, in place, with Muon (Jordan et al. 2024) for the layers' matrices and Adam for everything else.
 
-    Both use the same learning rate. The gradient of a matrix is dominated by a few directions; Muon gives all
-    directions the same length. Muon's momentum is Adam's running mean. `dtype` is the data type of Muon's matrix
-    products. `torch.optim.Muon` supports only bfloat16, which is slow on CPUs without AMX.
+    Both use the same learning rate. A few directions dominate the gradient of a matrix, but Muon's update is equally
+    large in all directions. Muon's momentum is Adam's running mean. `dtype` is the data type of Muon's matrix products;
+    `torch.optim.Muon` supports only bfloat16, which is slow on CPUs without AMX.
     """
     weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
     before = [weight.clone() for weight in weights]
     adam.update(parameters.flat, gradient, rate)
     for weight, old, mean, of_weight in zip(weights, before, means, gradients, strict=True):
         ahead = of_weight.lerp(mean, adam.beta1)  # Nesterov momentum
-        length = 0.2 * math.sqrt(max(weight.shape))  # matches the step size of Adam (Liu et al. 2025, §2.2)
+        length = 0.2 * math.sqrt(max(weight.shape))  # matches Adam's step size (Liu et al. 2025, §2.2)
         weight.copy_(old).add_(orthogonal(ahead.to(dtype)).to(weight.dtype), alpha=-rate * length)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
     """Approximate U Vᵀ for a matrix U S Vᵀ, with five Newton–Schulz steps that bring the singular values close to 1."""
     rows, columns = matrix.shape
-    x = matrix.T if rows > columns else matrix  # so that the Gram matrix has the size of the shorter side
+    x = matrix.T if rows > columns else matrix  # so that the Gram matrix is as small as possible
     x = x / x.norm().clamp(min=1e-7)
     for _ in range(5):
         gram = x @ x.T

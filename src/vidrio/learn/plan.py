@@ -1,7 +1,7 @@
-"""The plan of a training run: the user's settings, plus defaults that depend on the data, the hardware and the time.
+"""Plan a training run from the user's settings and from defaults that suit the data, the hardware and the time limit.
 
 docs/training.md explains how the defaults are chosen. The plan is written to MODEL/run/plan.json. A resumed run follows
-the same plan, but can be given a new end.
+the same plan, except that its end can be changed.
 """
 
 import math
@@ -20,7 +20,7 @@ from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 
-# The paper's models (Table 3), and two smaller ones for less data and slower hardware.
+# The paper's models (Table 3), and two smaller models for less data and slower hardware.
 PRESETS: dict[str, dict[str, int]] = {
     "tiny": {"d_model": 128, "n_heads": 4, "d_head": 32, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
     "small": {"d_model": 256, "n_heads": 8, "d_head": 32, "d_ff": 1024, "n_encoder_layers": 4, "n_decoder_layers": 2},
@@ -29,19 +29,19 @@ PRESETS: dict[str, dict[str, int]] = {
 }
 # The minimum number of pairs for each preset. With fewer pairs, a larger model is not only slower but also worse.
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
-PASSES = 8  # epochs that must fit within the time limit; otherwise, a smaller preset is chosen
+PASSES = 8  # minimum number of epochs within the time limit; the largest preset that is fast enough is chosen
 SPEED_OF_CORE, SPEED_OF_GPU = 4e10, 2e13  # expected multiply–adds per second
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}  # on a GPU; Muon is slow on a CPU
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-# Generated pairs with a small vocabulary are not memorised, so they need little dropout. FEW_WORDS is the mean number
-# of occurrences per word from which a vocabulary counts as small.
+# Generated pairs with a small vocabulary are not memorised, so they need little dropout. A vocabulary is small if its
+# words occur FEW_WORDS times or more on average.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
-MINUTES = 30  # default length of training
-WARMUP = 500  # steps of warm-up; fewer in short runs
-SHARE_OF_RATE = 1 / 3  # fraction of the usual peak rate when fine-tuning (--from), so that the model does not forget
-OWN_SIZES = "custom sizes"  # displayed in place of a preset's name
+MINUTES = 30  # default training time
+WARMUP = 500  # warm-up steps; short runs have fewer
+SHARE_OF_RATE = 1 / 3  # fraction of the usual peak rate for fine-tuning (--from), to limit forgetting
+OWN_SIZES = "custom sizes"  # shown instead of a preset's name
 # Settings that Marian's engines require of a model with a recurrent decoder, in addition to their own tokenizer format.
 LIKE_MARIAN: dict[str, Any] = {
     **{"norm": "post", "norm_epsilon": 1e-6, "positions": "sinusoidal-marian"},
@@ -53,7 +53,7 @@ METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "l
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """All training settings except for the data, the tokenizer and the model's config."""
+    """The training settings, apart from the data, the tokenizer and the model's config."""
 
     stop: Stop
     optimiser: str = "adam"
@@ -67,9 +67,9 @@ class Recipe:
     clip: float = 1.0
     average: float = 0.999  # decay of the running mean of the parameters
     metric: str = "loss"
-    validations: int = 20  # over the entire run
+    validations: int = 20  # number of validations in the entire run
     seed: int = 1
-    precision: str = "float32"  # data type of the computation; the parameters themselves are always float32
+    precision: str = "float32"  # of the computation; the parameters themselves are always float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def write_plan(run: Path, plan: Plan) -> None:
 
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
-    """Reject options that are invalid for any data."""
+    """Reject options that are invalid whatever the data."""
     if before is not None and before.task != request.task:
         raise cannot_change([f"task {before.task} → {request.task}"])
     valid = METRICS_OF[request.task]
@@ -127,7 +127,7 @@ def continued(before: Plan, request: Request) -> Plan:
 
 
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
-    """Return a plan with the user's settings, and defaults for everything else."""
+    """Return a plan with the user's settings, and default values for all other settings."""
     start, pairs, gpu = request.start, task.pairs["train"], device.type == "cuda"
     stop = request.stop or Stop(seconds=60 * MINUTES)
     if start:
@@ -155,17 +155,17 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
 
 
 def choose_precision(device: torch.device) -> str:
-    """Choose bfloat16 on GPUs that support it and on CPUs with AMX. On other CPUs, it may be slower than float32."""
+    """Choose bfloat16 on GPUs that support it and on CPUs with AMX. On other CPUs, it can be slower than float32."""
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16") else "float32"
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """Choose the largest preset suited to the number of pairs and the time. `speed` is in multiply–adds per second.
+    """Choose the largest preset that suits the number of pairs and the time limit. `speed`: multiply–adds per second.
 
-    The estimate assumes that each token uses half of the parameters three times (once in the forward pass and twice in
-    the backward pass), at half of this speed.
+    The estimate assumes half of this speed, and that each token uses half of the parameters three times: once in the
+    forward pass and twice in the backward pass.
     """
     fitting = [name for name, threshold in PAIRS_FOR.items() if pairs >= threshold]
     while len(fitting) > 1 and 0 < seconds < PASSES * tokens * 3 * count(sized(fitting[-1], vocabulary)) / speed:
@@ -195,7 +195,7 @@ def decided_by(task: Task) -> dict[str, Any]:
 
 
 def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a head width that divides the model's width evenly among the heads. `others` provides missing sizes."""
+    """If the model's width or number of heads is set, set the head width too. `others` provides the missing size."""
     if "d_model" not in sizes and "n_heads" not in sizes:
         return sizes
     both = {**others, **sizes}
@@ -208,7 +208,7 @@ def preset_of(config: ModelConfig) -> str:
 
 
 def nearest_preset(config: ModelConfig) -> str:
-    """Return the preset with the most similar number of parameters."""
+    """Return the preset whose number of parameters is closest."""
 
     def distance(name: str) -> float:
         sizes: dict[str, Any] = dict(PRESETS[name])
@@ -218,7 +218,7 @@ def nearest_preset(config: ModelConfig) -> str:
 
 
 def dropout_for(pairs: int, repeats: float) -> float:
-    """Return the dropout rate: higher for fewer pairs, but always low if the vocabulary is small and words recur."""
+    """Return the dropout rate, which is higher for fewer pairs, but always low if the vocabulary is small."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
     return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
 
@@ -232,7 +232,7 @@ def batch_for(preset: str, tokens: int) -> int:
 
 
 def describe_plan(plan: Plan, device: torch.device, task: Task) -> Iterator[str]:
-    """Yield lines that describe the plan, including the number of pairs that are too long for the model."""
+    """Yield lines that describe the plan and state how many pairs are too long for the model."""
     c, r, most = plan.config, plan.recipe, plan.config.max_positions
     lengths = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1  # including the end token
     if (out := int((lengths > most).sum())) == len(lengths):

@@ -1,7 +1,7 @@
-"""The state of a training run and its folder, which remains valid if the process is killed at any time.
+"""The state of a training run, and the folder that stores it, which stays valid even if the process is killed.
 
-MODEL/run/state.safetensors                            everything needed to resume; scalars are in its metadata
-MODEL/run/metrics.jsonl                                one line for every ten steps, and one for each validation
+MODEL/run/state.safetensors                            everything needed to resume; the metadata contains the scalars
+MODEL/run/metrics.jsonl                                one line per ten steps, and one per validation
 MODEL/run/snapshots/step-00000064/model.safetensors    the model at step 0 and at the latest powers of 2
 """
 
@@ -32,9 +32,9 @@ STATE, METRICS, SNAPSHOTS = "state.safetensors", "metrics.jsonl", "snapshots"
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
 LAYOUT = 3  # version of the file format; other versions are rejected
 NUMBERS = ("step", "epoch", "seconds", "best_score", "best_loss", "best_step", "sums", "position")
-SAVE = 300  # seconds between checkpoints; each validation also writes one
-MOST = 8  # maximum number of snapshots, not counting step 0
-ROOM = 1 << 30  # maximum total size of the snapshots in bytes, so that large models keep fewer
+SAVE = 300  # seconds between checkpoints; each validation also writes a checkpoint
+MOST = 8  # maximum number of snapshots, apart from that of step 0
+ROOM = 1 << 30  # maximum total size of the snapshots in bytes, which limits their number for large models
 FEWEST = 3
 
 
@@ -43,7 +43,7 @@ class State:
     """The parameters, optimiser state and position of a run."""
 
     parameters: Parameters
-    average: Tensor  # running mean of the parameters; the mean with the best validation score becomes the model
+    average: Tensor  # running mean of the parameters; its value at the best validation becomes the model
     best: Tensor
     adam: Adam
     step: int = 0
@@ -108,7 +108,7 @@ def read_state(run: Path, config: ModelConfig, device: torch.device) -> State:
 
 
 class RunFolder:
-    """Writes the checkpoints, metrics and snapshots of a run. If `run` is None, nothing is written."""
+    """Writes the checkpoints, metrics and snapshots of a run, or nothing if `run` is None."""
 
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.saved = run, time.monotonic()
@@ -140,7 +140,7 @@ class RunFolder:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Remove metrics after the checkpoint's step, because they will be written again, and an incomplete last line."""
+    """Remove the metrics of steps after the checkpoint, which will be repeated, and an incomplete last line."""
     path = run / METRICS
     if path.exists():
         whole = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -148,18 +148,18 @@ def forget_metrics_after(run: Path, step: int) -> None:
 
 
 def is_snapshot(step: int) -> bool:
-    """Return whether to write a snapshot after this step. Step 0 is the state before the first step."""
+    """Return whether to write a snapshot after this step. Step 0 means before the first step."""
     return step & (step - 1) == 0
 
 
 def snapshot_steps(step: int, most: int = MOST) -> list[int]:
-    """Return the steps whose snapshots are kept after `step`: 0 and the latest powers of 2."""
+    """Return the steps whose snapshots are kept once `step` is complete: 0 and the latest powers of 2."""
     powers = [1 << power for power in range(step.bit_length())]
     return [0, *powers[-most:]]
 
 
 def write_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
-    """Write a snapshot of the parameters, and remove older snapshots that are no longer needed."""
+    """Write a snapshot of the parameters, and remove older snapshots beyond the limits."""
     size = sum(array.nbytes for array in parameters.values())
     names = {f"step-{n:08}" for n in snapshot_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))}
     write_parameters(run / SNAPSHOTS / f"step-{step:08}", parameters)

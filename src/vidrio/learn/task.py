@@ -1,8 +1,8 @@
-"""A training request and its data: the user's files, cleaned, split and tokenized.
+"""Read a training request, and clean, split and tokenize the user's files.
 
-    MODEL/run/data/    the pairs (see `data/prepare.py`), their ids (see `batches.py`), the tokenizers and the classes
+    MODEL/run/data/    pairs (see `data/prepare.py`), token ids (see `batches.py`), tokenizers and classes
 
-For a classifier, the target is the class; for a text generator, it is the text itself.
+For classification, the target is a class; for text generation, it is the text itself.
 """
 
 import json
@@ -24,8 +24,8 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.text.tokens.vocabulary import MAX_TEXTS, thin
 
 FEWEST = 20  # minimum number of pairs
-SHOWN = 3  # number of pairs to show before training begins
-HELD_OUT = 1000  # number of sentences held out for validation, and also for testing
+SHOWN = 3  # number of pairs to display before training
+HELD_OUT = 1000  # number of pairs to hold out for validation, and the same number for testing
 # Vocabulary sizes, with the minimum number of pairs for each.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
@@ -41,7 +41,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Start:
-    """A model to fine-tune. The new model has the same tokenizers and sizes."""
+    """A model to fine-tune. The new model inherits its tokenizers and sizes."""
 
     folder: Path
     config: ModelConfig
@@ -64,7 +64,7 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A training run as requested by the user."""
+    """The user's request for a training run."""
 
     folder: Path  # the model folder to write
     names: tuple[str, ...]  # the names of the files that contain the pairs
@@ -73,7 +73,7 @@ class Request:
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
     clean: CleaningOptions = field(default_factory=CleaningOptions)
-    vocabulary: int = 0  # vocabulary size; 0 means that it depends on the number of pairs
+    vocabulary: int = 0  # vocabulary size; 0 means that the number of pairs determines it
     start: Start | None = None
     task: str = "translate"
     preset: str = ""
@@ -95,7 +95,7 @@ class Request:
 
 
 def cannot_change(what: Sequence[str]) -> RunError:
-    """Return the error for a request that is inconsistent with the run to be resumed."""
+    """Return the error for a request that would change settings of the run to resume."""
     do = "use the same options as before, or a new folder with --to"
     return RunError("only the end of an existing run can be changed", found="; ".join(what), do=do)
 
@@ -132,8 +132,8 @@ class Task:
 
 
 def make_task(request: Request, progress: Progress, *, begun: bool = False) -> Task:
-    """Prepare the data of the requested task, unless this has already been done. If the run has begun, a request for
-    different data is rejected."""
+    """Prepare the data of the requested task, unless an earlier call has done so. Once a run has begun, different data
+    is rejected."""
     dev, test, files = (_corpora(request, names) for names in (request.dev, request.test, request.names))
     options = replace(
         request.clean,
@@ -167,7 +167,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
 
 
 def load_task(run: Path, kind: str, special: SpecialIds | None) -> Task:
-    """Load a task that has been prepared in the folder of a run."""
+    """Load the data that `make_task` prepared in the folder of a run."""
     prepared = Prepared.load(run / "data")
     source = Tokenizer.load(prepared.folder / "tokenizer.json", special)
     separate = prepared.folder / "target-tokenizer.json"
@@ -219,8 +219,8 @@ def _make_tokens(prepared: Prepared, request: Request, progress: Progress) -> No
 
 
 def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
-    """Return functions that encode the source and the target. A class becomes its index. A generator has no source, so
-    its source encoder returns empty lists."""
+    """Return functions that encode the source and the target. A class label is encoded as its index. A text generator
+    has no source, so its source encoder returns empty lists."""
     if kind == "classify":
         return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
     if kind == "generate":
@@ -229,7 +229,7 @@ def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[
 
 
 def _labels(prepared: Prepared, request: Request) -> list[str]:
-    """Return the classes to learn. The user's validation and test sets must not contain any other classes."""
+    """Return the classes to learn. The user's own validation and test sets must not contain any other classes."""
     train, dev, test = ({label for _, label in prepared.read(part)} for part in ("train", "dev", "test"))
     labels = sorted(train | (set() if request.dev else dev) | (set() if request.test else test))
     if len(labels) < 2:

@@ -1,4 +1,4 @@
-"""A training run: prepare the data → choose a plan → start or resume → train → evaluate and write the best model."""
+"""Run training: prepare the data → choose a plan → start or resume → train → evaluate and write the best model."""
 
 import os
 import platform
@@ -41,8 +41,8 @@ from vidrio.model.parameters import random_parameters
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
-SWEEP = 100  # number of steps after which unused memory is returned to the system, which takes up to 0.2 s
-# The fields of the provenance that are kept for earlier training runs and imports.
+SWEEP = 100  # steps between calls of `return_memory`, which take up to 0.2 s
+# Provenance fields to keep for earlier training runs and imports.
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine", "imported", "licence")
 LIMIT = "It makes mistakes, and more of them on texts unlike its training data."
 
@@ -64,15 +64,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The scores of the finished model on unseen texts, and a warning to print with them."""
+    """The finished model's scores on unseen texts, and a warning if it does no better than copying the source."""
 
     scores: list[Score] = field(default_factory=list)
     warning: str = ""
-    translations: list[str] = field(default_factory=list)  # of the test set, identical to those of `vidrio translate`
+    translations: list[str] = field(default_factory=list)  # of the test set, the same as `vidrio translate` prints
 
 
 def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judgement] | None:
-    """Train the requested model. Only the leading process writes the model and returns a result; others return None."""
+    """Train the requested model. The leading process writes the model and returns a result; the others return None."""
     refuse_other_folders(request.folder)
     processes = join(request.device)
     progress = progress if progress and processes.leads else Progress()
@@ -88,7 +88,7 @@ def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judg
 
 
 def learn(request: Request, progress: Progress, processes: Processes = ALONE) -> Run:
-    """Train in the run's folder, from the beginning or from the last checkpoint."""
+    """Start the run, or resume it from the last checkpoint, and train to the end."""
     device = find_device(request.device)
     run = prepare(request, device, progress) if processes.leads else None
     processes.of_leader([0.0])  # the other processes wait here
@@ -109,7 +109,7 @@ def learn(request: Request, progress: Progress, processes: Processes = ALONE) ->
 
 
 def prepare(request: Request, device: torch.device, progress: Progress) -> Run:
-    """Prepare the data, the plan and the state in the run's folder, unless an earlier command has already done so."""
+    """Write the data, the plan and the initial state to the run's folder, unless an earlier command has done so."""
     remove_leftovers(request.folder)
     start, before = request.start, read_plan(request.run)
     refuse_nonsense(request, before)
@@ -131,7 +131,7 @@ def prepare(request: Request, device: torch.device, progress: Progress) -> Run:
 
 
 def read_run(run: Path, device: torch.device) -> tuple[Task, Plan, State]:
-    """Read the run prepared by the leading process."""
+    """Read the run that the leading process prepared."""
     plan = read_plan(run)
     if plan is None:
         raise DataError(
@@ -155,7 +155,7 @@ def refuse_other_folders(folder: Path) -> None:
 
 
 def finish(run: Run, progress: Progress) -> Judgement:
-    """Write the model, evaluate it in the same way as users will run it, and write the model card and the scores."""
+    """Write the model, evaluate it as users will run it, and write the model card and the scores."""
     write_model(run)
     judgement = judge(run, progress)
     for score in judgement.scores:
@@ -210,7 +210,7 @@ def plain_score(metric: str, value: float, signature: str) -> Score:
 
 
 def describe(run: Run, scores: list[Score]) -> About:
-    """Return the metadata to be written to the model's config."""
+    """Return the metadata for the model's config."""
     request, plan, state, task = run.request, run.plan, run.state, run.task
     source, target = request.languages
     start = request.start

@@ -1,6 +1,6 @@
-"""Validation during training, on held-out sentences.
+"""Validate a model on held-out sentences during training.
 
-Sentences are translated greedily in batches, which gives the same tokens as `search.py` with a beam of 1.
+Sentences are translated by batched greedy search, which gives the same tokens as `search.py` with a beam of 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from vidrio.learn.task import Task
 from vidrio.score.metrics import quick_scores
 
 JUDGED = 300  # number of held-out sentences to translate at each validation
-ROOM = 8192  # number of tokens per batch
+ROOM = 8192  # maximum number of tokens per batch, including padding
 SHOWN = 3  # number of sample translations to report
 
 
@@ -42,7 +42,7 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
 
 
 def translated(count: int, most: int) -> list[int]:
-    """Return evenly spaced indices of the sentences to translate."""
+    """Return the indices of at most `most` sentences to translate, evenly spaced."""
     return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
@@ -75,7 +75,7 @@ def batches(net: Network, held_out: Examples) -> Iterator[tuple[Ids, Batch]]:
 
 @torch.no_grad()
 def translate(net: Network, examples: Examples) -> list[list[int]]:
-    """Translate each source greedily, in order. The result is empty for pairs that are too long for the model."""
+    """Translate each source by greedy search, in order. Pairs that are too long for the model get an empty result."""
     results: list[list[int]] = [[] for _ in range(len(examples))]
     for which, batch in batches(net, examples):
         for i, ids in zip(which, _search(net, batch), strict=True):
@@ -88,7 +88,7 @@ def _search(net: Network, batch: Batch) -> list[list[int]]:
     memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
     allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
     most = min(net.config.decoding.max_length, net.config.max_positions - 1)
-    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # independent of the batch
+    limits = [min(most, 2 * length + 20) for length in batch.source_lengths_B.tolist()]  # the same in any batch
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
     ids_BT = torch.full((len(limits), 1), special.start, dtype=torch.long, device=device)
     cache: model.KeyValueCache = {}
