@@ -1,2 +1,2 @@
-"""The commands, one per file. They parse options, call the library and print. Slow modules are imported in
-functions."""
+"""The commands, one per file. A command parses options, calls the library and prints the result. Modules that are slow
+to import are imported inside functions."""

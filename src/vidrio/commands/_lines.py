@@ -1,4 +1,4 @@
-"""Read and write lines of files, pipes and terminals in constant memory, regardless of the size of the input."""
+"""Read lines from files, pipes and terminals, and translate them in constant memory, however large the input is."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ READ_AT_ONCE = 1 << 20  # bytes
 
 
 def translate_lines(work: "Work") -> None:
-    """Write one line of output per line of input. With --resume, continue the output of an earlier command."""
+    """Translate the input line by line. With --resume, continue the output of an earlier command."""
     request = work.request
     source = Path(request.sources[0]) if request.sources else None
     target = None if request.target is None else Path(request.target)
@@ -51,7 +51,7 @@ def translate_lines(work: "Work") -> None:
 
 
 class Decoder:
-    """Decodes lines one at a time, removing an initial byte-order mark. Errors report which line is not UTF-8."""
+    """Decodes lines one by one, without an initial byte-order mark. Errors state the number of a line that is not UTF-8."""
 
     def __init__(self, name: str) -> None:
         self._name, self._number = name, 0
@@ -69,8 +69,8 @@ class Decoder:
 
 
 def arriving(source: Path | None) -> Iterator[Iterator[str]]:
-    """Yield the lines of a file or of standard input in batches, as they arrive, so that lines from a pipe or a
-    terminal are translated before the next lines are read."""
+    """Yield the lines of a file or of standard input in batches, as they arrive. Lines from a pipe or a terminal are
+    therefore translated before the next lines are read."""
     name = "standard input" if source is None else str(source)
     decode = Decoder(name)
     if source is None and sys.stdin.isatty():

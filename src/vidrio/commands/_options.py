@@ -18,7 +18,7 @@ Decorator = Callable[[Any], Any]
 
 
 def together(*options: Decorator) -> Callable[[F], F]:
-    """Combine several options into one decorator. The help text lists them in the given order."""
+    """Combine options into one decorator. The help text lists the options in the given order."""
 
     def decorated(command: F) -> F:
         for option in reversed(options):
@@ -37,7 +37,7 @@ def names_of(*options: Decorator) -> list[str]:
 BEAM = click.IntRange(1, LARGEST_BEAM)
 DTYPES = click.Choice(["int8", "float64", "float32"])  # NumPy's names
 THERE = click.Path(exists=True, dir_okay=False, path_type=Path)  # an input file
-FILE = click.Path(dir_okay=False, path_type=Path)  # a file that may be an output
+FILE = click.Path(dir_okay=False, path_type=Path)  # an input or output file
 
 model_option = click.option(
     "-m",
@@ -68,7 +68,7 @@ shortlist_option = click.option("--shortlist", is_flag=True, help=SHORTLIST)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-# Options for beam search, length and sampling. `as_options` converts them to search options.
+# Options for beam search, output length and sampling. `as_options` converts them to `Options`.
 search_options = together(
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy search."),
     click.option(
@@ -182,4 +182,4 @@ LIMITS = (
         help="Keep pairs whose source and target are identical.",
     ),
 )
-LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` uses the same names
+LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # also the names of the fields of `Limits`

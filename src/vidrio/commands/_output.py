@@ -1,5 +1,5 @@
-"""Write translated lines. Standard output, devices and pipes are written directly. A file is first written under a
-temporary name and renamed when it is complete; an interrupted command can continue the temporary file."""
+"""Write translated lines. Output to standard output, devices and pipes is written directly. Output to a file is written
+to a partial file, which is renamed when it is complete. An interrupted command can be resumed from the partial file."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ LOCK = ".vidrio-lock"
 
 @contextmanager
 def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """Open the output. Yield it with the number of lines that an earlier command has already written."""
+    """Open the output, and yield it with the number of lines that an earlier command has written."""
     if target is None:
         with about_file("stdout"):
             yield sys.stdout.buffer, 0
@@ -38,7 +38,7 @@ def writing(target: Path | None, *, resume: bool) -> Iterator[tuple[BinaryIO, in
 @contextmanager
 def _growing(target: Path, *, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
     """Open the partial file, and rename it to the target when it is complete. Only one command at a time can write to
-    it, and no command discards lines that another command has written."""
+    the partial file, and no command discards the lines of another command."""
     part = part_of(target)
     with _locked(target):
         done = whole_lines(part)
@@ -99,7 +99,7 @@ def in_words(lines: int) -> str:
 
 
 def _tell_what_is_left(part: Path) -> None:
-    """Print how to continue after an error, or remove the partial file if it has no complete line."""
+    """After an error, print how to resume, or remove the partial file if it has no complete lines."""
     with suppress(OSError):
         if done := whole_lines(part):
             click.echo(f"vidrio: {in_words(done)} in {part}; add --resume to continue after them", err=True)
@@ -108,7 +108,7 @@ def _tell_what_is_left(part: Path) -> None:
 
 
 def refuse_same_file(output: Path | TextIO, inputs: Iterable[Path | TextIO]) -> None:
-    """Raise an error if the output is also one of the inputs, even under a different name."""
+    """Raise DataError if the output is also an input, even under a different name."""
     with suppress(OSError):  # the file does not exist, or the stream has no file descriptor
         written = _status(output)
         for source in inputs:

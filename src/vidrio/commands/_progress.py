@@ -1,7 +1,7 @@
 """Print messages and progress to stderr while a command runs.
 
-On a terminal, progress is shown in a single line, which is updated in place. The line appears after two seconds, or at
-the first training step. If stderr is not a terminal, a new line is printed from time to time.
+On a terminal, progress is shown on one line, which is updated in place. The line appears after two seconds or at the
+first training step. If stderr is not a terminal, a new line is printed at most every ten seconds.
 """
 
 import sys
@@ -15,21 +15,21 @@ import click
 
 from vidrio.data.progress import Progress, Work
 
-PATIENCE = 2.0  # seconds until progress is shown
+PATIENCE = 2.0  # seconds before progress is shown
 LINE_EVERY = 10.0  # seconds between lines if stderr is not a terminal
 LOOKS = 0.1  # seconds between updates
 TO_THE_START = "\r\x1b[K"  # return to the start of the line and clear it
 
 
 class Console:
-    """Within `with Console() as console:`, show the progress that tasks report to `console.progress`."""
+    """A context manager that shows the progress reported to its attribute `progress`."""
 
     def __init__(self) -> None:
         self.progress = Progress(self.say, self.watch)
         self._step = ""  # the latest training step
         self._work: Work | None = None  # the work seen at the last update
         self._since = self._said = time.monotonic()  # when the work began, and when a line was last printed
-        self._line, self._writing = "", Lock()  # the progress line as it is shown now
+        self._line, self._writing = "", Lock()  # the progress line that is currently shown
         self._ended = Event()
         self._thread = Thread(target=self._keep_looking, daemon=True)
 
@@ -47,7 +47,7 @@ class Console:
         self._change("", f"{text}\n")
 
     def watch(self, record: dict[str, Any]) -> None:
-        """Print validation metrics, or store a training step for the progress line."""
+        """Print validation metrics, or record a training step to show in the progress line."""
         if record["kind"] == "validation":
             self.say(validation_line(record))
             for source, translation in record.get("samples", [])[:1]:
@@ -56,7 +56,7 @@ class Console:
             self._step = "" if record["share"] >= 1 else step_line(record)
 
     def look(self, now: float) -> None:
-        """Update the progress display. Training is shown at once, and other tasks only if they take long."""
+        """Update the progress display. Training steps are shown immediately, other tasks only if they take long."""
         work, text = self.progress.work, self._step
         if work is not self._work:
             self._work, self._since = work, now
@@ -84,7 +84,7 @@ class Console:
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar if stderr is a terminal. Call the yielded function with the amount done so far."""
+    """Show a progress bar if stderr is a terminal. To update it, call the yielded function with the amount done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

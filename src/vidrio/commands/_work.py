@@ -1,4 +1,4 @@
-"""Translate texts and format the results as plain text, as JSON, or as additional fields of a JSON object."""
+"""Translate texts, and format the results as plain text, as JSON or as additional fields of a JSON object."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ DOUBTFUL = 0.5  # words with a lower probability are reported
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The options and arguments of the command."""
+    """The arguments and options of `vidrio translate`."""
 
-    text: str | None  # None means that lines are read from files or standard input
+    text: str | None  # None means that lines are read from a file or standard input
     sources: tuple[str, ...]
     target: str | None
-    models: tuple[str, ...]  # applied in sequence; the default model if empty
+    models: tuple[str, ...]  # applied in sequence; empty means the default model
     ray: str | None
     resume: bool
     n_best: int
@@ -52,18 +52,18 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """The models that process texts, the options, and the request, which determines the output format."""
+    """Processes texts with the models and options of a request, and formats the results."""
 
     request: Request
-    first: "Sequence[Translator]"  # all models but the last, if several are chained
+    first: "Sequence[Translator]"  # all models of a chain except for the last
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    doubtful: Counter[int] = field(default_factory=Counter)  # counts by line number, or under 0 after the first SHOWN
+    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check, by number; 0 after the first SHOWN
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":
-        """Load the models, to run on this many cores."""
+        """Load the requested models, which may use this many cores."""
         from vidrio.documents.terms import read_terms
         from vidrio.translate.chain import load_chain
         from vidrio.translate.translator import NoTranslator
@@ -145,8 +145,7 @@ class Work:
         return json_text({**record, "translation": answer.text, "confidence": answer.confidence, **warnings})
 
     def _warn(self, number: int, translation: "Translation") -> None:
-        """Record whether a line should be checked. With --confidence, print the line's confidence, unlikely words and
-        warnings."""
+        """Count a line that should be checked. With --confidence, print its confidence, unlikely words and warnings."""
         if self.translates and translation.warnings:
             self.doubtful[number if len(self.doubtful) < SHOWN else 0] += 1
         if self.request.confidence:
@@ -158,7 +157,7 @@ class Work:
             click.echo(f"{number:8}{translation.confidence:8.2f}  {notes}".rstrip(), err=True)
 
     def summary(self, lines: int) -> str:
-        """Return a sentence that lists the lines to check, or an empty string if there are none."""
+        """Return a sentence that lists the lines to check, or an empty string if no line needs checking."""
         shown = ", ".join(f"{number or '…'}" for number in self.doubtful)
         return f"{self.doubtful.total():,} of {lines:,} lines should be checked: {shown}" if self.doubtful else ""
 

@@ -81,7 +81,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
 
 
 def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
-    """Create a temporary folder next to the output, so that the result can be moved into place by renaming it."""
+    """Create a temporary folder next to the output, so that the result can be renamed into place."""
     from tempfile import TemporaryDirectory
 
     from vidrio.errors import DataError

@@ -44,7 +44,7 @@ def evaluate(
     output, as_json = given.pop("output"), given.pop("as_json")
     if output is not None:
         refuse_same_file(output, [source, *references, *([Path(against)] if against else [])])
-    # Report a missing sacreBLEU now, not after the translation, which may take a long time.
+    # If sacreBLEU is missing, fail now, not after a long translation.
     metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
     sources, *right = read_aligned([source, *references])
     other = None

@@ -1,4 +1,4 @@
-"""`vidrio lesson NAME SECTION`: print a section of a lesson, running its experiments."""
+"""`vidrio lesson NAME SECTION`: print a section of a lesson, and run its experiments."""
 
 import os
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from vidrio.lessons.run import Language
 
-ANSWER = "<details>"  # on the page, answers are folded; in a terminal, the command pauses before each answer
+ANSWER = "<details>"  # marks an answer: hidden at first on the page; in a terminal, the command pauses before it
 SAYS = {
     "en": (
         "Lessons (to list the sections of one, run `vidrio lesson NAME`):",
@@ -75,7 +75,7 @@ def lesson(name: str | None, section: str | None, wants_code: bool, language: "L
 
 
 def show(pieces: Iterable[str], pause: str) -> None:
-    """Print Markdown. Pause before each answer, so that the user can think first."""
+    """Print Markdown, pausing before each answer so that the user can think first."""
     for piece in pieces:
         before, details, after = piece.partition(ANSWER)
         _show(before)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from vidrio.look.writing import CommandLine
     from vidrio.search import Tree
 
-# NumPy reads this variable when it is first imported. The matrix products for one sentence are small, so a second
-# thread would mostly wait for the first, and triple the CPU time.
+# NumPy reads this variable when it is first imported. The matrix products for one sentence are so small that a second
+# thread would mostly wait for the first and triple the CPU time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 WhatIfOptions = list[tuple[str, str]]  # ("without", "layer-norm")
 
-# `glass/whatif` defines the valid values, but importing it for the help is too slow. Changes are applied in this order.
+# `glass/whatif` defines the valid values, but is too slow to import for --help. Changes are applied in this order.
 _WHATIF = {
     "change-dtype": ("TYPE", "Compute in int8 (as the engine does), float16, float32 or float64."),
     "without": (
@@ -54,7 +54,7 @@ _WHATIF = {
     "scale": ("ADDRESS=X", "Multiply a value by X."),
 }
 _REPEATED = ("without", "heads-off", "hide", "set", "scale")
-# Options for target, search, preprocessing and what-ifs. `RunRequest.take` collects them with --model and --dtype.
+# The options for target, search, preprocessing and what-ifs. `RunRequest.take` also takes --model and --dtype.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching."),
     search_options,
@@ -71,7 +71,7 @@ run_options = together(
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A text, a model, and all options of a run."""
+    """The text, the model and the options of a run."""
 
     text: str
     model_name: str | None
@@ -84,7 +84,7 @@ class RunRequest:
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
-        """Remove the options of a run from a command's options, and return them as a request."""
+        """Remove the options of a run from a command's options, and return a request with them."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif = values_of(given["values"])
         for option in _WHATIF:
@@ -109,7 +109,7 @@ class RunRequest:
         return as_options(model.config, self.search)
 
     def read(self, model: "LoadedModel") -> "Reading":
-        """Return the text as the translator passes it to the model, with its translation. Differences from TEXT are
+        """Return the text that the translator passes to the model, and its translation. Differences from TEXT are
         printed to stderr."""
         from vidrio.look.translated import Reading, read_as_translated
         from vidrio.look.writing import visible
@@ -122,7 +122,7 @@ class RunRequest:
         return reading
 
     def run(self, model: "LoadedModel", tree: "Tree | None" = None) -> "BeforeAfter":
-        """Return the run before and after the what-ifs are applied."""
+        """Run the model, without and with the what-ifs."""
         from vidrio.look.changed import BeforeAfter, look_changed
         from vidrio.look.run import target_ids
         from vidrio.look.translated import copied
@@ -136,7 +136,7 @@ class RunRequest:
         )
 
     def command_line(self) -> "CommandLine":
-        """Return the options that repeat this run, for the commands suggested in the output."""
+        """Return the options that repeat this run, for commands that the output suggests."""
         from vidrio.look.writing import CommandLine
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
@@ -168,7 +168,7 @@ def values_of(path: str | None) -> WhatIfOptions:
 
 
 def tell_unknown(seen: "Look") -> None:
-    """Print a note for each word that is not in the vocabulary."""
+    """Print a note for each word that the vocabulary lacks."""
     from vidrio.look.writing import visible
 
     for word in seen.unknown:
@@ -178,7 +178,7 @@ def tell_unknown(seen: "Look") -> None:
 
 
 def refuse_copied(seen: "Look") -> None:
-    """Raise an error if the text was copied without running the model, so that there are no numbers to show."""
+    """Raise InputError if the text was copied without running the model, in which case there are no numbers to show."""
     from vidrio.look.translated import COPIED
 
     if seen.copied:

@@ -15,8 +15,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    """Define an option that takes its default from the setting of the same name. It can also be set by an environment
-    variable: --char-limit by VIDRIO_CHAR_LIMIT or, as in LibreTranslate, by LT_CHAR_LIMIT."""
+    """Define an option whose default is the setting of the same name. An environment variable can set the option, too:
+    VIDRIO_CHAR_LIMIT or, as in LibreTranslate, LT_CHAR_LIMIT sets --char-limit."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
         settings.setdefault("default", getattr(DEFAULTS, word))
@@ -84,8 +84,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """
     import os
 
-    # One sentence is a small task, in which threads that wait for each other cost more time than they save (up to ten
-    # times more on a busy machine).
+    # For a single sentence, threads that wait for each other cost more time than they save: up to ten times more on a
+    # busy machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.app import serve as run
 

@@ -129,7 +129,7 @@ class Grouped(click.Command):
 
 
 def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
-    """Build a request from the options on the command line."""
+    """Build a training request from the command line's options."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import CleaningOptions
     from vidrio.learn.task import Request, Start, Stop
@@ -161,7 +161,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     )
 
 
-EXAMPLES = 20  # number of held-out texts, from which the shortest is shown
+EXAMPLES = 20  # number of held-out texts from which the shortest is chosen as an example
 
 
 @click.command(cls=Grouped)
@@ -191,7 +191,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
     from vidrio.learn import machine
     from vidrio.score.metrics import usual_metrics
 
-    # If this installation cannot score or translate, fail now, not after training.
+    # If this installation cannot translate or score, fail now, not after training.
     opener()
     usual_metrics()
     machine.settle()  # before PyTorch is imported
@@ -210,7 +210,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 
 def try_it(folder: Path, task: "Task") -> str:
-    """Return a command that tries the model on a held-out text, or on its first words for a language model."""
+    """Return a command that tries the model on a held-out text or, for a language model, on the text's first words."""
     text = min((text for text, _ in task.held_out[:EXAMPLES]), key=len)
     if task.kind == "generate":
         text = " ".join(text.split()[:2])
@@ -218,7 +218,7 @@ def try_it(folder: Path, task: "Task") -> str:
 
 
 def write_translations(run: "Run", judgement: "Judgement") -> Path:
-    """Write the test sentences with chrF, source, translation and reference, worst translation first."""
+    """Write the chrF score, source, translation and reference of each test sentence, worst translation first."""
     from vidrio.model.files import write_atomically
     from vidrio.score.metrics import chrf_of_each
 

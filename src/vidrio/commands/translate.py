@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned
     from vidrio.wide.bulk import Answer
 
-AT_ONCE = 200  # number of texts to translate between updates of the progress bar
+AT_ONCE = 200  # number of texts to translate between progress updates
 NAMES = {"html": "a.html", "markdown": "a.md"}
 EPILOG = """\b
 Examples:
@@ -104,7 +104,7 @@ def is_document(request: Request) -> bool:
 
 
 def refuse_contradictions(request: Request) -> None:
-    """Raise a usage error for mutually exclusive options."""
+    """Raise UsageError if the request combines mutually exclusive options."""
     of_lines, ray, several = request.text is None, request.ray is not None, request.n_best > 1
     json, sources, target = request.as_json or request.jsonl, request.sources, request.target
     wrong = {
@@ -181,7 +181,7 @@ def translate_on_cluster(request: Request) -> None:
     model = Work.begin(request, None).checksum()
 
     def begin(cores: int) -> "Answer":
-        """Open the model on a worker, and check that it is the same as on this machine."""
+        """Open the model on a worker, and check that it is the model of this machine."""
         work = Work.begin(request, cores)
         if work.checksum() != model:
             do = "install the same model and version of Vidrio on all machines"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Measured(NamedTuple):
-    """The measurements to make in addition to the decomposition."""
+    """The requested measurements, which supplement the decomposition."""
 
     delete_words: bool
     hide_words: bool
@@ -23,7 +23,7 @@ class Measured(NamedTuple):
     patch_from: str | None
 
     def found(self, why: "Why") -> "Iterator[tuple[str, list[Without] | CausalMap]]":
-        """Yield each result with its key in the JSON output."""
+        """Yield the key of each measurement in the JSON output, and its result."""
         from vidrio.look import interventions
         from vidrio.look.translated import translator_of
 

@@ -1,7 +1,7 @@
 """Prepare corpora for training: clean, deduplicate and split the sentence pairs, and write them to a folder.
 
 The corpora are read once and copied to a temporary file. 64-bit hashes of all sources and targets are kept in memory
-(160 MB for ten million pairs), to find duplicates and to select the held-out pairs. The selection does not depend on the
+(160 MB for ten million pairs), to find duplicates and select the held-out pairs. The selection does not depend on the
 order of the pairs.
 """
 
@@ -49,7 +49,7 @@ class CleaningOptions:
     dev: tuple[Corpus, ...] = ()  # the user's validation and test sets, whose sentences are also kept out of training
     test: tuple[Corpus, ...] = ()
     least: int = 1  # minimum number of usable pairs
-    one_sided: bool = False  # whether to check and compare only the sources, because the targets are classes
+    one_sided: bool = False  # whether to check and compare only the sources, if the targets are not translations
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":

@@ -71,7 +71,7 @@ class Corpus:
 
 
 def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
-    """Detect the format of files, and return their corpora. `file@2` has the weight 2. A plain text file must be followed
+    """Detect the format of files, and return their corpora. `file@2` has weight 2. A plain text file must be followed
     by the file that contains its translation, line by line."""
     recognised: list[Corpus] = []
     waiting = list(names)

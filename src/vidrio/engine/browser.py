@@ -1,5 +1,5 @@
-"""Runs the engine's WebAssembly in a browser. Python itself also runs in WebAssembly (Pyodide), but in a separate
-memory, so all data passes through JavaScript."""
+"""Run the engine's WebAssembly module in a browser. Python runs as WebAssembly too (Pyodide), but its memory is
+separate, so all data passes through JavaScript."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ class Browser:
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](*numbers) or 0
-        except JsException:  # raised only when memory runs out
+        except JsException:  # means that memory has run out
             self._exports["__stack_pointer"].value = self._stack_at_rest
             raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
@@ -42,7 +42,7 @@ class Browser:
 
 
 def best(folder: Path, names: list[str]) -> bytes:
-    """Return the code of the first of these modules whose instructions this browser supports."""
+    """Return the code of the first module whose instructions the browser supports."""
     for name in names:
         code = (folder / name).read_bytes()
         if js.WebAssembly.validate(_as_array(code)):

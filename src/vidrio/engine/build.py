@@ -1,9 +1,9 @@
 """python -m vidrio.engine.build [--all]: compile the engine to WebAssembly and native code, in `built/`.
 
-The compiler is clang, from the PyPI package `ziglang`. It can cross-compile for every supported system, and a given
-version of it always produces the same bytes from the same source. The WebAssembly and the Linux builds are part of the
-repository, so that a clone is fast without a compiler. A test compiles the engine and compares the result with them.
-`--all` also builds native code for other systems.
+The compiler is clang, from the PyPI package `ziglang`. It can cross-compile for every supported system, and each
+version always compiles the same source to the same bytes. The WebAssembly and Linux builds are part of the repository,
+so that a fresh checkout is fast even without a compiler. A test rebuilds them and compares the bytes. `--all` also
+builds native code for other systems.
 """
 
 import platform
@@ -18,13 +18,13 @@ from vidrio.model.config import LARGEST_BEAM
 HERE = Path(__file__).parent
 SOURCE, BUILT = HERE / "c", HERE / "built"
 
-# Neither fast-math nor contraction: on every processor, results are rounded exactly where the source code says so.
+# Fast-math and contraction are off, so that every processor rounds results exactly where the source code says.
 LIMIT = f"-DLARGEST_BEAM={LARGEST_BEAM}"
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all", *WARNINGS, LIMIT]
-SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # no debug information, and no paths of the build machine
+SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # omits debug information and the build machine's paths
 
-# The builds, each with the compiler's target, and the processor or its features (docs/engine.md).
+# The compiler's target and the processor features of each build (docs/engine.md).
 WEBASSEMBLY = {
     "engine.wasm": ["wasm32-wasi", "-msimd128", "-mrelaxed-simd"],
     "engine-core.wasm": ["wasm32-wasi", "-msimd128"],  # without relaxed SIMD, which Safari lacks
@@ -41,7 +41,7 @@ NATIVE = {
 
 
 def compile_to(folder: Path, name: str) -> None:
-    """Compile a build into a folder."""
+    """Compile the build with this name into a folder."""
     wasm = name in WEBASSEMBLY or name in SUMS
     target, *features = NATIVE[name] if not wasm else WEBASSEMBLY.get(name, WEBASSEMBLY["engine-core.wasm"])
     source, exported = ("glass.c", SUMS[name]) if name in SUMS else ("engine.c", FUNCTIONS)
@@ -53,7 +53,7 @@ def compile_to(folder: Path, name: str) -> None:
         link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *features, *FLAGS, *SMALL, *link]
     folder.mkdir(exist_ok=True)
-    command += ["-o", name, str(SOURCE / source)]  # Apple libraries contain the output path, so it must be relative
+    command += ["-o", name, str(SOURCE / source)]  # relative, because Apple libraries contain the output path
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         found = done.stderr.strip()[-2000:]
@@ -61,7 +61,7 @@ def compile_to(folder: Path, name: str) -> None:
     (folder / "engine.lib").unlink(missing_ok=True)  # the import library of a Windows build
 
 
-SHIPPED = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if name.startswith("linux-"))]  # part of the repository
+SHIPPED = [*WEBASSEMBLY, *SUMS, *(name for name in NATIVE if name.startswith("linux-"))]  # stored in the repository
 
 
 def here(name: str) -> bool:

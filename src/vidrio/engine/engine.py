@@ -1,10 +1,10 @@
-"""Python interface of the engine, the C code in `c/`, compiled to native code or WebAssembly (docs/design.md).
+"""Call the engine, the C code in `c/`, which is compiled to native code or WebAssembly (docs/design.md).
 
-Each call runs in the calling thread, so a single sentence needs no other thread (in a browser, there is none). If there
-are several sentences, the call starts helper threads, up to a limit shared by all calls. Each thread searches for its
-sentences as one batch, and no result depends on the other sentences in the batch. Calls do not wait for each other to
-finish: all threads take turns, a few decoding steps at a time. Native code shares one model among all threads;
-WebAssembly uses several (slots.py).
+A call runs in the calling thread, so a single sentence needs no other thread (a browser has only one). For several
+sentences, the call also starts helper threads, up to a limit that all calls share. Each thread translates its sentences
+as one batch, but no result depends on the rest of the batch. Calls do not wait for each other to finish: all threads
+take turns, a few decoding steps at a time. In native code, all threads share one model; in WebAssembly, there are
+several models (slots.py).
 """
 
 import struct
@@ -23,17 +23,17 @@ from vidrio.errors import InputError, VidrioError
 from vidrio.hypothesis import Hypothesis, Ids, Interventions, Options, Pair, Sampling, computes_nan
 from vidrio.model.config import ModelConfig
 
-ROWS = 16  # hypotheses per decoding step; the keys and values of more would not fit in the processor's cache
-WAITING = 16  # further hypotheses queued in a search, so that they can start as soon as others finish
-VARIANTS = 64  # the same limit for variants of one sentence, which share the encoder's work
+ROWS = 16  # maximum number of hypotheses per decoding step, whose keys and values fit in the processor's cache
+WAITING = 16  # maximum number of queued hypotheses, which start as soon as others finish
+VARIANTS = 64  # the same limit for variants of one sentence, for which the encoder runs only once
 STEPS = 4  # decoding steps between checks for finished sentences
 TOGETHER = 256  # maximum number of rows in a batch of variants
 LARGEST = 2**31 - 1
 FOUND = struct.Struct("<2i2d")  # the first fields of `Hypothesis` in search.c: length, ended, log p, score
 QUANTITY = struct.Struct("<64s2i")  # the first fields of `Quantity` in record.c: address, rows, columns
-TOKEN = struct.Struct("<2if")  # `Token` in search.c: id, row of the attention, log p
+TOKEN = struct.Struct("<2if")  # `Token` in search.c: id, attention row, log p
 
-Stopped = Callable[[], bool] | None  # returns True once the caller no longer wants the results
+Stopped = Callable[[], bool] | None  # returns True when the results are no longer needed
 
 
 class Call:
@@ -41,10 +41,10 @@ class Call:
 
     def __init__(self, items: Sequence[Any], threads: int) -> None:
         self.waiting = enumerate(items)
-        self.share = -(-len(items) // threads)  # maximum per batch, so that some items are left for other threads
+        self.share = -(-len(items) // threads)  # maximum number of items per batch, to leave items for other threads
         self.found: dict[int, Any] = {}
         self.error: BaseException | None = None
-        self.over = False  # whether to stop, because of an error or because the results are no longer wanted
+        self.over = False  # whether to stop, after an error or because the results are no longer needed
 
     def results(self) -> list[Any]:
         """Return the results in order, or raise the error.
@@ -72,7 +72,7 @@ Work = Callable[[Call, Model], None]  # processes items of a call until none are
 class Engine:
     """A loaded model, which is safe to share between threads.
 
-    Source ids include the end token, if the model uses one. Target ids exclude the start and end tokens.
+    Source ids include the end token if the model uses an end token. Target ids exclude the start and end tokens.
     """
 
     def __init__(self, load: Callable[[], Model], workers: int) -> None:
@@ -94,7 +94,7 @@ class Engine:
     ) -> list[list[Hypothesis]]:
         """Return the best hypotheses for each source, best first.
 
-        `shortlists` contains, for each source, the tokens that its hypotheses may contain, in ascending order. Raises
+        For each source, `shortlists` contains the tokens that the hypotheses may use, in ascending order. Raises
         CancelledError when `stopped` returns True.
         """
         listed = zip(sources, shortlists or repeat(()), strict=shortlists is not None)
@@ -107,7 +107,7 @@ class Engine:
         return self.run(partial(search, options, stopped, VARIANTS), [(source, (), variant) for variant in variants])
 
     def forced(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """Return log p of each token of the given targets, and of the end token."""
+        """Return the log-probability of each token in the given targets, including the end token."""
         end = self._slots.config.special.end
         wanted = [[(token, -1) for token in (*target, end)] for _, target in pairs]
         found = self.run(partial(each, forced), [(*pair, rows, [()]) for pair, rows in zip(pairs, wanted, strict=True)])
@@ -120,8 +120,8 @@ class Engine:
         variants: Sequence[Interventions],
         stopped: Stopped = None,
     ) -> list[list[tuple[float, float]]]:
-        """Return log p of two tokens for each variant and each row of the target, beginning with the start token's row.
-        For a token of −1, the result is 0."""
+        """Return the log-probabilities of two tokens in each target row, for each variant. The first row is that of the
+        start token. `asked` contains the two tokens of each row; the result for a token of −1 is 0."""
         share = -(-len(variants) // self._workers)
         together = max(1, min(share, TOGETHER // max(len(pair[0]), len(pair[1]) + 1)))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
@@ -135,8 +135,8 @@ class Engine:
     def quantities(
         self, source: Sequence[int], target: Sequence[int] = (), interventions: Interventions = ()
     ) -> dict[str, "memoryview[float]"]:
-        """Return all quantities of a pass by address (enc.0.self.Q.h1), copied from the engine's memory. For a
-        classifier, there is no target."""
+        """Return all quantities of a forward pass by address (enc.0.self.Q.h1), copied from the engine's memory. A
+        classifier has no target."""
         [found] = self.run(partial(each, quantities), [(source, target, interventions)])
         return dict(found)
 
@@ -147,7 +147,7 @@ class Engine:
             helper = threading.Thread(target=self._help, args=(work, call), daemon=True)
             try:
                 helper.start()
-            except RuntimeError:  # the system allows no more threads, so continue with the existing ones
+            except RuntimeError:  # the system allows no more threads, so continue with the threads that exist
                 self._free.release()
                 break
             helpers.append(helper)
@@ -175,7 +175,7 @@ class Engine:
 
 
 def search(options: Options, stopped: Stopped, waiting: int, call: Call, model: Model) -> None:
-    """Translate sentences as one batch, in which waiting sentences replace finished ones."""
+    """Translate sentences as one batch, and replace finished sentences with waiting sentences."""
     functions = model.library.functions
     begun = dict[int, tuple[int, Sequence[int]]]()  # keyed by the address of the sentence in the engine
     given = (as_struct(options), *as_ids(options.prefix), *as_ids(options.suppressed))
@@ -235,7 +235,7 @@ def each(ask: Callable[..., Any], call: Call, model: Model, stopped: Stopped = N
 
 
 def end_if(stopped: Stopped) -> None:
-    """Raise CancelledError if the results are no longer wanted."""
+    """Raise CancelledError if the results are no longer needed."""
     if stopped and stopped():
         from concurrent.futures import CancelledError  # slow to import
 
@@ -250,8 +250,8 @@ def forced(
     variants: Sequence[Interventions],
     record: int = 0,
 ) -> list[list[tuple[float, float]]]:
-    """Return log p of two tokens for each variant and row. If given, `record` receives all quantities of the pass, and
-    there must be only one variant."""
+    """Return the log-probabilities of two tokens for each variant and row. If `record` is given, it receives all
+    quantities of the forward pass, and there must be only one variant."""
     each_one = [as_words(model.config, variant) for variant in variants]
     words = b"".join(struct.pack("<i", len(one) // 4) + one for one in each_one)
     rows = range(len(target) + 1)
@@ -284,7 +284,7 @@ def quantities(
         else:
             classify(model, source, record)
         found = dict[str, "memoryview[float]"]()
-        # Read in chunks, because in a browser each access to the engine's memory has a high fixed cost.
+        # Read in chunks, because each access to the engine's memory has a high fixed cost in a browser.
         while count := functions.record_count(record):
             found |= quantities_of(memoryview(library.read(functions.record_quantities(record), 4 * count)))
             functions.record_drop(record)
@@ -326,7 +326,7 @@ def numbers(library: Library, address: int, count: int) -> list[float]:
 
 
 def refusal(model: Model, source: Sequence[int], to_write: int, interventions: bytes = b"") -> InputError | MemoryError:
-    """Return an error that explains why the library returned NULL."""
+    """Return the error that explains why the library returned NULL."""
     if why := model.problem():
         return MemoryError(why)
     config = model.config

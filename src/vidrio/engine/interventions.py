@@ -1,4 +1,4 @@
-"""Encodes interventions as int32 words, the format that `interventions.c` reads."""
+"""Encode interventions as int32 words, the format that `interventions.c` reads."""
 
 from array import array
 
@@ -33,7 +33,7 @@ def as_words(config: ModelConfig, interventions: Interventions) -> bytes:
 
 
 def places_of(config: ModelConfig) -> list[str]:
-    """Return the inputs of the stacks and all sub-layers, in the order of the forward pass."""
+    """Return the names of the stacks' inputs and of all sub-layers, in the order of the forward pass."""
     cell = "ssru" if config.decoder_cell == "ssru" else "self"
     encoder = ["enc.in", *(f"enc.{n}.{part}" for n in range(config.n_encoder_layers) for part in ("self", "ffn"))]
     decoder = [f"dec.{n}.{part}" for n in range(config.n_decoder_layers) for part in (cell, "cross", "ffn")]

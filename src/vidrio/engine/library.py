@@ -1,4 +1,4 @@
-"""Loads a build of the engine: the best native build for this processor if there is one, otherwise WebAssembly.
+"""Load a build of the engine: the best native build for this processor or, if there is none, WebAssembly.
 
 All builds give bit-for-bit identical results. The environment variable `VIDRIO_ENGINE` selects a build.
 """
@@ -22,7 +22,7 @@ MODULES = {"wasm": "engine.wasm", "wasm-core": "engine-core.wasm"}
 NATIVE = ("vnni", "avx2", "plain")  # native builds, fastest first
 CHOICES = ("auto", *NATIVE, *MODULES)
 SUFFIX = {"linux": "so", "darwin": "dylib", "windows": "dll"}
-# Flags in /proc/cpuinfo for the instructions that a build may use: x86-64-v2, v3 (LZCNT is called abm) and v4.
+# The flags in /proc/cpuinfo for the instructions that a build may use: x86-64-v2, v3 (abm means LZCNT) and v4.
 V2 = {"cx16", "lahf_lm", "popcnt", "pni", "ssse3", "sse4_1", "sse4_2"}
 V3 = V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
 V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
@@ -42,10 +42,10 @@ TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int32, "": None}
 
 
 class Native:
-    """The engine as a shared library of native code. Calls release the GIL, so other Python threads keep running."""
+    """The engine as a native shared library. Calls release the GIL, so other Python threads keep running."""
 
     shares_models = True  # any number of threads may use a model at the same time
-    read = staticmethod(ctypes.string_at)  # returns a number of bytes at an address
+    read = staticmethod(ctypes.string_at)  # returns a given number of bytes at an address
 
     def __init__(self, path: Path) -> None:
         self.functions: Any = ctypes.CDLL(str(path))  # pointers are passed as addresses, or as bytes that C only reads
@@ -55,7 +55,7 @@ class Native:
             function.restype, function.argtypes = TYPES[result], [TYPES[letter] for letter in arguments]
 
     def size(self) -> int:
-        """Return the number of bytes that the library has permanently allocated."""
+        """Return the size of the library's own memory. Native code has none."""
         return 0
 
 
@@ -80,7 +80,7 @@ class Wasm:
 
     def __init__(self, instance: Instance) -> None:
         self._instance, self._turns = instance, Turns()
-        # The functions do not refer to this object. Without a reference cycle, an instance is freed immediately.
+        # The functions hold no reference to this object. Without a reference cycle, an instance is freed immediately.
         calls = {name: partial(_call, instance, self._turns, name) for name in FUNCTIONS}
         self.functions: Any = SimpleNamespace(**calls)
 
@@ -116,8 +116,8 @@ Library = Native | Wasm
 
 
 def opener(wish: str | None = None) -> Callable[[], Library]:
-    """Return a function that opens the selected build, or else the best build that runs here. The function can be
-    called repeatedly."""
+    """Return a function that opens the selected build or, by default, the best build that runs here. The function can
+    be called repeatedly."""
     if sys.platform == "emscripten":
         from vidrio.engine import browser
 
@@ -166,7 +166,7 @@ def supports(name: str) -> bool:
         return True
     if name in NEEDED and system == "Linux":
         try:
-            with open("/proc/cpuinfo", "rb") as file:  # all cores are alike, so it is enough to read the first
+            with open("/proc/cpuinfo", "rb") as file:  # the flags of the first core suffice, as all cores are alike
                 flags = next((line for line in file if line.startswith(b"flags")), b"")
         except OSError:  # e.g. in a container without /proc
             return False

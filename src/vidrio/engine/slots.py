@@ -1,8 +1,8 @@
-"""Manages the models in the engine's memory, and assigns them to threads.
+"""Manage the models in the engine's memory, and assign them to threads.
 
-Native code shares one model among all threads. A WebAssembly instance has its own memory and model, and runs one thread
-at a time. There can therefore be as many instances as worker threads. Instances are opened on demand, and each thread
-uses the one with the fewest users.
+In native code, all threads share one model. A WebAssembly instance has its own memory and model, and runs one thread
+at a time, so there can be one instance per worker thread. Instances are opened on demand, and each thread uses the
+instance with the fewest users.
 """
 
 import os
@@ -17,7 +17,7 @@ from vidrio.engine.weights import read_weights
 from vidrio.errors import ModelError, VidrioError
 from vidrio.model.config import ModelConfig
 
-GROWN = 32 << 20  # an idle instance is dropped if it has grown by more bytes than this, as its memory never shrinks
+GROWN = 32 << 20  # idle instances that have grown by more bytes than this are dropped: their memory never shrinks
 NO_MEMORY = "no memory is left"  # the engine's message
 
 
@@ -28,14 +28,14 @@ class Model:
     library: Library
     address: int
     config: ModelConfig
-    size: int  # size of the library's memory right after loading the model
+    size: int  # size of the library's memory after the model was loaded
 
     def __del__(self) -> None:
         if self.library.shares_models:  # otherwise, the model is dropped along with its instance
             self.library.functions.model_free(self.address)
 
     def problem(self) -> str:
-        """Return why this thread's last call failed, or "" if the engine rejected its arguments."""
+        """Return the reason why this thread's last call failed, or "" if the engine rejected the arguments."""
         return problem(self.library)
 
 
@@ -44,7 +44,7 @@ def problem(library: Library) -> str:
 
 
 def load_model(folder: Path, config: ModelConfig, library: Library) -> Model:
-    """Load the model in a folder. Raises ModelError, with the reason, if the model is damaged."""
+    """Load the model in a folder. Raises ModelError if the model is damaged or does not fit in memory."""
     try:
         weights = read_weights(folder, config)
         address = library.functions.model_load(*weights.arguments)
@@ -81,8 +81,8 @@ class Slots:
 
     @contextmanager
     def model(self) -> Iterator[Model]:
-        """Provide a model to a thread. Several threads may receive the same model."""
-        if self._process != os.getpid():  # after a fork, the parent's threads do not exist and hold no locks or slots
+        """Yield a model to the calling thread. Several threads may use the same model."""
+        if self._process != os.getpid():  # after a fork, the parent's threads cannot release their locks and slots
             first = self._slots[0].model
             self._begin(first if first and first.library.shares_models else None)
         slot, model = self._take()
@@ -95,7 +95,7 @@ class Slots:
                     slot.model = None
 
     def _take(self) -> tuple[Slot, Model]:
-        """Take the slot with the fewest users. If no further model can be opened, the number of slots is reduced."""
+        """Take the slot with the fewest users. If no more models can be opened, only slots that hold a model are kept."""
         while True:
             with self._lock:
                 slot = min(self._slots, key=lambda slot: (slot.users, slot.model is None))

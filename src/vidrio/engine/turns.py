@@ -1,15 +1,15 @@
-"""A fair lock, which is granted in the order of requests, so that a thread in a tight loop cannot starve others."""
+"""A fair lock. Threads get it in the order of their requests, so a thread in a tight loop cannot starve the others."""
 
 import threading
 from collections import deque
 
 
 class Turns:
-    """A lock to be used as `with turns:`. Only one thread at a time runs the block."""
+    """A lock for `with turns:` blocks. Only one thread at a time runs such a block."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._line = deque[threading.Lock]()  # the first lock in the queue belongs to the thread whose turn it is
+        self._line = deque[threading.Lock]()  # the thread whose lock is first has its turn
 
     def __enter__(self) -> None:
         mine = threading.Lock()

@@ -1,4 +1,4 @@
-"""Runs the engine's WebAssembly in wasmtime."""
+"""Run the engine's WebAssembly module in wasmtime."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import wasmtime
 
-RESERVED = 64 << 20  # bytes to reserve for an instance, and for its growth, if address space is limited
+RESERVED = 64 << 20  # bytes to reserve for an instance, and again for its growth, if address space is limited
 
 
 class Wasmtime:
@@ -22,7 +22,7 @@ class Wasmtime:
     def call(self, name: str, *numbers: int) -> int:
         try:
             return self._exports[name](self.store, *numbers) or 0
-        except wasmtime.Trap:  # traps only when it runs out of memory
+        except wasmtime.Trap:  # means that memory has run out
             self._stack.set_value(self.store, self._stack_at_rest)
             raise MemoryError(f"WebAssembly has {self.size():,} bytes and gets no more") from None
 
@@ -38,10 +38,10 @@ class Wasmtime:
 
 
 def instances(path: Path) -> Callable[[], Wasmtime]:
-    """Return a function that opens instances of a module. The module is compiled only once.
+    """Return a function that creates instances of a module, which is compiled in advance.
 
-    An instance normally reserves more than 4 GB of address space, so that bounds are checked in hardware. If address
-    space is limited (`ulimit -v`), instances check each access in software, which is slower.
+    An instance normally reserves more than 4 GB of address space, so that the hardware checks bounds. If address
+    space is limited (`ulimit -v`), each access is bounds-checked in software, which is slower.
     """
     compiled = _compile(path, wasmtime.Config())
 

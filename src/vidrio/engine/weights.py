@@ -1,5 +1,5 @@
-"""Converts a model folder to the arguments of `model_load`: sizes, options, and the position of each parameter in the
-file."""
+"""Convert a model folder to the arguments of `model_load`: the sizes, the options, and the position of each parameter
+in the file."""
 
 import math
 import struct
@@ -26,7 +26,7 @@ class Weights(NamedTuple):
         return self.sizes, self.tensors, len(self.tensors) // TENSOR.size, self.data, len(self.data)
 
 
-TENSOR = struct.Struct("<3q")  # type (1: integers, 0: float32), and the positions in `data` of the numbers and scales
+TENSOR = struct.Struct("<3q")  # type (1: integers, 0: float32), offset of the numbers in `data`, offset of the scales
 SIZES = struct.Struct("<12if10i")
 
 

@@ -1,5 +1,5 @@
-"""Import another program's model as a model folder, or export a model folder. On failure, nothing is written. The
-result includes the model's card and licence."""
+"""Convert another program's model to a model folder, or a model folder to another program's format. The model's card
+and licence are kept. If a conversion fails, nothing is written."""
 
 import re
 import shutil
@@ -36,16 +36,16 @@ def import_model(
     mirror: registry.Mirror = registry.MOZILLAS,
     int8: bool = True,
 ) -> About:
-    """Create the model folder `to`. On failure, nothing is created.
+    """Import a model as the new model folder `to`. If the import fails, the folder is not created.
 
     `target` selects the target language of a multilingual model. `languages` overrides the model's language codes.
-    Models of language pairs are downloaded from `mirror`. Without `int8`, the engine multiplies in float32.
+    If `source` is a language pair, its model is downloaded from `mirror`. Without `int8`, the engine uses float32.
     """
     path, origin = Path(source), source
     with new_folder(to) as (made, beside):
         is_pair = re.fullmatch(registry.PAIR, source) and not path.exists()  # en-fr
         offer = registry.choose(source, mirror.address) if is_pair else None
-        if offer:  # keep downloaded files for another attempt
+        if offer:  # keep the downloaded files if the import fails
             path, origin = to.parent / f".{to.name}.fetched", f"{mirror.address}/{offer.files['model']['path']}"
             registry.fetch(offer, path, mirror)
         elif not path.is_dir():
@@ -64,8 +64,8 @@ def import_model(
 
 
 def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -> None:
-    """Export a model to the new folder `to` or, for Argos, to the file `to`. For Marian, `lines` in the source language
-    are needed to calibrate the activation scales."""
+    """Export a model to the new folder `to` or, for Argos, to the file `to`. The export for Marian needs `lines` in
+    the source language, to calibrate the activation scales."""
     folder = models.find(name)
     if program == "argos":
         write_output(to, export_argos(folder))
@@ -82,7 +82,7 @@ def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -
 
 
 def fetched(name: str, to: Path) -> Path:
-    """Download only the files of a MarianMT model from the Hugging Face Hub into the folder `to`."""
+    """Download the files of a MarianMT model, and no others, from the Hugging Face Hub to the folder `to`."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
@@ -95,7 +95,7 @@ def fetched(name: str, to: Path) -> Path:
     try:
         for file in ("config.json", *huggingface.WEIGHTS, *FILES):
             if file in huggingface.WEIGHTS and any((to / other).is_file() for other in huggingface.WEIGHTS):
-                continue  # the parameters were already downloaded in another format
+                continue  # the parameters have been downloaded in the other format
             try:
                 hf_hub_download(name, file, local_dir=to)
             except EntryNotFoundError as error:  # the file does not exist, or the Hub is unreachable
@@ -111,15 +111,15 @@ def fetched(name: str, to: Path) -> Path:
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a temporary folder, which is renamed to `to` on success, and its parent, which can be used for downloads
-    and is removed at the end. A lock prevents two commands from creating the same folder."""
+    """Yield a temporary path, which is renamed to `to` on success, and its parent folder, which can hold other
+    temporary files and is removed at the end. A lock prevents two commands from creating the same folder."""
     to.parent.mkdir(parents=True, exist_ok=True)
     name, do = to.resolve().name, "wait for it to finish, or choose another folder"
     with locked(to.parent / f".{name}.vidrio-lock", f"writing {to}", do):
         if to.exists() and (not to.is_dir() or any(to.iterdir())):
             raise ModelError(f"{to} already exists", found="it is not empty", do="remove it, or choose another folder")
         beside = to.parent / f".{name}.vidrio-part"
-        shutil.rmtree(beside, ignore_errors=True)  # left behind by a killed command
+        shutil.rmtree(beside, ignore_errors=True)  # from a command that was killed
         beside.mkdir()
         try:
             yield beside / name, beside

@@ -1,4 +1,4 @@
-"""Represent another program's model, and convert it to a model folder."""
+"""Represent another program's model, and write it as a model folder."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ class Side:
 
 
 class Scaled(NamedTuple):
-    """A matrix of integers with a common scale."""
+    """An integer matrix, and the scale of all its values."""
 
     integers: np.ndarray
     scale: np.float32
@@ -41,20 +41,20 @@ class Scaled(NamedTuple):
 
 @dataclass(frozen=True)
 class Foreign:
-    """Another program's model, with its files open."""
+    """Another program's model: its config, tokenizers and files, and a function that returns its parameters."""
 
     config: ModelConfig
     source: Side
     target: Side
-    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # loads one parameter and converts it to our layout
+    parameter: Callable[[str, ParameterSpec], np.ndarray | Scaled]  # returns a parameter in our layout
     files: Sequence[Path]  # the files that make up the model
-    languages: tuple[str, str] = ("", "")  # the language codes that the other program uses
-    scores: Sequence[dict[str, Any]] = ()  # scores reported by the model's authors
+    languages: tuple[str, str] = ("", "")  # the other program's language codes
+    scores: Sequence[dict[str, Any]] = ()  # the scores that the model's authors report
     shortlist: Path | None = None  # Marian's list of likely translations, copied into the model folder
 
 
 def damaged(what: object, found: object) -> ModelError:
-    """Return the error for a file that does not have its program's format."""
+    """Return the error for a file that is not in the expected format."""
     return ModelError(str(what), found=f"{found!s:.300}", do="copy it again")
 
 
@@ -68,7 +68,7 @@ def not_exported(folder: Path, program: str, problems: Sequence[str]) -> ModelEr
 
 
 def fitting(value: Any, shape: tuple[int, ...], what: str, name: str) -> Any:
-    """Return the array if it has this shape, ignoring axes of length 1. `what` describes the file in error messages."""
+    """Return the array if it has this shape, not counting axes of length 1. `what` names the file in error messages."""
     if value is not None and [n for n in value.shape if n != 1] == [n for n in shape if n != 1]:
         return value
     raise damaged(what, f"{name} is missing" if value is None else f"{name} has shape {value.shape}, not {shape}")
@@ -83,7 +83,7 @@ def read_pieces(path: Path) -> dict[str, int]:
 
 
 def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
-    """Return the arrays of a file by name. No code from the file is executed."""
+    """Return the arrays in a file by name, without executing any code in the file."""
     from safetensors.numpy import load_file
 
     try:
@@ -97,7 +97,7 @@ def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
 
 
 def read_torch(path: Path) -> dict[str, np.ndarray]:
-    """Read a file with PyTorch, restricted to tensors."""
+    """Read the tensors in a PyTorch file. Files that contain other objects are rejected."""
     import torch
 
     state = torch.load(path, map_location="cpu", weights_only=True)
@@ -105,7 +105,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
 
 
 def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
-    """Write a model folder, with the config last. The token `opening` is added before every source text."""
+    """Write a model folder, with the config last. The tokenizer adds the token `opening` before every source text."""
     config, name = foreign.config, Path(origin).resolve().name
     splits = [
         tokenizer(foreign.source, config.source_vocabulary, opening),
@@ -143,7 +143,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
 
 
 def as_stored(name: str, spec: ParameterSpec, value: np.ndarray | Scaled) -> dict[str, np.ndarray]:
-    """Return the arrays that store a parameter: its values, or integers with one scale per sum (model/quantised.py)."""
+    """Return the arrays that store a parameter: its values, or integers and their scales (model/quantised.py)."""
     if not isinstance(value, Scaled):
         return {name: value}
     shape = list(spec.shape)
@@ -191,7 +191,7 @@ def read_spm(path: Path) -> bytes:
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
-    """Return the model's card, or a new card if it has none, and the licence stated in the card."""
+    """Return the model's card, or a new card if the model has none, and the licence that the card or LICENSE states."""
     folder = foreign.files[0].parent
     card, licence = (
         (folder / file).read_text(encoding="utf-8", errors="replace") if (folder / file).is_file() else ""

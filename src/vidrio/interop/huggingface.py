@@ -3,8 +3,8 @@
 config.json                              sizes and architecture
 model.safetensors or pytorch_model.bin   parameters
 source.spm, target.spm                   tokenizers
-vocab.json                               piece ids (target_vocab.json, if the target has its own)
-generation_config.json                   search options
+vocab.json                               piece ids; target_vocab.json if the target has its own
+generation_config.json                   decoding options
 """
 
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ from vidrio.model.parameters import ParameterSpec
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# Settings that the format allows, but that no published MarianMT model uses.
+# Settings that the format allows but no published MarianMT model uses.
 NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
-# Possible names of an embedding. If an embedding is shared, it is stored only once, under one of these names.
+# Possible names of an embedding. A shared embedding is stored once, under one of these names.
 EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
-POSITIONS = "sinusoidal-halves"  # the encoding that `transformers` computes
+POSITIONS = "sinusoidal-halves"  # the position table that `transformers` computes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Settings:
 
 
 def read_folder(folder: Path) -> Foreign:
-    """Read everything that the model needs from the folder, except for the parameters, which are loaded later."""
+    """Read the model in the folder. Its parameters are converted later, one by one."""
     settings = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
     if settings.get("model_type") != "marian":
         raise unsupported(folder, [f"model_type {settings.get('model_type')!r:.60} is not a MarianMT model type"])
@@ -85,7 +85,7 @@ def read_folder(folder: Path) -> Foreign:
 
 
 def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
-    """Translate the settings to our config. Raise an error that lists the unsupported ones."""
+    """Convert the settings to our config. Raises an error that lists all unsupported settings."""
     names = {field.name for field in fields(Settings)}
     try:
         s = record(Settings, {name: value for name, value in given.items() if name in names and value is not None})
@@ -134,12 +134,12 @@ def config_of(given: Mapping[str, Any], folder: Path) -> ModelConfig:
 
 
 def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
-    """Return the type of the position tables. Old files contain them; `transformers` computes missing tables."""
+    """Return the type of the position tables. Old files contain the tables; otherwise, `transformers` computes them."""
     shape = (config.max_positions, config.d_model)
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
         raise damaged(f"{path} does not fit its config.json", f"positions of shape {wrong[0]}, not {shape}")
-    # In float32, an angle of up to P has an error of up to P · 2⁻²³, and so does its sine.
+    # In float32, an angle of up to P, and thus its sine, has an error of up to P · 2⁻²³.
     expected_PD, error = TABLES[POSITIONS](*shape), shape[0] * 2.0**-23
     return POSITIONS if all(np.abs(table_PD - expected_PD).max() <= error for table_PD in tables) else "learned"
 

@@ -1,10 +1,10 @@
 """Import a folder in Marian's format, as used by Firefox, Bergamot and translateLocally.
 
 *.bin, *.npz   the parameters, in 8-bit integers or float32, and the configuration
-*.spm          SentencePiece models: one for both languages, or one each, in which case the source sorts first
+*.spm          SentencePiece models: one for both languages, or one each, with the source first by name
 lex*.bin       the shortlist, if any
 
-Files are identified by their content. Only the languages are taken from file names, such as model.enpt.bin.
+Files are identified by their content. Only the languages are inferred from file names, such as model.enpt.bin.
 """
 
 import re
@@ -29,7 +29,7 @@ END = "</s>"
 MAX_POSITIONS = 512
 SIZE, SIZES = r"[1-9][0-9]{0,7}", ("dim-emb", "enc-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn")
 OFF = ("", "false", "0", "none", "[]")
-# Supported values. The first value of each key is the default.
+# The supported values of each setting, default first.
 COMPUTED = {
     "type": ("transformer",),
     "transformer-preprocess": ("",),
@@ -43,17 +43,17 @@ COMPUTED = {
     "tied-embeddings-src": ("false",),
     **dict.fromkeys(("ulr", "skip", "right-left", "lemma-dim-emb", "factors-combine"), OFF),
 }
-# Settings that affect only training, or layers that these models never contain.
+# Ignored settings: they affect only training, or layers that these models never contain.
 WITHOUT_MEANING = r"transformer-(aan-|dim-aan|dropout|guided-alignment|depth-scaling|dim-ffn|heads|model)"
 
 
 def is_folder(folder: Path) -> bool:
-    """Return whether a folder contains a model in Marian's own format rather than Hugging Face's."""
+    """Return whether a folder contains a model in Marian's format, as opposed to Hugging Face's."""
     return not (folder / "config.json").is_file() and any(folder.glob("*.spm"))
 
 
 def read_folder(folder: Path) -> Foreign:
-    """Read everything that the model needs from the folder, except for the parameters, which are loaded later."""
+    """Read the model in the folder. Its parameters are converted later, one by one."""
     files = {path: marian_files.kind_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".npz")}
     models = [path for path, kind in files.items() if kind in ("bin", "npz")]
     spms = sorted(folder.glob("*.spm"))
@@ -83,7 +83,7 @@ def read_folder(folder: Path) -> Foreign:
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """Convert exceptions from a damaged file into an error that names the file."""
+    """Convert the exceptions that a damaged file causes to an error that names the file."""
     try:
         yield
     except marian_files.BROKEN as error:
@@ -91,7 +91,7 @@ def undamaged(path: Path) -> Iterator[None]:
 
 
 def pieces_of(spm: Path) -> dict[str, int]:
-    """Return the pieces of a SentencePiece model with their ids, which are their positions."""
+    """Return the pieces of a SentencePiece model and their ids, in order."""
     proto = read_spm(spm)
     try:
         return {piece: i for i, piece in enumerate(Unigram(proto).names)}
@@ -100,7 +100,7 @@ def pieces_of(spm: Path) -> dict[str, int]:
 
 
 def configuration(items: Mapping[str, Item], path: Path) -> str:
-    """Return the YAML configuration, from the file itself or from a .yml file next to it."""
+    """Return the YAML configuration from the parameter file or from a .yml file next to it."""
     config, beside = items.get(marian_files.CONFIG), path.with_name(f"{path.name}.yml")
     if config and config.flat.nbytes <= marian_files.LARGEST_CONFIG:
         return config.flat.tobytes().rstrip(b"\0").decode()
@@ -110,7 +110,7 @@ def configuration(items: Mapping[str, Item], path: Path) -> str:
 
 
 def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> ModelConfig:
-    """Translate the settings to our config. Raise an error that lists the unsupported ones."""
+    """Convert the settings to our config. Raises an error that lists all unsupported settings."""
     value = {key: text.get(key, known[0]) for key, known in COMPUTED.items()}
     wrong = [key for key, known in COMPUTED.items() if value[key] not in known]
     wrong += [
@@ -156,7 +156,7 @@ def config_of(text: Mapping[str, str], path: Path, sides: Sequence[Side]) -> Mod
         scale_embeddings=True,
         attention_bias=True,
         output_bias=text.get("output-omit-bias", "false") != "true",
-        # Marian never generates the unknown token, so it can double as the padding token.
+        # The unknown token can double as the padding token, because Marian never generates it.
         special=SpecialIds(pad=unknown, unk=unknown, start=-1, end=end),
         decoding=DecodingDefaults(beam=1, length_penalty=1.0, max_length=MAX_POSITIONS // 2),
     )
@@ -166,7 +166,7 @@ def parameter(items: Mapping[str, Item], path: Path, name: str, spec: ParameterS
     """Return one parameter in our layout."""
     theirs = marian_name(name)
     item: Item = fitting(items.get(theirs), their_shape(spec), f"{path} does not fit its configuration", theirs)
-    # Integer matrices other than embeddings are stored transposed, regardless of the shape in the file.
+    # Integer matrices, except for embeddings, are stored transposed, whatever the shape in the file.
     value = from_theirs(item.flat, spec, transposed=item.quantisation is not None and not is_table(spec.axes))
     if item.quantisation is None:
         return value.astype(np.float32)

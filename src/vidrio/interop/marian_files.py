@@ -29,8 +29,8 @@ WITH_SCALE = (0x4101, 0x4102)  # intgemm8, intgemm16: a float32 follows the inte
 TYPES = {0x0101: "<i1", 0x0102: "<i2", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8", 0x4101: "<i1", 0x4102: "<i2"}
 MAX_ITEMS, LONGEST_NAME, MAX_AXES, LARGEST_CONFIG = 100_000, 1000, 8, 1 << 20
 LARGEST_FILE = 1 << 32  # maximum size in bytes; for .npz, after decompression
-MAX_SQUEEZED = 100  # maximum compression ratio: array bytes per file byte
-# Exceptions that can occur when a damaged file is read.
+MAX_SQUEEZED = 100  # maximum compression ratio of an .npz file
+# The exceptions that reading a damaged file can raise.
 BROKEN = (
     *(ValueError, OSError, EOFError, OverflowError, NotImplementedError, RuntimeError),
     *(struct.error, zlib.error, zipfile.BadZipFile),
@@ -38,7 +38,7 @@ BROKEN = (
 
 
 class Item(NamedTuple):
-    """An array read from a file."""
+    """An array in a file."""
 
     shape: tuple[int, ...]
     flat: np.ndarray
@@ -112,7 +112,7 @@ def read_npz(path: Path) -> dict[str, Item]:
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Parse the flat YAML subset that Marian writes: `key: value` lines, and lists, which are joined by spaces."""
+    """Parse the flat YAML subset that Marian writes: `key: value` lines, and lists, whose items are space-joined."""
     settings: dict[str, str] = {}
     last = ""
     for line in text.rstrip("\0").splitlines():

@@ -1,4 +1,4 @@
-"""Map our parameters to the names and layouts of Hugging Face and Marian.
+"""Convert parameters between our names and layouts and those of Hugging Face and Marian.
 
 We compute x W + b, with one matrix per head. Both other formats concatenate the heads. Hugging Face stores Wᵀ, and
 Marian does the same for integer matrices. Embeddings are never transposed.
@@ -11,7 +11,7 @@ import numpy as np
 from vidrio.model.parameters import ParameterSpec
 
 SIDES = {"enc": "encoder", "dec": "decoder"}
-# Our names, each followed by the names in Hugging Face and Marian.
+# Our name: the names in Hugging Face and Marian.
 TABLES = {
     "embed": ("model.shared.weight", "Wemb"),
     "src.embed": ("model.encoder.embed_tokens.weight", "encoder_Wemb"),
@@ -21,7 +21,7 @@ TABLES = {
     "out.W": ("lm_head.weight", "decoder_ff_logit_out_W"),
     "out.b": ("final_logits_bias", "decoder_ff_logit_out_b"),
 }
-# Our names of sub-layers, then Hugging Face's prefixes of the sub-layer and its norm, then Marian's.
+# Our name of a sub-layer: Hugging Face's prefixes for the sub-layer and its norm, then Marian's prefixes.
 PARTS = {
     "self": ("self_attn.", "self_attn_layer_norm.", "self_", "self_Wo_ln_"),
     "cross": ("encoder_attn.", "encoder_attn_layer_norm.", "context_", "context_Wo_ln_"),
@@ -59,7 +59,7 @@ def is_table(axes: str) -> bool:
 
 
 def their_shape(spec: ParameterSpec, *, transposed: bool = False) -> tuple[int, ...]:
-    """Return the shape of a parameter after its heads are concatenated."""
+    """Return the shape of a parameter whose heads are concatenated."""
     shape = spec.shape
     if spec.axes == "HDK":
         shape = (shape[1], shape[0] * shape[2])
@@ -69,7 +69,7 @@ def their_shape(spec: ParameterSpec, *, transposed: bool = False) -> tuple[int, 
 
 
 def to_theirs(value: np.ndarray, spec: ParameterSpec, *, transposed: bool = False) -> np.ndarray:
-    """Concatenate the heads of a parameter, and transpose it on request."""
+    """Concatenate the heads of a parameter, and transpose the result if requested."""
     flat = (value.transpose(1, 0, 2) if spec.axes == "HDK" else value).reshape(their_shape(spec))
     return np.ascontiguousarray(flat.T if transposed else flat)
 

@@ -1,4 +1,4 @@
-"""List the models in Mozilla's registry of Firefox models, download their files and verify the checksums.
+"""List the models in Mozilla's registry of Firefox models, and download and verify their files.
 
 MIRROR/db/models.json   {"models": {"en-es": [{"architecture", "releaseStatus", "files": {"model": {"path", …}}, …}]}}
 MIRROR/PATH             one file, compressed with gzip
@@ -51,7 +51,7 @@ class Offer(NamedTuple):
     name: str  # en-es
     architecture: str
     status: str
-    files: dict[str, dict[str, Any]]  # by kind; each entry contains the file's path
+    files: dict[str, dict[str, Any]]  # an entry for each kind of file, which contains the file's path
     scores: dict[str, float]  # scores on FLORES-200+
 
     @property
@@ -65,7 +65,7 @@ class Offer(NamedTuple):
 
 
 def offers(mirror: str) -> list[Offer]:
-    """Return all models in the registry. Within each pair, released models come first, then the best ones."""
+    """Return all models in the registry, sorted by language pair, with released models first, and by score."""
     url = f"{checked(mirror)}/db/models.json"
     try:
         with _opened(url) as answer:
@@ -97,7 +97,7 @@ def _offer(name: str, entry: dict[str, Any]) -> Offer:
 
 
 def choose(name: str, mirror: str) -> Offer:
-    """Return the released model of a language pair, or the one with the best score if there are several."""
+    """Return the released model of a language pair. If there are several, return the model with the best score."""
     all_offers = offers(mirror)
     of_pair = [offer for offer in all_offers if offer.name == name]
     if not of_pair or not of_pair[0].released:
@@ -109,7 +109,7 @@ def choose(name: str, mirror: str) -> Offer:
 
 
 def fetch(offer: Offer, to: Path, mirror: Mirror) -> None:
-    """Download a model's files into a folder, and write the model's card. Files from an earlier call are kept."""
+    """Download a model's files to a folder, and write the model's card. Existing files are not downloaded again."""
     to.mkdir(parents=True, exist_ok=True)
     for file in offer.files.values():
         path = to / Path(file["path"]).name.removesuffix(".gz")

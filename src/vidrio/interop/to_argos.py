@@ -1,10 +1,9 @@
 """Export a model folder as a package for Argos Translate and LibreTranslate: a zip archive of one folder.
 
-Argos splits the source with a SentencePiece model and joins the target pieces without one. An imported model already
-has a SentencePiece model. Our BPE tokenizer is converted to a SentencePiece model in which earlier merges have higher
-scores. SentencePiece merges two pieces whenever the result is a piece, whereas our tokenizer applies only learned
-merges, so a few rare words are split differently. The conversion omits NFC normalisation and the escaping of special
-tokens.
+Argos tokenizes the source with a SentencePiece model, and joins the target pieces without one. An imported model
+already has a SentencePiece model. Our BPE tokenizer is converted to one, in which earlier merges have higher scores.
+SentencePiece merges two pieces whenever the result is a piece, whereas our tokenizer applies only learned merges, so a
+few rare words are split differently. The conversion omits NFC normalisation and the escaping of special tokens.
 """
 
 import zipfile
@@ -22,7 +21,7 @@ ARGOS = "1.9.0"  # version of the package format
 
 
 def export_argos(folder: Path) -> bytes:
-    """Return the package as bytes."""
+    """Return the contents of the package."""
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     obstacles = {

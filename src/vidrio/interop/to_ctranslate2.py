@@ -1,8 +1,8 @@
-"""Export a model folder for `ctranslate2.Translator`, in int8. The export includes the tokenizers, because CTranslate2
-accepts only tokens.
+"""Export a model folder for `ctranslate2.Translator`, with int8 weights. The tokenizers are exported too, because
+CTranslate2 accepts only tokens.
 
-CTranslate2's defaults differ from the paper almost everywhere: sinusoids start at position 1, there is a final norm,
-embeddings are multiplied by √D, and ε depends on the kind of norm. We therefore set every option explicitly.
+Every option is set explicitly, because CTranslate2's defaults do not suit all of our models: sinusoids start at
+position 1, there is a final norm, embeddings are multiplied by √D, and ε depends on the kind of norm.
 """
 
 import tempfile
@@ -22,7 +22,7 @@ from vidrio.model.parameters import check_parameters, output_is_tied, source_tab
 from vidrio.model.quantised import LARGEST
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = 1024  # maximum number of source tokens in CTranslate2, and so in Argos, by default
+POSITIONS = 1024  # default maximum number of source tokens in CTranslate2, and therefore in Argos
 
 
 def export_ctranslate2(folder: Path) -> dict[str, bytes]:
@@ -36,7 +36,7 @@ def export_ctranslate2(folder: Path) -> dict[str, bytes]:
 
 
 def engine_files(folder: Path) -> dict[str, bytes]:
-    """Return the files that CTranslate2 itself loads, in int8."""
+    """Return the files that CTranslate2 itself loads, with int8 weights."""
     with tempfile.TemporaryDirectory() as temporary:
         engine = Path(temporary) / "model"
         write_engine(folder, engine)
@@ -75,8 +75,8 @@ def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
 
 
 def fit_into_seven_bits(spec: Any) -> None:
-    """Scale weights to ±63, as our engine does. With AVX2 alone, CTranslate2 adds pairs of products in 16 bits, which
-    larger weights would overflow."""
+    """Scale the integer weights to ±63, as our engine does. With AVX2 alone, CTranslate2 adds pairs of products in
+    16 bits, and the sums would overflow if the weights were larger."""
     variables, smaller = spec.variables(), np.float32(LARGEST / 127)
     for name, scale in variables.items():
         if name.endswith("_scale"):
@@ -86,7 +86,7 @@ def fit_into_seven_bits(spec: Any) -> None:
 
 
 def filled(tokens: list[str], rows: int) -> list[str]:
-    """Pad the tokens to one per embedding row; an embedding may have more rows than the vocabulary has tokens."""
+    """Add placeholder tokens until there is one per embedding row. Some embeddings have more rows than tokens."""
     return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
 
 
@@ -103,7 +103,7 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
         "head_dim": None if config.d_head * config.n_heads == config.d_model else config.d_head,
     }
     encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **choices)
-    # This lets CTranslate2 return the attention of the last layer, averaged over its heads.
+    # The alignment options let CTranslate2 return the attention of the last layer, averaged over its heads.
     decoder = TransformerDecoderSpec(
         config.n_decoder_layers, config.n_heads, alignment_layer=-1, alignment_heads=config.n_heads, **choices
     )
@@ -137,7 +137,7 @@ def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: st
 
 
 def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: Sequence[str]) -> None:
-    """Fill the linear layers with the projections, fused as listed in `matrices`, and the last one with O."""
+    """Fill the linear layers: the input projections, fused as listed in `matrices`, then the output projection."""
     for linear, letters in zip(spec.linear, matrices, strict=False):
         fill_fused(linear, p, name, letters)
     output = spec.linear[-1]
@@ -166,5 +166,5 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 
 
 def transposed(W: np.ndarray) -> np.ndarray:
-    """Return Wᵀ, as CTranslate2 stores it; we compute x W."""
+    """Return Wᵀ. CTranslate2 stores Wᵀ, whereas our matrices are used as x W."""
     return np.ascontiguousarray(W.T)

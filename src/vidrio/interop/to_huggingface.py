@@ -1,7 +1,7 @@
 """Export a model folder for `transformers`, so that AutoModelForSeq2SeqLM and AutoTokenizer can load it.
 
 A post-norm model is exported as MarianMT, and a pre-norm model with a final norm as Pegasus. Both store sines in the
-first half of a row and cosines in the second half. If sines and cosines alternate in our model, every axis of the
+first half of a row and cosines in the second half. If our model alternates sines and cosines, every axis of the
 model's width is permuted, which leaves all dot products unchanged.
 """
 
@@ -52,7 +52,7 @@ def export_huggingface(folder: Path) -> dict[str, bytes]:
 
 
 def obstacles(config: ModelConfig) -> Iterator[str]:
-    """Yield every reason why `transformers` cannot represent this model."""
+    """Yield the reasons why `transformers` cannot represent this model."""
     if config.shape != "encoder-decoder":
         yield f"its shape is {config.shape!r}"
         return
@@ -83,7 +83,7 @@ def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]
 
 
 def config_of(config: ModelConfig) -> dict[str, Any]:
-    """Translate our config to the settings in Hugging Face's config.json."""
+    """Convert our config to the settings in Hugging Face's config.json."""
     before = config.norm == "pre"
     return {
         "architectures": ["PegasusForConditionalGeneration" if before else "MarianMTModel"],
@@ -115,7 +115,7 @@ def special_ids(config: ModelConfig) -> dict[str, int]:
 
 
 def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
-    """Translate our default search options to generation_config.json."""
+    """Convert our default decoding options to the settings in generation_config.json."""
     options = default_options(config)
     never = {*options.suppressed, *range(target.size, config.target_vocabulary)}
     return {
@@ -132,7 +132,7 @@ def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
 
 
 def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
-    """Return our tokenizer file, modified so that it adds the end token after a source and nothing before it."""
+    """Return our tokenizer, modified to add the end token after a source and nothing before it."""
     data = json.loads(tokenizer.file_text())
     names = {name: tokenizer.token(i) for name, i in vars(config.special).items() if i >= 0}
     end = names["end"]

@@ -1,8 +1,8 @@
 """Export a model folder in Marian's `int8shiftAlphaAll` format, for Firefox, translateLocally and bergamot.
 
-Each weight matrix has one scale, 127 / max |W|. The activations multiplied with the matrix also have one scale, the
-alpha: 127 / (μ + 1.1 σ), where μ and σ are the mean and standard deviation of max |x| over sentences that the user
-provides.
+Each weight matrix has one scale, 127 / max |W|. The activations that are multiplied by the matrix also have one scale,
+the alpha: 127 / (μ + 1.1 σ), where μ and σ are the mean and the standard deviation of max |x| over sentences that the
+user provides.
 """
 
 import struct
@@ -61,7 +61,7 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
 
 
 def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]) -> Iterator[str]:
-    """Yield every reason why Marian cannot represent this model."""
+    """Yield the reasons why Marian cannot represent this model."""
     if config.shape != "encoder-decoder" or config.norm != "post":
         yield f"its shape is {config.shape!r} and its norms come {config.norm!r}"
     if config.positions != "sinusoidal-marian" or not config.scale_embeddings:
@@ -84,7 +84,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
 
 
 def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
-    """Return the calibrated input scale, or alpha, of each matrix."""
+    """Calibrate the alpha, the scale of the activations, of each matrix."""
     config = translator.config
     stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
     inputs = {
@@ -103,7 +103,7 @@ def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32
 
 
 def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapping[str, np.float32]) -> Iterator[Item]:
-    """Yield all arrays of the file. Missing biases become zeros."""
+    """Yield all arrays of the .bin file. Missing biases become zeros."""
     for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
         theirs, value = marian_name(name), parameters.get(name, np.zeros(spec.shape))
         value = to_theirs(np.asarray(value, np.float32), spec)
@@ -113,11 +113,11 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
         largest = np.abs(value).max()
         scale = np.float32(127) / (largest if largest > 0 else np.float32(1))
         whole = np.rint(value * scale).astype(np.int8)
-        # All matrices except embeddings are stored transposed, although the shape in the file is not.
+        # All matrices except embeddings are stored transposed, although the file states the original shape.
         stored = whole if is_table(spec.axes) else np.ascontiguousarray(whole.T)
         yield theirs, INTGEMM8, value.shape, stored.tobytes() + scale.tobytes()
         if name not in alpha:
-            continue  # a separate source embedding is never multiplied, only looked up
+            continue  # a source embedding that is only looked up, never multiplied
         if is_table(spec.axes):  # Marian also stores alphas whose names contain Wemb as integers
             yield f"{theirs}_QuantMultA", INTGEMM8, (1, 1), b"\x7f" + np.float32(127 / alpha[name]).tobytes()
         else:
@@ -140,7 +140,7 @@ def container(arrays: Iterator[Item], settings: str) -> bytes:
 
 
 def settings_text(config: ModelConfig) -> str:
-    """Return the configuration as Marian settings. Marian's defaults are suitable for all other settings."""
+    """Return the configuration as Marian settings. All other settings keep Marian's defaults."""
     recurrent = config.decoder_cell == "ssru"
     return f"""\
 type: transformer
