@@ -1,4 +1,4 @@
-"""What all tests share: one thread a worker, no network, and in CI a skipped test is a failed one."""
+"""Configure all tests: one thread per worker, no network, and in CI, a skipped test is a failure."""
 
 import os
 import signal
@@ -13,16 +13,16 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-# Several workers share the machine's cores. Set before any library that reads it is imported; subprocesses inherit it.
+# Workers share the machine's cores. Set the variable before importing libraries that read it; subprocesses inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
-# `make test &` starts its children with Ctrl-C ignored, and they would hand that on to every command that is tested.
+# `make test &` starts child processes that ignore Ctrl-C. Without this line, every tested command would ignore it, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# A command's output must not depend on the user who runs the tests, nor on their imported models.
+# A command's output must not depend on who runs the tests, or on that user's imported models.
 os.environ["VIDRIO_MODELS"] = os.path.join(os.devnull, "none")
 os.environ.update(COLUMNS="80", LC_ALL="C.UTF-8", NO_COLOR="1", PYTHONUTF8="1")
 
-# A shared machine's clock says nothing about a property; the same examples on every run say where it fails.
+# Times mean little on a shared machine, so there are no deadlines. Every run tests the same examples.
 settings.register_profile("vidrio", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("vidrio")
 
@@ -59,7 +59,7 @@ def repository() -> Path:
 
 @pytest.fixture
 def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `vidrio ARGUMENTS…` as its own process in a temporary folder."""
+    """Run `vidrio ARGUMENTS…` as a separate process in a temporary folder."""
     from forked import run_vidrio
 
     def run(*arguments: str, stdin: str = "", timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -72,7 +72,7 @@ def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 def call_vidrio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """The same in this process, which starts at once. An error that is not printed as a message fails the test."""
+    """Run `vidrio ARGUMENTS…` in this process, which is faster. An error that is not printed as a message fails the test."""
     from vidrio.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -86,7 +86,7 @@ def call_vidrio(
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    """A server with the packaged models and its page: where it is."""
+    """Start a server with the packaged models and the page, and yield the server's address."""
     import serving
 
     with serving.server(model="", page=True) as there:
@@ -95,7 +95,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """Chromium without a window and without requests of its own."""
+    """Start Chromium without a window and without background requests."""
     from playwright.sync_api import expect, sync_playwright
 
     from chromium import PATIENCE, program
@@ -115,8 +115,8 @@ CAR = "I bought a new car yesterday."
 
 @pytest.fixture(scope="module")
 def usual_context(server: str, browser: "Browser") -> Iterator["BrowserContext"]:
-    """The context of all pages that need none of their own. A page opens faster if the browser
-    has loaded it before, and if another page of the server keeps its process alive."""
+    """The browser context that pages share unless they need their own. A page opens faster if the browser has loaded
+    the page before and another page from the server keeps the process alive."""
     context = browser.new_context()
     context.new_page().goto(f"{server}health")
     yield context
@@ -125,7 +125,7 @@ def usual_context(server: str, browser: "Browser") -> Iterator["BrowserContext"]
 
 @pytest.fixture
 def open_page(server: str, browser: "Browser", usual_context: "BrowserContext") -> Iterator[Callable[..., "Page"]]:
-    """A page at a view. It may request only this server, and its console must stay empty."""
+    """Open the page at a view. The page may send requests only to this server, and must print nothing to the console."""
     from urllib.parse import urlencode
 
     from chromium import PATIENCE, stay_at
@@ -152,7 +152,7 @@ def open_page(server: str, browser: "Browser", usual_context: "BrowserContext") 
         else:
             page.context.close()
     usual_context.pages[0].evaluate("localStorage.clear()")
-    assert not [line for line in said if "status of 400" not in line]  # a refusal, which the page explains
+    assert not [line for line in said if "status of 400" not in line]  # an error response, which the page explains
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -161,7 +161,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest, repository: Path) -> Callable[[str, str], None]:
-    """Compare a text with a file of tests/golden/; `pytest --update-golden` writes the file instead."""
+    """Compare a text with a file in tests/golden/, or write the file if pytest is run with --update-golden."""
 
     def check(name: str, text: str) -> None:
         path = repository / "tests" / "golden" / name

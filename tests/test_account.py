@@ -1,4 +1,4 @@
-"""What a translation has lost or invented is found, in any form."""
+"""Test that facts that a translation lost or invented are found, in every form."""
 
 import pytest
 from hypothesis import given

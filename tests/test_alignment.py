@@ -1,4 +1,4 @@
-"""Which word came from which: one rule, every text that a translation may hold."""
+"""Test word alignment: which source word each word of a translation comes from, for any text."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""The behaviour cases are well formed, the rules that judge them can fail, and the models that come with the package
-behave (tests/behaviour/README.md)."""
+"""Test that the behaviour cases are well formed and that their rules can fail, and run the cases with the packaged
+models (tests/behaviour/README.md)."""
 
 import json
 from pathlib import Path

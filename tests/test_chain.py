@@ -1,4 +1,4 @@
-"""Several models, one after the other: each translates what the previous one wrote."""
+"""Test chains of models, in which each model translates the output of the previous model."""
 
 import json
 from pathlib import Path

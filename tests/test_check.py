@@ -1,4 +1,4 @@
-"""Checking all numbers of a run; `vidrio check` and `vidrio why`."""
+"""Test `vidrio check` and `vidrio why`, and the check of all numbers of a run."""
 
 import json
 from collections.abc import Iterator

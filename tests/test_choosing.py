@@ -1,4 +1,4 @@
-"""How a word is chosen: temperature, top-k, top-p, a forced beginning, a pinned hypothesis, a draw."""
+"""Test how a token is chosen: temperature, top-k, top-p, a forced beginning, a pinned hypothesis, a random draw."""
 
 from concurrent.futures import CancelledError
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is left out, why, and that held-out sentences share nothing with training sentences."""
+"""Test which pairs are excluded and why, and that held-out pairs share no sentences with training pairs."""
 
 from collections.abc import Callable
 from pathlib import Path

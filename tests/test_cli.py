@@ -1,4 +1,4 @@
-"""The command line as a whole: its verbs, its exit codes, and how it behaves when something is wrong or interrupted."""
+"""Test the command line as a whole: its commands, its exit codes, and its response to errors and interruptions."""
 
 import importlib
 import importlib.util

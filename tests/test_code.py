@@ -1,4 +1,4 @@
-"""The line of NumPy that is shown is the line that ran."""
+"""Test that the line of NumPy shown for a step is the line that ran."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""Configs and parameters: impossible ones are refused on construction, with all problems named."""
+"""Test configs and parameters: invalid ones are rejected on construction, and the error lists all problems."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`vidrio data`, as its user meets it."""
+"""Test `vidrio data` as users run it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every code block of README.md, the other pages at the root, docs/ and the lessons is run; links lead somewhere."""
+"""Run every code block in README.md, the other pages at the root, docs/ and the lessons, and check the links."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
+"""Test files of every format: they keep their formatting, other programs open them, and unusable files give errors."""
 
 import io
 import re

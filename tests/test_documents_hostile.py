@@ -1,4 +1,4 @@
-"""Hostile documents: time and memory stay in proportion to their size, and each refusal says what is wrong."""
+"""Test hostile documents: time and memory stay in proportion to their size, and every rejection states the reason."""
 
 import gc
 import io

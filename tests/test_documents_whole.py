@@ -1,4 +1,4 @@
-"""Documents come through whole: chemical formulas, mathematics, times, languages. Each case was damaged once."""
+"""Test that documents stay intact: chemical formulas, mathematics, times, languages. Each case was once a bug."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The engine's host: many callers at once, cancellation, forks, damaged models, impossible requests."""
+"""Test the engine's Python interface: concurrent calls, cancellation, forks, damaged models, invalid requests."""
 
 import os
 import subprocess

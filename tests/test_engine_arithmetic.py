@@ -1,4 +1,4 @@
-"""The engine's arithmetic: one order for every sum, right to float32's precision, and no step differs from one pass."""
+"""Test the engine's arithmetic: the order of sums, float32 accuracy, and that steps and a full pass match bit for bit."""
 
 import math
 

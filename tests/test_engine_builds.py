@@ -1,4 +1,4 @@
-"""One arithmetic: every build of the engine computes the same bits, whatever the processor."""
+"""Test that every build of the engine computes the same bits, whatever the processor."""
 
 import base64
 import json

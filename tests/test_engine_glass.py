@@ -1,4 +1,4 @@
-"""The engine and the NumPy reference compute the same bits: every quantity by address, and every search."""
+"""Test that the engine and the NumPy reference compute the same bits: every quantity by address, and every search."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Damaged models and impossible questions: they are refused or answered, and never read or write where they may not."""
+"""Test that damaged models and invalid requests are rejected or answered, without access to memory out of bounds."""
 
 import os
 import shutil

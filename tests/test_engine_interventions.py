@@ -1,4 +1,4 @@
-"""Interventions in the engine: many variants of a sentence in one batch, each with the bits of the NumPy what-if."""
+"""Test interventions in the engine: many variants in one batch give the same bits as the NumPy what-ifs."""
 
 from dataclasses import replace
 from pathlib import Path

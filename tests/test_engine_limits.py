@@ -1,4 +1,4 @@
-"""The engine's memory and threads: how much it takes, that it is released, and what happens when there is none left."""
+"""Test the engine's memory and threads: how much it uses, that it frees them, and what happens when none are left."""
 
 import gc
 import subprocess

@@ -1,4 +1,4 @@
-"""Scores of a test set, and log-probabilities of given translations."""
+"""Test the scores of a test set, and the log-probabilities of given translations."""
 
 import json
 import math

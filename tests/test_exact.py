@@ -1,4 +1,4 @@
-"""exp, log and sums by the engine's rules: near to the true values, and in the order that is promised."""
+"""Test exp, log and sums by the engine's rules: their accuracy, and the order of the additions."""
 
 import math
 

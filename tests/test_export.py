@@ -1,4 +1,4 @@
-"""Exported models in `transformers`, CTranslate2 and Argos translate as `glass/` does."""
+"""Test that models exported for `transformers`, CTranslate2 and Argos translate as `glass/` does."""
 
 import json
 import operator

@@ -1,4 +1,4 @@
-"""Export to Marian: imported weights come out unchanged, and alphas are measured."""
+"""Test the export for Marian: imported weights come out unchanged, and the alphas are calibrated."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whatever a text says, a translation has no broken character and no currency sign that its source lacks."""
+"""Test that no translation of any text has a broken character, or a currency sign that its source lacks."""
 
 import os
 import random

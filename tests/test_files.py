@@ -1,5 +1,5 @@
-"""Users' files: written completely, following links; devices and pipes stay what they are. JSON that every reader
-accepts."""
+"""Test users' files: they are written completely, through links; devices and pipes are not replaced. Test that every
+JSON parser accepts our JSON."""
 
 import json
 import os

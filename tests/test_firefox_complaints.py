@@ -1,4 +1,4 @@
-"""What users of Firefox's models complain of, with a random model of their kind.
+"""Test complaints of users of Firefox's models, with a random model of the same kind.
 
 The numbers are issues of mozilla/translations (m), mozilla/firefox-translations (f) and browsermt/bergamot-translator
 (b).

@@ -1,4 +1,4 @@
-"""The model folder: what is written is read back, and all damage gives a message, never a traceback."""
+"""Test the model folder: what is written can be read back, and any damage gives a message, never a traceback."""
 
 import json
 import os

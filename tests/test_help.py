@@ -1,4 +1,4 @@
-"""The examples in the help of every command are run, like those in the documentation."""
+"""Run the examples in the help text of every command, like those in the documentation."""
 
 import os
 import re

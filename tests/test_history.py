@@ -1,4 +1,4 @@
-"""How a model learned: which of its ages are kept, what each of them makes of a sentence, and the curves of its run."""
+"""Test the history of a trained model: its snapshots, their translations of a sentence, and its learning curves."""
 
 import json
 import subprocess

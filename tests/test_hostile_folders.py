@@ -1,8 +1,8 @@
-"""Model folders that are broken, or made to do harm: refused with a reason, or they translate. Never a traceback, never
-more memory or time than a model of that size has any need for.
+"""Test damaged and malicious model folders: they translate, or are rejected with a reason. They never cause a
+traceback, and never take more memory or time than a model of their size needs.
 
-`python tests/test_hostile_folders.py COUNT SEED FOLDER` tries them in a separate process with limited memory. A hard
-crash of a library ends that process, and the case is named by its number.
+`python tests/test_hostile_folders.py COUNT SEED FOLDER` tests folders in a separate process with limited memory. If a
+library crashes, only that process ends, and the test reports the number of the case.
 """
 
 import json

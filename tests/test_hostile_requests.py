@@ -1,4 +1,4 @@
-"""Requests that a grammar makes from good ones: none of them is the server's fault, none ends in a traceback."""
+"""Test invalid requests that a grammar derives from valid ones: none causes a server error or a traceback."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Marian's own files: a random model that Marian itself ran (marian_golden.py), other forms of it, and damage."""
+"""Test the import of Marian's own files: a random model that Marian has run (marian_golden.py), variants and damage."""
 
 import json
 import random

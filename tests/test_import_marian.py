@@ -1,4 +1,4 @@
-"""A MarianMT model, imported: it splits, computes and translates as `transformers` does with the same files."""
+"""Test that an imported MarianMT model tokenizes, computes and translates as `transformers` does."""
 
 import json
 import random

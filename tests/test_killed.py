@@ -1,6 +1,6 @@
-"""kill -9 at random moments: nothing is lost or half-written, and the same command continues or says what to do.
+"""Test kill -9 at random moments: nothing is lost or half-written, and the same command continues or says what to do.
 
-`make killed` tries 200 moments of each command; VIDRIO_KILLS says how many.
+`make killed` tests 200 moments per command, or as many as VIDRIO_KILLS says.
 """
 
 import os

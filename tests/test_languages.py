@@ -1,4 +1,4 @@
-"""Which language a text is in, very short ones too."""
+"""Test language detection, also for very short texts."""
 
 import pytest
 

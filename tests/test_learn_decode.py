@@ -1,4 +1,4 @@
-"""Batched greedy search during training, compared with the search on ids, with the reference's logits."""
+"""Test batched greedy search during training against the search with the reference's logits."""
 
 import numpy as np
 import pytest

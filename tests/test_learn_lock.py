@@ -1,4 +1,4 @@
-"""One command at a time works in a run's folder."""
+"""Test that only one command at a time works in a run's folder."""
 
 import subprocess
 import sys

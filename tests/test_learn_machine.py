@@ -1,4 +1,4 @@
-"""Settings of the process leave the user's own alone."""
+"""Test that the settings of the process do not override the user's own."""
 
 import os
 

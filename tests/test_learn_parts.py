@@ -1,4 +1,4 @@
-"""The parts of learning, each by itself: gradients, loss, dropout, schedules, batches, Adam, Muon."""
+"""Test each part of training by itself: gradients, loss, dropout, schedules, batches, Adam, Muon."""
 
 import math
 from dataclasses import replace

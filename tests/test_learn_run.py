@@ -1,4 +1,4 @@
-"""From the user's files to a model: each task learns, a run keeps its settings, and mistakes are reported."""
+"""Test training from the user's files to a model: every task learns, a run keeps its settings, errors are reported."""
 
 import subprocess
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Fine-tuning: training starts from what a model has learned."""
+"""Test fine-tuning, which starts from a trained model."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Several processes learn what one process learns, on one machine or two."""
+"""Test that several processes, on one machine or two, learn the same as one process."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The training loop: it learns, stops for the right reason, and continues exactly after any interruption."""
+"""Test the training loop: it learns, stops for the right reason, and resumes exactly after any interruption."""
 
 import json
 import os

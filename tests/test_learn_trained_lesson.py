@@ -1,4 +1,4 @@
-"""The lessons' trained model: its card is true, and the recipe makes such a model."""
+"""Test the lessons' trained model: its card is true, and the recipe produces a similar model."""
 
 import importlib.util
 import json

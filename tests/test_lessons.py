@@ -1,6 +1,6 @@
-"""The lessons: how they are read, and the worked example with the post's figures. test_docs runs their blocks.
+"""Test how lessons are read, and the worked example, whose figures are the post's. test_docs.py runs the code blocks.
 
-golden/random_transformer.json was computed beforehand by a separate program, in float64.
+A separate program computed golden/random_transformer.json beforehand, in float64.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""LibreTranslate's interface: its fields, its defaults, its refusals, and clients that people have."""
+"""Test the LibreTranslate API: its fields, its defaults, its errors, and existing clients."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Load, hostile clients and faults: small versions of the server's benchmarks, and tests of their tools."""
+"""Test the server under load, hostile clients and faults, with small versions of its benchmarks; test their tools."""
 
 import asyncio
 import select

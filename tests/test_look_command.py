@@ -1,4 +1,4 @@
-"""`vidrio look`: its views word for word, 80 columns, plain text, JSON, and refusals."""
+"""Test `vidrio look`: the exact text of its views, 80 columns, plain text, JSON and errors."""
 
 import json
 import subprocess

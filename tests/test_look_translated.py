@@ -1,4 +1,4 @@
-"""`look` shows what `translate` printed: the same tokens of the same sentence, and copied text as copied."""
+"""Test that `look` shows what `translate` printed: the same tokens of the same sentence, and copied text as copied."""
 
 import json
 from collections.abc import Callable, Sequence

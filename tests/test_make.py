@@ -1,4 +1,4 @@
-"""The Makefile, .ci/run and conftest.py: what they pass on, and their messages when something is missing."""
+"""Test the Makefile, .ci/run and conftest.py: what they pass on, and their messages if something is missing."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Marked-up text: every tag is kept and placed around the words it belongs to, and nothing else changes."""
+"""Test marked-up text: every tag is kept and placed around the corresponding words, and nothing else changes."""
 
 import re
 from collections import Counter

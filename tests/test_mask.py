@@ -1,4 +1,4 @@
-"""text/mask.py: what must be copied is hidden behind symbols, and is restored or reported missing."""
+"""Test text/mask.py: placeholders hide text that must be copied, which is then restored or reported as missing."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Results that are kept: each computed once, none holding up another, and not for ever."""
+"""Test the cache of results: each result is computed once, delays no other result, and is dropped after a while."""
 
 import threading
 from concurrent.futures import CancelledError, ThreadPoolExecutor

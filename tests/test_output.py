@@ -1,4 +1,4 @@
-"""`vidrio translate -o` loses nothing: neither its translations, nor its input, nor the user's files."""
+"""Test that `vidrio translate -o` never loses translations, the input or other files of the user."""
 
 import os
 import subprocess

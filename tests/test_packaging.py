@@ -1,4 +1,4 @@
-"""The contents of the built wheel and source archive: the code, its data, its licence, and nothing else."""
+"""Test the contents of the built wheel and source archive: the code, its data, its licence, and nothing else."""
 
 import json
 import re

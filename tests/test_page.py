@@ -1,4 +1,4 @@
-"""The page in a real browser: walked from the sentence to one multiplication, with the network off."""
+"""Test the page in a real browser without a network, from the sentence to a single multiplication."""
 
 import math
 import re

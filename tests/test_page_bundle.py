@@ -1,4 +1,4 @@
-"""The built page in the package is what page/ builds."""
+"""Test that the built page in the package is what page/ builds."""
 
 import hashlib
 import re

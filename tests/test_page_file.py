@@ -1,4 +1,4 @@
-"""The page as one file: every number the run's to the last bit, in a browser without network, and nothing let in."""
+"""Test the page as a single file: its numbers are exactly those of the run, and it requests and runs nothing else."""
 
 import re
 from base64 import b64decode

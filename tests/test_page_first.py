@@ -1,4 +1,4 @@
-"""The page's first five minutes: its first view, the effect of a click, and what happens while it computes."""
+"""Test the first five minutes on the page: the first view, the effect of a click, and the view during a computation."""
 
 import re
 from collections.abc import Callable

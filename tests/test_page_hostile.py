@@ -1,4 +1,4 @@
-"""Hostile names and vocabularies: on the page they are text, never markup, and never break it."""
+"""Test hostile names and vocabularies: the page shows them as text, never as markup, and does not break."""
 
 from pathlib import Path
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""The Spanish page shows no English: walked from the top level to numbers, what-ifs, learning and the lesson."""
+"""Test that the Spanish page shows no English, from the top level to numbers, what-ifs, learning and the lesson."""
 
 import re
 from collections.abc import Iterator

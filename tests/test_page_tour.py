@@ -1,4 +1,4 @@
-"""The tour: its statements about the packaged model are true, and it can be followed to its end."""
+"""Test the tour: its statements about the packaged model are true, and users can follow it to the end."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""“Why this word?” on the page: the sum, its parts, the words left out, and the layers, as Python computes them."""
+"""Test “Why this word?” on the page: the sum, its parts, removed words, and the layers are as Python computes them."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""Python's texts on the page have Spanish translations: quantities, the search's reasons, changes, refusals."""
+"""Test that Python's texts on the page have Spanish translations: quantities, search results, changes, errors."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Sentence pairs are read from every file format, and everything else in a file is reported."""
+"""Test that sentence pairs are read from every file format, and that everything else in a file is reported."""
 
 import csv
 import gzip

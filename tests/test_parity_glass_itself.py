@@ -1,5 +1,5 @@
-"""`glass/` against itself: earlier rows ignore later ones, and only positions carry the order.
-test_engine_arithmetic.py tests bit by bit that one pass shows every step."""
+"""Test `glass/` against itself: later rows never affect earlier rows, and only positions convey the order.
+test_engine_arithmetic.py tests that single steps and a full pass give the same bits."""
 
 import numpy as np
 import pytest

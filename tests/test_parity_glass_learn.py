@@ -1,4 +1,4 @@
-"""`glass/` and `learn/` were written separately and must agree on every choice of the closed set, part by part."""
+"""Test that `glass/` and `learn/`, written separately, agree part by part on every combination of options."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""`glass/` against a second, independent implementation: PyTorch's own attention and Transformer layers, in float64."""
+"""Test `glass/` against an independent implementation: PyTorch's attention and Transformer layers, in float64."""
 
 from itertools import product
 

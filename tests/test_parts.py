@@ -1,4 +1,4 @@
-"""The parts of a text that a model translates: its sentences, or parts of them; never what is copied."""
+"""Test the parts of a text that a model translates: sentences or parts of sentences, without text that is copied."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The rules that keep the code small, layered and safe, checked by reading it. CONTRIBUTING.md explains them."""
+"""Test the rules that keep the code small, layered and safe, by reading the code. CONTRIBUTING.md explains them."""
 
 import ast
 import subprocess

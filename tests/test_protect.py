@@ -1,4 +1,4 @@
-"""Protected spans are found."""
+"""Test that protected spans are found."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""int8 parameters: close to the originals, the same in every engine, and stored as they are."""
+"""Test int8 parameters: they are close to the originals, the same in every engine, and stored unchanged."""
 
 import json
 import shutil

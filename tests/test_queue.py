@@ -1,4 +1,4 @@
-"""Many clients at once: turns and limits; those who leave are dropped, and slow ones delay nobody."""
+"""Test the queue with many clients: turns, limits, clients that leave, and slow clients, which delay nobody."""
 
 import asyncio
 import http.client

@@ -1,4 +1,4 @@
-"""`look`, `why` and `check` read the translator's input of the model, and say so."""
+"""Test that `look`, `why` and `check` read the text as the translator does, and report how it differs."""
 
 import json
 

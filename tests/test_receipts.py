@@ -1,4 +1,4 @@
-"""Receipts: recomputed independently, within a bound neither broken nor slack, written so that one can redo them."""
+"""Test receipts: recomputed independently, within a bound that is neither too tight nor too loose, and repeatable."""
 
 import ast
 import math

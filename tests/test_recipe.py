@@ -1,4 +1,4 @@
-"""recipes/en-es: the changes to the packaged models' pairs, and `make model` from beginning to end."""
+"""Test recipes/en-es: the changes to the packaged models' training pairs, and `make model` from start to finish."""
 
 import importlib.util
 import lzma

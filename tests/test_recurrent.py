@@ -1,4 +1,4 @@
-"""Marian's recurrent cell (SSRU) in the place of the decoder's self-attention, against its equations written out."""
+"""Test Marian's recurrent cell (SSRU), which replaces the decoder's self-attention, against its equations."""
 
 import json
 import math

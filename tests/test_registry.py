@@ -1,4 +1,4 @@
-"""Models of a language pair: fetched from a registry with Mozilla's layout, a server in this process."""
+"""Test downloads of models by language pair, from a registry with Mozilla's layout on a server in this process."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Sentences that the packaged models translated wrongly are correct, by any remedy."""
+"""Test that sentences that the packaged models once translated wrongly are correct, by any remedy."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The repository as a whole: no path of one machine, clean text, every requirement pinned, style and types."""
+"""Test the repository as a whole: no path of one machine, clean text, pinned requirements, style and types."""
 
 import importlib.metadata
 import os

@@ -1,4 +1,4 @@
-"""Search: properties that hold for any model, on small random ones."""
+"""Test the properties of the search that hold for any model, with small random models."""
 
 import itertools
 import math

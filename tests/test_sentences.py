@@ -1,4 +1,4 @@
-"""Sentences are found where a reader sees them, and no text is lost."""
+"""Test that sentences are split where a reader would split them, and that no text is lost."""
 
 import pytest
 from hypothesis import example, given, settings

@@ -1,5 +1,5 @@
-"""The server: every number comes from the reference, nothing is kept, and requests that are too large or from other
-sites are refused."""
+"""Test the server: every number comes from the reference, and requests that are invalid, too large or cross-site are
+rejected."""
 
 import json
 import subprocess

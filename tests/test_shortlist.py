@@ -1,4 +1,4 @@
-"""Shortlists: the tokens that may translate a sentence, read from Marian's file and kept by the search."""
+"""Test shortlists, the tokens that may translate a sentence: read from Marian's file, and respected by the search."""
 
 import shutil
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Numbers and matrices as text: nothing lost, nothing invented, columns that line up."""
+"""Test numbers and matrices as text: nothing is lost, nothing is invented, and columns are aligned."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""`vidrio site`: what it writes and refuses, and the standalone page in Chromium with Python's numbers."""
+"""Test `vidrio site`: its files and its errors, and that the standalone page has Python's numbers in Chromium."""
 
 import hashlib
 import json

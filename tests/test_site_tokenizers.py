@@ -1,5 +1,5 @@
-"""The browser's `tokenizers` agrees with the library on the tokens, positions, words and texts of 500 texts; a slow
-test of test_site.py reads 2,000 in the browser itself."""
+"""Test that the browser's `tokenizers` and the library give the same tokens, positions, words and texts for 500 texts.
+A slow test in test_site.py compares 2,000 texts in the browser itself."""
 
 import json
 import random

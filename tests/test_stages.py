@@ -1,4 +1,4 @@
-"""The table of quantities is complete, in order, and about the numbers that are computed."""
+"""Test that the table of quantities is complete, in order, and describes the numbers that are computed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Start-up stays fast. Imports are counted instead of time, which means little on a shared machine."""
+"""Test that start-up stays fast. The tests count imports, because times mean little on a shared machine."""
 
 import subprocess
 import sys

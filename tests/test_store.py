@@ -1,4 +1,4 @@
-"""Prepared pairs and their ids are on disk completely or not at all, and are made again only after a change."""
+"""Test that prepared pairs and ids are stored completely or not at all, and prepared again only after a change."""
 
 import json
 import os

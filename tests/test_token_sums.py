@@ -1,4 +1,4 @@
-"""The difference of two logits as a sum over the input tokens."""
+"""Test the difference of two logits as a sum over the input tokens."""
 
 import numpy as np
 import pytest

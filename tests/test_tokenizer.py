@@ -1,4 +1,4 @@
-"""Text → tokens → ids → text: nothing is lost, nothing is imitated, every split can be explained."""
+"""Test text → tokens → ids → text: nothing is lost, no text imitates a special token, every split can be explained."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Only the steps that Vidrio writes are read from a tokenizer file: others can make a word into gigabytes."""
+"""Test that a tokenizer file may contain only the steps that Vidrio writes: others can expand a word to gigabytes."""
 
 import json
 from collections.abc import Callable

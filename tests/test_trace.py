@@ -1,4 +1,4 @@
-"""Addresses, their meaning, and errors for invalid ones; what a trace accepts and refuses."""
+"""Test addresses and their meaning, the errors for invalid addresses, and what a trace accepts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The end of `vidrio train`: its messages, and the evaluation of classifiers and language models on held-out texts."""
+"""Test the end of `vidrio train`: its messages, and how classifiers and language models are evaluated."""
 
 import json
 import re

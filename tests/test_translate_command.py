@@ -1,4 +1,4 @@
-"""`vidrio translate` as its own process: one line out for each line in, whatever happens."""
+"""Test that `vidrio translate`, as a process of its own, writes one line for each line of input, whatever happens."""
 
 import json
 import os

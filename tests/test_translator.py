@@ -1,4 +1,4 @@
-"""Text to text: nothing is lost, whatever the text and however it is passed."""
+"""Test text-to-text translation: nothing is lost, whatever the text is and however it is passed."""
 
 import math
 import time

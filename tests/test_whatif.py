@@ -1,4 +1,4 @@
-"""What-ifs: their effects on the numbers, what they refuse, and the comparison of before and after."""
+"""Test what-ifs: their effects on the numbers, their errors, and the comparison of before and after."""
 
 import json
 from dataclasses import replace

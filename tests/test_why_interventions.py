@@ -1,4 +1,4 @@
-"""What happens without a word or a head, or with a row of another run: the same as the what-ifs say."""
+"""Test removing a word or a head, and substituting a row from another run: the results are those of the what-ifs."""
 
 import json
 from concurrent.futures import CancelledError

@@ -1,4 +1,4 @@
-"""Why one word and not another: the parts add up to the difference of the logits, and match their names."""
+"""Test why one word and not another was chosen: the parts add up to the logit difference and match their names."""
 
 import json
 import math

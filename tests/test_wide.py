@@ -1,5 +1,5 @@
-"""Bulk work file by file, with a loop in place of the cluster: the files, resume, what cannot be done.
-tests/test_wide_cluster.py has the cluster, and kills what is in it."""
+"""Test bulk translation, file by file, with a loop in place of a cluster: the files, --resume and errors.
+tests/test_wide_cluster.py uses a cluster, and kills parts of it."""
 
 import gzip
 import io

@@ -1,5 +1,5 @@
-"""Bulk work on a real Ray cluster of several nodes on this machine, while workers and a node are killed. All slow: a
-node takes seconds to start, and some more each worker."""
+"""Test bulk translation on a Ray cluster of several nodes on this machine, while workers and a node are killed. All
+tests are slow: starting a node takes seconds, and so does starting each worker."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""text/words.py: words cover a text, and every token belongs to one of them."""
+"""Test text/words.py: words cover a text, and every token belongs to a word."""
 
 import pytest
 from hypothesis import given

@@ -51,7 +51,7 @@ def translate_lines(work: "Work") -> None:
 
 
 class Decoder:
-    """Decodes lines one by one, without an initial byte-order mark. Errors state the number of a line that is not UTF-8."""
+    """Decodes lines one by one, without an initial byte-order mark. An error states which line is not UTF-8."""
 
     def __init__(self, name: str) -> None:
         self._name, self._number = name, 0
