@@ -72,7 +72,7 @@ def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 def call_vidrio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `vidrio ARGUMENTS…` in this process, which is faster. An error that is not printed as a message fails the test."""
+    """Run `vidrio ARGUMENTS…` in this process, which is faster. Errors that are not printed as messages fail the test."""
     from vidrio.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def usual_context(server: str, browser: "Browser") -> Iterator["BrowserContext"]
 
 @pytest.fixture
 def open_page(server: str, browser: "Browser", usual_context: "BrowserContext") -> Iterator[Callable[..., "Page"]]:
-    """Open the page at a view. The page may send requests only to this server, and must print nothing to the console."""
+    """Open the page at a view. The page may request only this server, and must print nothing to the console."""
     from urllib.parse import urlencode
 
     from chromium import PATIENCE, stay_at

@@ -1,4 +1,4 @@
-"""Test the engine's arithmetic: the order of sums, float32 accuracy, and that steps and a full pass match bit for bit."""
+"""Test the engine's arithmetic: the order of sums, float32 accuracy, and that steps match a full pass bit for bit."""
 
 import math
 
