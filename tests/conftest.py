@@ -72,7 +72,7 @@ def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 def call_vidrio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `vidrio ARGUMENTS…` in this process, which is faster. Errors that are not printed as messages fail the test."""
+    """Run `vidrio ARGUMENTS…` in this process, which is faster. An error that is not printed fails the test."""
     from vidrio.cli import main
 
     monkeypatch.chdir(tmp_path)

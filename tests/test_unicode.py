@@ -1,6 +1,6 @@
 """Test every Unicode character within a text: it must not change the translation of the words around it.
 
-`python tests/test_unicode.py en-es` tests all characters in 4 minutes on one idle core, and prints the exceptions.
+`python tests/test_unicode.py en-es` tests all characters in about 4 minutes on an idle core, and prints the exceptions.
 """
 
 import re

@@ -59,7 +59,7 @@ class Work:
     model: "Translator | Answers"
     options: "Options"
     terms: "Terms"
-    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check, by number; 0 after the first SHOWN
+    doubtful: Counter[int] = field(default_factory=Counter)  # lines to check, by number; 0 stands for further lines
 
     @staticmethod
     def begin(request: Request, cores: int | None) -> "Work":

@@ -122,7 +122,7 @@ class RunRequest:
         return reading
 
     def run(self, model: "LoadedModel", tree: "Tree | None" = None) -> "BeforeAfter":
-        """Run the model, without and with the what-ifs."""
+        """Run the model without and with the what-ifs."""
         from vidrio.look.changed import BeforeAfter, look_changed
         from vidrio.look.run import target_ids
         from vidrio.look.translated import copied

@@ -80,7 +80,7 @@ def fault(source: str, target: str, limits: Limits) -> str:
     if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
         return "wrong script"
     if limits.ratio:
-        # The ratio varies more if texts are short, so 15 characters are added to both lengths.
+        # The ratio varies more for short texts, so 15 characters are added to both lengths.
         ratio = (_length(source) + 15) / (_length(target) * limits.usual_ratio + 15)
         if not 1 / limits.ratio <= ratio <= limits.ratio:
             return "length ratio"

@@ -49,7 +49,7 @@ class CleaningOptions:
     dev: tuple[Corpus, ...] = ()  # the user's validation and test sets, whose sentences are also kept out of training
     test: tuple[Corpus, ...] = ()
     least: int = 1  # minimum number of usable pairs
-    one_sided: bool = False  # whether to check and compare only the sources, if the targets are not translations
+    one_sided: bool = False  # whether to check and compare only the sources, e.g. if the targets are classes
 
 
 def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, progress: Progress) -> "Prepared":
@@ -114,7 +114,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
 def _first_pass(
     corpora: Sequence[Corpus], options: CleaningOptions, tally: Tally, work: Path, progress: Progress
 ) -> tuple[Keys, Keys]:
-    """Write the pairs that pass the checks of individual pairs. Returns hashes of their sources and targets."""
+    """Write the pairs that pass all per-pair checks. Returns hashes of their sources and targets."""
     sources, targets = array("Q"), array("Q")
     reading = progress.work = Work("reading pairs", sum(corpus.bytes for corpus in corpora))
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:

@@ -1,4 +1,4 @@
-"""A fair lock. Threads get it in the order of their requests, so a thread in a tight loop cannot starve the others."""
+"""A fair lock: threads acquire it in the order of their requests, so a tight loop cannot starve other threads."""
 
 import threading
 from collections import deque

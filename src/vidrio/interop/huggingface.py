@@ -3,7 +3,7 @@
 config.json                              sizes and architecture
 model.safetensors or pytorch_model.bin   parameters
 source.spm, target.spm                   tokenizers
-vocab.json                               piece ids; target_vocab.json if the target has its own
+vocab.json                               piece ids (and target_vocab.json, if the target has its own)
 generation_config.json                   decoding options
 """
 

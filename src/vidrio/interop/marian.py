@@ -1,7 +1,7 @@
 """Import a folder in Marian's format, as used by Firefox, Bergamot and translateLocally.
 
 *.bin, *.npz   the parameters, in 8-bit integers or float32, and the configuration
-*.spm          SentencePiece models: one for both languages, or one each, with the source first by name
+*.spm          SentencePiece models: one for both languages, or two, with the source's first in alphabetical order
 lex*.bin       the shortlist, if any
 
 Files are identified by their content. Only the languages are inferred from file names, such as model.enpt.bin.

@@ -112,7 +112,7 @@ def read_npz(path: Path) -> dict[str, Item]:
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Parse the flat YAML subset that Marian writes: `key: value` lines, and lists, whose items are space-joined."""
+    """Parse the YAML subset that Marian writes: `key: value` lines, and lists, whose items are joined with spaces."""
     settings: dict[str, str] = {}
     last = ""
     for line in text.rstrip("\0").splitlines():

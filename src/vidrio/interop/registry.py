@@ -51,7 +51,7 @@ class Offer(NamedTuple):
     name: str  # en-es
     architecture: str
     status: str
-    files: dict[str, dict[str, Any]]  # an entry for each kind of file, which contains the file's path
+    files: dict[str, dict[str, Any]]  # the registry's entry for each kind of file, including the path
     scores: dict[str, float]  # scores on FLORES-200+
 
     @property
@@ -65,7 +65,7 @@ class Offer(NamedTuple):
 
 
 def offers(mirror: str) -> list[Offer]:
-    """Return all models in the registry, sorted by language pair, with released models first, and by score."""
+    """Return all models in the registry, sorted by language pair, then by status (released first), then by score."""
     url = f"{checked(mirror)}/db/models.json"
     try:
         with _opened(url) as answer:

@@ -166,5 +166,5 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 
 
 def transposed(W: np.ndarray) -> np.ndarray:
-    """Return Wᵀ. CTranslate2 stores Wᵀ, whereas our matrices are used as x W."""
+    """Return Wᵀ, which CTranslate2 stores for a product x W."""
     return np.ascontiguousarray(W.T)

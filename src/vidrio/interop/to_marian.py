@@ -84,7 +84,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
 
 
 def alphas(translator: Translator, lines: Sequence[str]) -> dict[str, np.float32]:
-    """Calibrate the alpha, the scale of the activations, of each matrix."""
+    """Calibrate the alpha (activation scale) of each matrix."""
     config = translator.config
     stages = stages_of(build(config, read_parameters(translator.folder), np.float32))
     inputs = {
@@ -118,7 +118,7 @@ def items(config: ModelConfig, parameters: Mapping[str, np.ndarray], alpha: Mapp
         yield theirs, INTGEMM8, value.shape, stored.tobytes() + scale.tobytes()
         if name not in alpha:
             continue  # a source embedding that is only looked up, never multiplied
-        if is_table(spec.axes):  # Marian also stores alphas whose names contain Wemb as integers
+        if is_table(spec.axes):  # Marian stores even an alpha in integers if its name contains Wemb
             yield f"{theirs}_QuantMultA", INTGEMM8, (1, 1), b"\x7f" + np.float32(127 / alpha[name]).tobytes()
         else:
             yield f"{theirs}_QuantMultA", FLOAT32, (1, 1), alpha[name].tobytes()

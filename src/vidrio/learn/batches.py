@@ -1,6 +1,6 @@
 """Group sentence pairs into batches that have about the same number of tokens and contain sentences of similar length.
 
-    source.ids   target.ids        concatenated ids of all sentences (uint16, or uint32 for more than 65,536 ids)
+    source.ids   target.ids        concatenated ids of all sentences (uint16, or uint32 for larger vocabularies)
     source.starts   target.starts  the offset of each sentence, followed by the total number of ids (uint64)
 
 The files are memory-mapped. The order of the batches depends only on the seed and the epoch, so a run can stop after
@@ -143,7 +143,7 @@ class Batch(NamedTuple):
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
-    """Return the indices of an epoch's pairs. With weight 2, each pair occurs twice; with 0.3, a random 30 % do."""
+    """Return the pair indices of an epoch. A weight of 2 repeats every pair, and 0.3 selects a random 30 % of the pairs."""
     some = []
     first = 0
     for count, weight in repeats:
@@ -229,7 +229,7 @@ class Streamed(NamedTuple):
 
 
 def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Yield batches without end, starting at `position`."""
+    """Yield batches indefinitely, starting at `position`."""
     epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))

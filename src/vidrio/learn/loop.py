@@ -30,7 +30,7 @@ from vidrio.learn.plan import Recipe
 from vidrio.learn.state import RunFolder, State
 from vidrio.learn.task import Stop
 
-EVERY = 10  # steps per line of metrics
+EVERY = 10  # number of steps per line of metrics
 
 Validate = Callable[[model.Network], dict[str, Any]]
 Clock = Callable[[], float]  # seconds of training, including earlier sessions of the run

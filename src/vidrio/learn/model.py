@@ -1,6 +1,6 @@
-"""The model in PyTorch, for batches of B sentences padded to the length of the longest. `config.py` lists the axes.
+"""The model in PyTorch, for padded batches of B sentences. `config.py` lists the axes.
 
-This implementation shares no code with `glass/walk.py`. Tests compare the two part by part.
+This implementation shares no code with `glass/walk.py`. Tests compare the implementations part by part.
 """
 
 import math
@@ -22,7 +22,7 @@ from vidrio.model.parameters import output_is_tied, source_table, target_table
 # The results of earlier decoding steps, by sub-layer: keys and values, or the state of a recurrent cell.
 KeyValueCache = dict[str, tuple[Tensor, ...]]
 
-SHORT = 128  # number of keys up to which _Attend is faster on a CPU than PyTorch's attention
+SHORT = 128  # maximum number of keys for which _Attend is faster than PyTorch's attention on a CPU
 
 # --- dropout, §5.4 ----------------------------------------------------------------------------------------------------
 

@@ -136,9 +136,9 @@ def update_by_muon(
 ) -> None:
     """Take one step, in place, with Muon (Jordan et al. 2024) for the layers' matrices and Adam for everything else.
 
-    Both use the same learning rate. A few directions dominate the gradient of a matrix, but Muon's update is equally
-    large in all directions. Muon's momentum is Adam's running mean. `dtype` is the data type of Muon's matrix products;
-    `torch.optim.Muon` supports only bfloat16, which is slow on CPUs without AMX.
+    Muon and Adam use the same learning rate. A few directions dominate the gradient of a matrix, but Muon's update is
+    equally large in all directions. Muon's momentum is Adam's running mean. `dtype` is the data type of Muon's matrix
+    products; `torch.optim.Muon` supports only bfloat16, which is slow on CPUs without AMX.
     """
     weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
     before = [weight.clone() for weight in weights]

@@ -74,7 +74,7 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The settings that a run was started with."""
+    """The settings with which a run was started."""
 
     task: str
     config: ModelConfig
@@ -100,7 +100,7 @@ def write_plan(run: Path, plan: Plan) -> None:
 
 
 def refuse_nonsense(request: Request, before: Plan | None) -> None:
-    """Reject options that are invalid whatever the data."""
+    """Reject options that are invalid regardless of the data."""
     if before is not None and before.task != request.task:
         raise cannot_change([f"task {before.task} → {request.task}"])
     valid = METRICS_OF[request.task]
@@ -162,7 +162,7 @@ def choose_precision(device: torch.device) -> str:
 
 
 def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """Choose the largest preset that suits the number of pairs and the time limit. `speed`: multiply–adds per second.
+    """Choose the largest preset for the number of pairs and the time limit, at `speed` multiply–adds per second.
 
     The estimate assumes half of this speed, and that each token uses half of the parameters three times: once in the
     forward pass and twice in the backward pass.

@@ -1,7 +1,7 @@
-"""The state of a training run, and the folder that stores it, which stays valid even if the process is killed.
+"""The state of a training run, stored in a folder that stays valid even if the process is killed.
 
 MODEL/run/state.safetensors                            everything needed to resume; the metadata contains the scalars
-MODEL/run/metrics.jsonl                                one line per ten steps, and one per validation
+MODEL/run/metrics.jsonl                                one line for every ten steps and for every validation
 MODEL/run/snapshots/step-00000064/model.safetensors    the model at step 0 and at the latest powers of 2
 """
 

@@ -1,4 +1,4 @@
-"""Read a training request, and clean, split and tokenize the user's files.
+"""Define a training request, and prepare its data: clean, split and tokenize the user's files.
 
     MODEL/run/data/    pairs (see `data/prepare.py`), token ids (see `batches.py`), tokenizers and classes
 
@@ -95,7 +95,7 @@ class Request:
 
 
 def cannot_change(what: Sequence[str]) -> RunError:
-    """Return the error for a request that would change settings of the run to resume."""
+    """Return the error for a request to change the settings of an existing run."""
     do = "use the same options as before, or a new folder with --to"
     return RunError("only the end of an existing run can be changed", found="; ".join(what), do=do)
 

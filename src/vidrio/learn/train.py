@@ -68,7 +68,7 @@ class Judgement:
 
     scores: list[Score] = field(default_factory=list)
     warning: str = ""
-    translations: list[str] = field(default_factory=list)  # of the test set, the same as `vidrio translate` prints
+    translations: list[str] = field(default_factory=list)  # of the test set, as printed by `vidrio translate`
 
 
 def train(request: Request, progress: Progress | None = None) -> tuple[Run, Judgement] | None:
