@@ -1,4 +1,4 @@
-"""Test that facts that a translation lost or invented are found, in every form."""
+"""Test that lost and invented facts in a translation are detected, whatever their form."""
 
 import pytest
 from hypothesis import given

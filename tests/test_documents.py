@@ -1,4 +1,4 @@
-"""Test files of every format: they keep their formatting, other programs open them, and unusable files give errors."""
+"""Test translated files of every format: other programs open them with their formatting. Unusable files give errors."""
 
 import io
 import re

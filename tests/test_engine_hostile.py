@@ -1,4 +1,4 @@
-"""Test that damaged models and invalid requests are rejected or answered, without access to memory out of bounds."""
+"""Test that the engine never accesses memory out of bounds, even with damaged models and invalid requests."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Run the examples in the help text of every command, like those in the documentation."""
+"""Run the examples in the help text of every command."""
 
 import os
 import re

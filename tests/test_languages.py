@@ -1,4 +1,4 @@
-"""Test language detection, also for very short texts."""
+"""Test language detection, including very short texts."""
 
 import pytest
 

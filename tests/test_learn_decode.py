@@ -1,4 +1,4 @@
-"""Test batched greedy search during training against the search with the reference's logits."""
+"""Test the batched greedy search used in training against the ordinary search with the reference's logits."""
 
 import numpy as np
 import pytest

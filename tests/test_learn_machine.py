@@ -1,4 +1,4 @@
-"""Test that the settings of the process do not override the user's own."""
+"""Test that the settings for PyTorch do not override the user's environment variables."""
 
 import os
 

@@ -1,6 +1,6 @@
-"""Test how lessons are read, and the worked example, whose figures are the post's. test_docs.py runs the code blocks.
+"""Test how lessons are read, and the worked example with the figures of the post. test_docs.py runs the code blocks.
 
-A separate program computed golden/random_transformer.json beforehand, in float64.
+golden/random_transformer.json was computed by a separate program in float64.
 """
 
 import json

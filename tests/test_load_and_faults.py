@@ -1,4 +1,4 @@
-"""Test the server under load, hostile clients and faults, with small versions of its benchmarks; test their tools."""
+"""Test the server under load, with hostile clients and with faults, and test the tools of the benchmarks."""
 
 import asyncio
 import select

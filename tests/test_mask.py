@@ -1,4 +1,4 @@
-"""Test text/mask.py: placeholders hide text that must be copied, which is then restored or reported as missing."""
+"""Test text/mask.py: placeholders replace text to copy, which is restored in the translation or reported as missing."""
 
 import pytest
 from hypothesis import given

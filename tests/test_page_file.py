@@ -1,4 +1,4 @@
-"""Test the page as a single file: its numbers are exactly those of the run, and it requests and runs nothing else."""
+"""Test the page as a single file: its numbers are exactly those of the run, and it loads nothing from outside."""
 
 import re
 from base64 import b64decode

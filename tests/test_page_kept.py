@@ -1,4 +1,4 @@
-"""Test the page in print."""
+"""Test the printed page."""
 
 from collections.abc import Iterator
 from urllib.parse import urlencode

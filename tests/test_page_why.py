@@ -1,4 +1,4 @@
-"""Test “Why this word?” on the page: the sum, its parts, removed words, and the layers are as Python computes them."""
+"""Test “Why this word?” on the page: the sum, its parts, the layers and removed words match what Python computes."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""Test that Python's texts on the page have Spanish translations: quantities, search results, changes, errors."""
+"""Test that Python's texts on the page have Spanish translations: quantities, search results, changes and errors."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Test the parts of a text that a model translates: sentences or parts of sentences, without text that is copied."""
+"""Test how a text is split for translation: into sentences or parts of sentences, without the text to copy."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Test the rules that keep the code small, layered and safe, by reading the code. CONTRIBUTING.md explains them."""
+"""Test the rules that keep the code small, layered and safe. CONTRIBUTING.md explains the rules."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""Test that `look`, `why` and `check` read the text as the translator does, and report how it differs."""
+"""Test that `look`, `why` and `check` read the text as the translator does, and report any change to the text."""
 
 import json
 

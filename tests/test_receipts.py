@@ -1,4 +1,4 @@
-"""Test receipts: recomputed independently, within a bound that is neither too tight nor too loose, and repeatable."""
+"""Test receipts: every number is recomputed independently within a tight bound, and can be recomputed by hand."""
 
 import ast
 import math

@@ -1,4 +1,4 @@
-"""Test that sentences that the packaged models once translated wrongly are correct, by any remedy."""
+"""Test that sentences that the packaged models once mistranslated are now correct, by any remedy."""
 
 import re
 

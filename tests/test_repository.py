@@ -1,4 +1,4 @@
-"""Test the repository as a whole: no path of one machine, clean text, pinned requirements, style and types."""
+"""Test the repository as a whole: no machine-specific paths, clean text, pinned requirements, style and types."""
 
 import importlib.metadata
 import os

@@ -1,5 +1,4 @@
-"""Test the server: every number comes from the reference, and requests that are invalid, too large or cross-site are
-rejected."""
+"""Test the server: every number comes from the reference, and invalid, oversized or cross-site requests are rejected."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Test shortlists, the tokens that may translate a sentence: read from Marian's file, and respected by the search."""
+"""Test shortlists, which limit the tokens of a translation: reading Marian's file, and searching with a shortlist."""
 
 import shutil
 from itertools import pairwise

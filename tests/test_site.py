@@ -1,4 +1,4 @@
-"""Test `vidrio site`: its files and its errors, and that the standalone page has Python's numbers in Chromium."""
+"""Test `vidrio site`: its files, its errors, and that the standalone page in Chromium computes the same numbers as Python."""
 
 import hashlib
 import json

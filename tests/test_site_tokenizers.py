@@ -1,4 +1,4 @@
-"""Test that the browser's `tokenizers` and the library give the same tokens, positions, words and texts for 500 texts.
+"""Test that the browser's `tokenizers` and the library agree on the tokens, positions, words and decoding of 500 texts.
 A slow test in test_site.py compares 2,000 texts in the browser itself."""
 
 import json

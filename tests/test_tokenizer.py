@@ -1,4 +1,4 @@
-"""Test text → tokens → ids → text: nothing is lost, no text imitates a special token, every split can be explained."""
+"""Test text → tokens → ids → text: nothing is lost, no text can imitate a special token, and every split has an explanation."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Test that `vidrio translate`, as a process of its own, writes one line for each line of input, whatever happens."""
+"""Test that `vidrio translate`, in a separate process, writes one line for each line of input, whatever happens."""
 
 import json
 import os

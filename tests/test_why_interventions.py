@@ -1,4 +1,4 @@
-"""Test removing a word or a head, and substituting a row from another run: the results are those of the what-ifs."""
+"""Test removing a word or a head, and substituting a row from another run: the results match the what-ifs."""
 
 import json
 from concurrent.futures import CancelledError

@@ -1,4 +1,4 @@
-"""Test why one word and not another was chosen: the parts add up to the logit difference and match their names."""
+"""Test the explanation of a word: its parts add up to the logit difference and match their names."""
 
 import json
 import math

@@ -166,5 +166,5 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 
 
 def transposed(W: np.ndarray) -> np.ndarray:
-    """Return Wᵀ, which CTranslate2 stores for a product x W."""
+    """Return Wᵀ, the form in which CTranslate2 stores W for the product x W."""
     return np.ascontiguousarray(W.T)

@@ -143,7 +143,7 @@ class Batch(NamedTuple):
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
-    """Return the pair indices of an epoch. A weight of 2 repeats every pair, and 0.3 selects a random 30 % of the pairs."""
+    """Return the pair indices of an epoch. Weight 2 repeats every pair; weight 0.3 selects a random 30 % of them."""
     some = []
     first = 0
     for count, weight in repeats:
