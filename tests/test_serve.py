@@ -1,4 +1,4 @@
-"""Test the server: every number comes from the reference, and invalid, oversized or cross-site requests are rejected."""
+"""Test the server: every number comes from the reference, and invalid, oversized and foreign requests are rejected."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Test `vidrio site`: its files, its errors, and that the standalone page in Chromium computes the same numbers as Python."""
+"""Test `vidrio site`: its files, its errors, and that the standalone page in Chromium has Python's numbers."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Test text → tokens → ids → text: nothing is lost, no text can imitate a special token, and every split has an explanation."""
+"""Test text → tokens → ids → text: nothing is lost, no text imitates a special token, and every split is explained."""
 
 import itertools
 import json

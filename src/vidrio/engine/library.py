@@ -154,7 +154,7 @@ def _webassembly(module: str) -> Callable[[], Library] | None:
 
 
 def native_path(name: str) -> Path:
-    """Return the path of a native build for this system, which need not exist."""
+    """Return the path of a native build for this system, whether or not the build exists."""
     system, machine = platform.system().lower(), platform.machine().lower()
     return BUILT / f"{system}-{machine}-{name}.{SUFFIX.get(system, 'so')}"
 

@@ -68,7 +68,7 @@ def not_exported(folder: Path, program: str, problems: Sequence[str]) -> ModelEr
 
 
 def fitting(value: Any, shape: tuple[int, ...], what: str, name: str) -> Any:
-    """Return the array if it has this shape, not counting axes of length 1. `what` names the file in error messages."""
+    """Return the array if it has this shape, ignoring axes of length 1. `what` describes the file in error messages."""
     if value is not None and [n for n in value.shape if n != 1] == [n for n in shape if n != 1]:
         return value
     raise damaged(what, f"{name} is missing" if value is None else f"{name} has shape {value.shape}, not {shape}")

@@ -83,7 +83,7 @@ def read_folder(folder: Path) -> Foreign:
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """Convert the exceptions that a damaged file causes to an error that names the file."""
+    """Convert exceptions caused by a damaged file to a ModelError that names the file."""
     try:
         yield
     except marian_files.BROKEN as error:

@@ -86,7 +86,7 @@ def fit_into_seven_bits(spec: Any) -> None:
 
 
 def filled(tokens: list[str], rows: int) -> list[str]:
-    """Add placeholder tokens until there is one per embedding row. Some embeddings have more rows than tokens."""
+    """Add placeholder tokens up to the number of embedding rows, which can exceed the size of the vocabulary."""
     return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
 
 

@@ -195,7 +195,7 @@ def decided_by(task: Task) -> dict[str, Any]:
 
 
 def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """If the model's width or number of heads is set, set the head width too. `others` provides the missing size."""
+    """Add the matching head width if the model's width or number of heads is given. `others` provides missing sizes."""
     if "d_model" not in sizes and "n_heads" not in sizes:
         return sizes
     both = {**others, **sizes}

@@ -67,7 +67,7 @@ class Request:
     """The user's request for a training run."""
 
     folder: Path  # the model folder to write
-    names: tuple[str, ...]  # the names of the files that contain the pairs
+    names: tuple[str, ...]  # the files that contain the pairs
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
