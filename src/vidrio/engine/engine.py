@@ -2,9 +2,9 @@
 
 A call runs in the calling thread, so a single sentence needs no other thread (a browser has only one). For several
 sentences, the call also starts helper threads, up to a limit that all calls share. Each thread translates its sentences
-as one batch, but no result depends on the rest of the batch. Calls do not wait for each other to finish: all threads
-take turns, a few decoding steps at a time. In native code, all threads share one model; in WebAssembly, there are
-several models (slots.py).
+as one batch, but no result depends on the rest of the batch. Calls do not wait for each other to finish. In
+native code, all threads share one model. In WebAssembly, threads that share an instance take turns, a few decoding
+steps at a time (slots.py).
 """
 
 import struct
@@ -25,7 +25,7 @@ from vidrio.model.config import ModelConfig
 
 ROWS = 16  # maximum number of hypotheses per decoding step, whose keys and values fit in the processor's cache
 WAITING = 16  # maximum number of queued hypotheses, which start as soon as others finish
-VARIANTS = 64  # the same limit for variants of one sentence, for which the encoder runs only once
+VARIANTS = 64  # the same limit for variants of one sentence, which share work in the encoder
 STEPS = 4  # decoding steps between checks for finished sentences
 TOGETHER = 256  # maximum number of rows in a batch of variants
 LARGEST = 2**31 - 1
