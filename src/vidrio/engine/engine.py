@@ -2,9 +2,9 @@
 
 A call runs in the calling thread, so a single sentence needs no other thread (a browser has only one). For several
 sentences, the call also starts helper threads, up to a limit that all calls share. Each thread translates its sentences
-as one batch, but no result depends on the rest of the batch. Calls do not wait for each other to finish. In
-native code, all threads share one model. In WebAssembly, threads that share an instance take turns, a few decoding
-steps at a time (slots.py).
+as one batch, but no result depends on the rest of the batch. Calls do not wait for each other to finish. In native
+code, all threads share one model. In WebAssembly, threads that share an instance take turns, a few decoding steps at
+a time (slots.py).
 """
 
 import struct

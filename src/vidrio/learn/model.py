@@ -300,8 +300,8 @@ def decode(
 ) -> Tensor:
     """Run the decoder: target ids so far → one row per id. Figure 1, right.
 
-    With a `cache`, `target_BT` contains only the new ids, which start at position `first`. Padding needs no
-    mask of its own, because it comes last, where the causal mask hides it.
+    With a `cache`, `target_BT` contains only the new ids, which start at position `first`. Padding needs no mask
+    of its own, because it comes last, where the causal mask hides it.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
