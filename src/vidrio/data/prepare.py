@@ -174,8 +174,8 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
     """Assign each pair to a part.
 
     The held-out parts 1, 2, … contain the `wanted` numbers of pairs. Other pairs are marked COPY if they share a source
-    or target with a held-out pair or with `given`, and TRAIN otherwise. Pairs whose source and target are unique are held
-    out first, so that few pairs are marked COPY.
+    or target with a held-out pair or with `given`, and TRAIN otherwise. Pairs whose source and target are unique are
+    held out first, so that few pairs are marked COPY.
     """
     part = np.where(np.isin(sources, given[0]) | np.isin(targets, given[1]), COPY, TRAIN).astype(np.int8)
     free = np.flatnonzero(part == TRAIN)
