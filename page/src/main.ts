@@ -7,5 +7,5 @@ import { page } from "./lib/state.svelte";
 const target = document.getElementById("page");
 if (target) mount(App, { target });
 void page.start();
-// The service worker lets users open the page offline.
+// The service worker makes the page available offline.
 if (onSite && "serviceWorker" in navigator) void navigator.serviceWorker.register("service.js");

@@ -1,4 +1,4 @@
-// Part of a standalone file: decodes and inflates the style, the script and the data in the elements before it.
+// Runs first in a standalone file, and decodes the CSS, script and data in the elements before it (Ascii85, deflate).
 {
   const packed = [...document.querySelectorAll("script[data-bytes]")];
   const bytes = ({ textContent, dataset }) => {

@@ -1,6 +1,6 @@
 /**
- * Runs Python in the browser and answers the page’s requests one at a time, using the same functions as `vidrio serve`.
- * The default model is downloaded at startup, and any other large model when it is first requested.
+ * A web worker that runs Python and handles the page's requests one at a time, with the same code as `vidrio serve`.
+ * The default model is downloaded at startup, and other large models on first use.
  */
 
 import type { Site, WorkerMessage, WorkerRequest } from "../lib/site";
@@ -25,13 +25,13 @@ const scope = globalThis as unknown as {
   fetch: typeof fetch;
 };
 const STORE = "vidrio-unpacked";
-const DELAY = 3000; // milliseconds to wait before caching the byte code, so that this does not delay the first requests
-const download = fetch; // the original, because start() replaces the global fetch
+const DELAY = 3000; // milliseconds before the bytecode is cached, so that caching does not delay the first requests
+const download = fetch; // saved here because start() replaces the global function
 
 const open = async () => ("caches" in globalThis ? caches.open(STORE) : null); // unavailable over plain HTTP
 
 async function store(url: string, data: Uint8Array<ArrayBuffer>): Promise<void> {
-  // If the disk is full, the file is simply downloaded again next time.
+  // If the disk is full, the file is downloaded again next time.
   await (await open())?.put(url, new Response(data)).catch(() => undefined);
 }
 
@@ -40,7 +40,7 @@ async function stored(url: string): Promise<Uint8Array<ArrayBuffer> | undefined>
   return found && new Uint8Array(await found.arrayBuffer());
 }
 
-/** Returns the decompressed contents of a file, from the browser’s cache if possible and otherwise from the network. */
+/** Returns the decompressed contents of a file. Downloads and caches the file if necessary. */
 async function bytes(url: string, size: number, onBytes: (count: number) => void): Promise<Uint8Array<ArrayBuffer>> {
   const known = await stored(url);
   if (known) {
@@ -63,7 +63,7 @@ async function bytes(url: string, size: number, onBytes: (count: number) => void
   return data;
 }
 
-/** Unpacks an archive into Python’s file system. Its header gives the offset and size of each file. */
+/** Unpacks an archive into Python's file system. The archive's header lists each file's offset and size. */
 function unpack(python: Python, pack: Uint8Array, folder: string): void {
   const length = new DataView(pack.buffer, pack.byteOffset).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(pack.subarray(4, 4 + length))) as Record<string, [number, number]>;
@@ -99,11 +99,11 @@ async function start(site: Site) {
   const [binary, library, app, numpy] = [wasm, stdlib, site.app, packages].map(load) as Promise<
     Uint8Array<ArrayBuffer>
   >[];
-  const compiled = `${site.app}?compiled`; // the cache key for Python’s byte code, which is cached on the first visit
+  const compiled = `${site.app}?compiled`; // the cache key of the bytecode, which is compiled on the first visit
   const ready = stored(compiled);
   script(await load(loader));
   script(await load(code));
-  // Serve Pyodide the files downloaded above, already decompressed, and an empty package list.
+  // Make Pyodide load the files downloaded above, which are already decompressed, and an empty package list.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
     const name =
@@ -120,7 +120,7 @@ async function start(site: Site) {
     });
   };
   const python = await scope.loadPyodide({ indexURL: `${location.origin}/python/`, fullStdLib: false });
-  // NumPy inspects the backtrace to decide whether it can reuse a temporary array. An empty backtrace makes it copy.
+  // NumPy calls backtrace() to decide whether it can reuse a temporary array. If the result is empty, NumPy copies.
   python._module.LDSO.loadedLibsByName.__main__.exports.backtrace = () => 0;
   const before = await ready;
   for (const pack of [await app, await numpy, before]) if (pack) unpack(python, pack, "/site");

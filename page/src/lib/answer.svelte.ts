@@ -1,4 +1,4 @@
-/** Repeats a request whenever the reactive state that it depends on changes, and keeps the latest response. */
+/** Repeats a request whenever its reactive dependencies change, and keeps the latest response. */
 
 import { Refusal } from "./api";
 
@@ -8,7 +8,7 @@ export class Answer<T> {
   value: T | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
 
-  /** `request` returns undefined if there is nothing to send. A request is sent `delay` milliseconds after a change. */
+  /** If `request` returns undefined, nothing is sent. `delay` is a debounce delay in milliseconds. */
   constructor(request: () => Request<T> | undefined, delay = 80) {
     $effect(() => {
       const send = request();

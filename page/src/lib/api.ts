@@ -1,4 +1,4 @@
-/** The page’s requests. They are answered by the server, by Python in the browser or from a standalone file’s data. */
+/** The API client. Requests go to the server, to Python in the browser, or to the data in a standalone file. */
 
 import type { Language } from "./messages";
 import { onSite } from "./site";
@@ -33,11 +33,11 @@ export class Refusal extends Error {
   }
 }
 
-/** Whether the page is a standalone file that contains its own data. */
+/** Whether the page is a standalone file with embedded data. */
 export const standalone = "vidrio" in globalThis;
 const embedded = () => import("./embedded");
 let python: Promise<typeof import("./python")> | undefined;
-const inBrowser = () => (python ??= import("./python")); // cached: importing it again would wait for rendering
+const inBrowser = () => (python ??= import("./python")); // cached, because a repeated import would wait for rendering
 
 const KEY = "vidrio.key";
 /** Stores an API key until the tab is closed. */
@@ -75,12 +75,12 @@ export async function models(): Promise<{ default: string; models: string[] }> {
 }
 interface Lessons {
   contents: { name: string; sections: string[] }[];
-  sections: Record<string, string>; // the HTML of each section, by lesson and section number, such as nan/2
+  sections: Record<string, string>; // the HTML of each section, keyed by lesson and section number, such as nan/2
 }
 const lessonFile = async (language: Language): Promise<Lessons> => (await fetch(`lessons.${language}.json`)).json();
 export const lessons = async (language: Language): Promise<Lessons["contents"]> =>
   onSite ? (await lessonFile(language)).contents : (await fetch(`api/lessons?language=${language}`)).json();
-/** Returns a section of a lesson as HTML, or an empty string if it is unavailable. */
+/** Returns the HTML of a lesson's section, or an empty string if the section is unavailable. */
 export const lesson = async (section: string, language: Language): Promise<string> => {
   if (onSite) return (await lessonFile(language)).sections[section] ?? "";
   const response = await fetch(`api/lessons/${section}?language=${language}`);
@@ -99,7 +99,7 @@ export const without = (query: Query, signal?: AbortSignal) => json<Without>("wh
 export const heads = (query: Query, signal?: AbortSignal) => json<{ heads: Removal[] }>("why_heads", query, signal);
 export const causes = (query: Query, step: number, rival: string, other: string, signal?: AbortSignal) =>
   json<CausalMap>("why_rows", { ...query, step, rival, other }, signal);
-/** Returns the entire position table and, if the positions are sinusoidal, the wavelength of each column. */
+/** Returns the whole position table and, for sinusoidal positions, the wavelength of each column. */
 export const positions = async (query: Query, address: string, signal?: AbortSignal): Promise<Map<string, Tensor>> =>
   standalone
     ? new Map([...(await tensors(query, [address])).values()].map((tensor) => ["positions", tensor]))
@@ -113,7 +113,7 @@ export const forced = (query: Query, answer: string, signal?: AbortSignal) =>
 export const copy = async (query: Query, address: string, kind: string): Promise<string> =>
   (await post("copy", { ...query, address, kind })).text();
 
-/** Returns the quantities at the given addresses, skipping any that the run does not have. */
+/** Returns the tensors at the given addresses. Addresses that do not exist in the run are skipped. */
 export async function tensors(query: Query, addresses: string[], signal?: AbortSignal): Promise<Map<string, Tensor>> {
   if (!addresses.length) return new Map();
   if (standalone) return (await embedded()).tensors(addresses);

@@ -1,4 +1,4 @@
-/** Maps numbers to colours. The two signs also differ in lightness, for users who cannot tell the hues apart. */
+/** Maps numbers to colours. Positive and negative numbers also differ in lightness, for colour-blind users. */
 
 export type Scale = "signed" | "share";
 export type Theme = "light" | "dark";
@@ -17,7 +17,7 @@ const mix = (a: Rgb, b: Rgb, t: number): Rgb => [
   a[2] + (b[2] - a[2]) * t,
 ];
 
-/** Returns a number’s colour, which saturates at ±`largest`. An exponent below 1 keeps small numbers visible. */
+/** Returns the colour of a number, saturating at ±`largest`. The exponents below 1 keep small numbers visible. */
 export function colourOf(value: number, largest: number, scale: Scale, theme: Theme): Rgb {
   if (Number.isNaN(value)) return NAN;
   if (value === -Infinity) return HIDDEN[theme];
@@ -35,16 +35,16 @@ export function inkOn([r, g, b]: Rgb): string {
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** Returns CSS that sets a number’s colour as the background and makes the text legible on it. */
+/** Returns CSS for a number's colour as the background, with legible text. */
 export function shade(value: number, largest: number, scale: Scale, theme: Theme): string {
   const colour = colourOf(value, largest, scale, theme);
   return `background-color: ${css(colour)}; color: ${inkOn(colour)}`;
 }
 
-const SHADES = 1024; // the number of shades for each sign
+const SHADES = 1024; // shades per sign
 const tables = new Map<string, Uint32Array>();
 
-/** Returns the pixels of a colour scale: the shades from −1 to 1, then one for masked numbers (−∞) and one for NaN. */
+/** Returns a scale's pixels: the shades from −1 to 1, followed by the colours of masked numbers (−∞) and NaN. */
 function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
   const known = tables.get(scale + theme);
   if (known) return known;
@@ -56,8 +56,8 @@ function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
 }
 
 /**
- * Draws a matrix. Each number is one pixel wide and `height` pixels high; if `height` is above 4, the last pixel is
- * left empty as a gap. A single key press can redraw 100,000 numbers, so the loop must not allocate memory.
+ * Draws a matrix with cells one pixel wide and `height` pixels high. If `height` is above 4, the last pixel is left
+ * empty to separate the rows. A key press can redraw 100,000 numbers, so the loop must not allocate memory.
  */
 export function paint(
   canvas: HTMLCanvasElement,
@@ -93,11 +93,11 @@ export function paint(
 const SAMPLE = 1024;
 const percentiles = new WeakMap<ArrayLike<number>, number>();
 
-/** Returns the 98th percentile of a sample of absolute values. With the maximum, outliers would wash out the rest. */
+/** Estimates the 98th percentile of the absolute values. With the maximum, outliers would wash out other colours. */
 export function mostlyBelow(data: ArrayLike<number>): number {
   const known = percentiles.get(data);
   if (known !== undefined) return known;
-  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that samples reach every column of a matrix 2ⁿ wide
+  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that the sample covers every column of a matrix 2ⁿ wide
   const sizes = new Float64Array(Math.ceil(data.length / every));
   let count = 0;
   for (let i = 0; i < data.length; i += every) {
@@ -109,7 +109,7 @@ export function mostlyBelow(data: ArrayLike<number>): number {
   return size;
 }
 
-/** Returns the largest finite absolute value. */
+/** Returns the largest absolute value, ignoring infinities and NaN. */
 export function largestOf(data: ArrayLike<number>): number {
   let largest = 0;
   for (let i = 0; i < data.length; i++) {

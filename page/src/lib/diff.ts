@@ -1,8 +1,6 @@
-/** Compares two texts word by word. */
-
 export type Piece = [kind: "same" | "deleted" | "inserted", word: string];
 
-/** Returns the common, deleted and inserted words, based on a longest common subsequence. */
+/** Compares two texts word by word, using their longest common subsequence. */
 export function wordDiff(before: string, after: string): Piece[] {
   const [a, b] = [before.split(/\s+/), after.split(/\s+/)];
   const lengths = Array.from({ length: a.length + 1 }, () => new Int32Array(b.length + 1));

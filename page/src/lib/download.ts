@@ -1,4 +1,4 @@
-/** Offers content to the user as a file to download. */
+/** Offers a file for download. */
 export function save(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
@@ -7,7 +7,7 @@ export function save(content: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Copies text to the clipboard and returns whether it succeeded. Over plain HTTP, browsers allow only execCommand. */
+/** Copies text to the clipboard and returns whether that succeeded. Over plain HTTP, only execCommand is available. */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard)
     return navigator.clipboard.writeText(text).then(
@@ -31,7 +31,6 @@ export function saveTable(name: string, rows: (string | number)[][]): void {
   save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 }
 
-/** Saves a matrix as CSV, with row and column names. */
 export function saveMatrix(
   name: string,
   rows: string[],

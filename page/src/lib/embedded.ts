@@ -1,4 +1,4 @@
-/** Answers the page’s requests from the data embedded in a standalone file. */
+/** Answers requests from the data embedded in a standalone file. */
 
 import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
 import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising, Why } from "./types";
@@ -9,7 +9,7 @@ interface Data {
   changes: Change[];
   search: Search | null;
   choices: Choice[];
-  whys: Why[]; // one per step, comparing the chosen token with the runner-up
+  whys: Why[]; // one per step, for the chosen token against the runner-up
   tokens: Tokenising | null;
   again: string;
   edited: string[];
@@ -26,7 +26,7 @@ const loaded = file
   .numbers()
   .then(({ buffer }) => (buffer.byteLength ? readTensors(buffer as ArrayBuffer) : new Map()));
 
-/** Returns a number with its formula and inputs. `why` is the command that prints the terms, which are not embedded. */
+/** Returns a receipt without its terms, which are not embedded. `why` is the command that prints them. */
 async function receipt(address: string): Promise<Receipt> {
   const { name, index } = readAddress(address);
   const [tensor, stage] = [(await loaded).get(name), data.machine.stages.find((stage) => stage.address === name)];
@@ -84,5 +84,5 @@ export async function tensors(addresses: string[]): Promise<Map<string, Tensor>>
   return new Map(addresses.flatMap((address) => (all.has(address) ? [[address, all.get(address)]] : [])));
 }
 
-// For use in the browser’s console and in tests.
+// For tests and the browser console.
 Object.assign(file, { answer, tensors });

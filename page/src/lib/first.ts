@@ -6,7 +6,7 @@ interface FirstRun {
   text: string;
   model: string;
   answers: { translate: unknown; machine: unknown; run: unknown; why: unknown[] };
-  tensors: string[]; // the addresses of the precomputed quantities
+  tensors: string[]; // the addresses of the precomputed tensors
 }
 
 /** Downloads and unpacks an archive: a header with the offset and size of each file, then the concatenated files. */
@@ -21,7 +21,7 @@ async function unpacked(url: string): Promise<Record<string, ArrayBuffer>> {
   );
 }
 
-/** Returns a function that answers requests about the precomputed run and returns undefined for any other request. */
+/** Returns a function that answers requests about the precomputed run, and returns undefined for all other requests. */
 export async function firstRun(site: Site): Promise<(path: string, body: object) => BodyInit | undefined> {
   const files = await unpacked(site.first);
   const first = JSON.parse(new TextDecoder().decode(files["answers.json"])) as FirstRun;

@@ -1,4 +1,4 @@
-/** The highlighted tokens, the attention that is shown, and the blocks highlighted in the story. */
+/** The highlighted tokens and blocks, and the attention on display. */
 
 import { page } from "./state.svelte";
 import { columnsOf, rowsOf, type Tensor, valueAt } from "./tensors";
@@ -10,9 +10,9 @@ export interface Pointed {
 
 class Focus {
   pointed: Pointed | null = $state.raw(null); // the row under the pointer
-  attention = $state(""); // the attention that the story shows, such as enc.0.self; empty for the user’s choice
-  details = $state(false); // whether an open layer also shows the steps of layer norm and int8 arithmetic
-  lit: readonly string[] | null = $state.raw(null); // the blocks highlighted in the story; null if there are none
+  attention = $state(""); // the attention displayed by the story, such as enc.0.self; empty for the user's choice
+  details = $state(false); // whether an open layer includes the steps of layer norm and int8 arithmetic
+  lit: readonly string[] | null = $state.raw(null); // the highlighted blocks; null if none, so that nothing is dimmed
 
   /** The names of all attention sub-layers, such as enc.0.self. */
   readonly attentions: string[] = $derived(
@@ -26,7 +26,7 @@ class Focus {
       "",
   );
   readonly target: number = $derived(this.pointed?.axis === "T" ? this.pointed.row : page.step);
-  /** The source token that is hovered over, else the selected one, else the one that the target attends to most. */
+  /** The source token that is hovered over, or else selected, or else attended to most by the target token. */
   readonly source: number = $derived.by(() => {
     if (this.pointed?.axis === "S") return this.pointed.row;
     if (page.view.row >= 0) return Math.min(page.view.row, (page.run?.source.length ?? 1) - 1);
@@ -34,8 +34,8 @@ class Focus {
   });
 
   /**
-   * Returns the source token that a target token attends to most. Uses the cross-attention that is shown or, if
-   * self-attention is shown, the last cross-attention.
+   * Returns the source token that a target token attends to most, in the displayed cross-attention or, if none is
+   * displayed, in the last one.
    */
   mostAttended(target: number): number {
     const cross = this.#crosses.includes(this.drawn) ? this.drawn : this.#crosses.at(-1);
@@ -52,7 +52,7 @@ class Focus {
   }
 }
 
-/** Returns the column of the largest weight in a row, or -1 if the row does not exist. */
+/** Returns the column of a row's largest weight, or -1 if the row does not exist. */
 export function strongest(weights: Tensor | undefined, row: number): number {
   if (!weights || row < 0 || row >= rowsOf(weights)) return -1;
   let best = 0;

@@ -1,22 +1,22 @@
 import type { Num } from "./types";
 
-const LARGEST_ERROR = 0.05; // relative to the value, so that 0 is not accepted for 0.0011
+const LARGEST_ERROR = 0.05; // relative to the value, so that 0 is not accepted as an answer for 0.0011
 const WORDS: Record<string, number> = { NaN: Number.NaN, inf: Infinity, "-inf": -Infinity };
 
 export const asNumber = (value: Num): number => (typeof value === "number" ? value : (WORDS[value] ?? Number.NaN));
 
-/** Formats a number with a true minus sign. Integers get no decimals; tiny and huge numbers get an exponent. */
+/** Formats a number with a proper minus sign. Integers have no decimals; tiny and huge numbers have an exponent. */
 export function written(value: Num, decimals = 4): string {
   const x = asNumber(value);
   if (Number.isNaN(x)) return "NaN";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
   const small = Math.abs(x) < 0.5 * 10 ** -decimals || Math.abs(x) >= 1e6;
-  // With fewer decimals, the exponent also fits in a narrow column.
+  // Drop decimals to make room for the exponent.
   return (small ? x.toExponential(Math.max(0, Math.min(2, decimals - 2))) : x.toFixed(decimals)).replaceAll("-", "−");
 }
 
-/** Formats a number without an exponent, however small it is. */
+/** Formats a number without an exponent. */
 export const decimals = (value: Num, count = 2): string => {
   const x = asNumber(value);
   return Number.isFinite(x)
@@ -27,14 +27,14 @@ export const decimals = (value: Num, count = 2): string => {
     : written(value);
 };
 
-/** Formats a number at full precision, as Python prints it. */
+/** Formats a number at full precision. */
 export function inFull(value: Num): string {
   const x = asNumber(value);
   if (Number.isNaN(x)) return "NaN";
   return Number.isFinite(x) ? String(x).replaceAll("-", "−") : x > 0 ? "∞" : "−∞";
 }
 
-/** Whether an answer is correct to the number of decimal places that it gives. */
+/** Whether an answer is correct to the number of decimal places given. */
 export function isRight(answer: string, value: Num): boolean {
   const typed = answer.trim().replace(",", ".").replaceAll("−", "-");
   const x = asNumber(value);
@@ -57,7 +57,7 @@ export const width = (p: Num): string => {
   return `${Number.isFinite(x) ? 100 * Math.min(1, Math.max(0, x)) : 0}%`;
 };
 
-/** Abbreviates a number, for example to 1.2M, 25k, 3.5 or 0.0012. */
+/** Abbreviates a number: 1.2M, 25k, 3.5 or 0.0012. */
 export function short(value: number): string {
   for (const [size, letter, unit] of [
     [1e9, "G", 1e9],
@@ -68,10 +68,10 @@ export function short(value: number): string {
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 }
 
-/** Returns a token without the marker ▁, which starts a word. */
+/** Returns a token without ▁, which marks the start of a word. */
 export const tokenText = (token: string): string => token.replaceAll("▁", "");
 export const beginsWord = (token: string): boolean => token.startsWith("▁");
-/** Whether a token is special, such as <s>. Bytes such as <0x0A> are not. */
+/** Whether a token is a special token, such as <s>. Byte tokens, such as <0x0A>, are not special. */
 export const isSpecial = (token: string): boolean => /^<(?!0x).+>$/.test(token);
 
 const MARKED = /⇧( ?)([^⇧⇪])|⇪( ?)((?:\p{L}|['’])+)|[⇧⇪]/gsu;

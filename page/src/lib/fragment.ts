@@ -1,25 +1,25 @@
 import type { Change } from "./types";
 
-/** The view, which is stored in the URL’s fragment. */
+/** The view, which is stored in the URL fragment. */
 export interface View {
   text: string;
   model: string;
   sentence: number;
   step: number; // the decoding step; -1 for the step of the least certain word
-  word: string; // a word of the translation that determines the step; empty to use `step`
-  rival: string; // the token that the chosen one is compared with; empty for the runner-up
-  other: string; // the text whose rows are substituted in the causal map
+  word: string; // a word in the translation, which takes precedence over `step` unless empty
+  rival: string; // the token to compare the chosen token with; empty for the runner-up
+  other: string; // the text that the causal map takes its rows from
   lesson: string; // the open lesson and its section, such as nan/2; empty if none is open
   open: string; // the open block; empty if none is open
   head: number;
-  row: number; // the highlighted source token; -1 for the one that the step attends to most
-  attention: string; // the attention sub-layer that is shown, such as dec.1.cross; empty for the last cross-attention
-  only: number; // the head whose attention is shown; -1 for the mean over heads
+  row: number; // the selected source token; -1 for the token that the step attends to most
+  attention: string; // the displayed attention sub-layer, such as dec.1.cross; empty for the last cross-attention
+  only: number; // the displayed attention head; -1 for the mean over all heads
   cards: string[]; // open cards: whatif, tokens, search, learning, logits, parts, without, layers, heads, rows
-  story: number; // the scene, starting at 1; 0 if the story is closed
-  tour: number; // the stop, starting at 1; 0 if the tour is closed
+  story: number; // the scene of the story, starting at 1; 0 if the story is closed
+  tour: number; // the stop of the tour, starting at 1; 0 if the tour is closed
   at: string; // the address of the open receipt; empty if none is open
-  numbers: string; // float64, or empty for the engine’s arithmetic
+  numbers: string; // float64, or empty for the engine's arithmetic
   changes: Change[];
 }
 

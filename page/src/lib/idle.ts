@@ -1,8 +1,8 @@
-/** Runs tasks in idle time. Formulas and other decorations run after all other tasks. */
+/** Runs tasks when the browser is idle. Decorations, such as formulas, run after all other tasks. */
 
-const DRAWING = 5; // milliseconds of each idle period that are reserved for rendering
-const TIMEOUT = 30; // the longest wait for an idle period, in milliseconds
-const BATCH = 14; // milliseconds to work if that wait times out
+const DRAWING = 5; // milliseconds of each idle period reserved for rendering
+const TIMEOUT = 30; // the maximum wait for an idle period, in milliseconds
+const BATCH = 14; // milliseconds to work after a timeout
 
 const urgent: (() => void)[] = [];
 const decorations: (() => void)[] = [];

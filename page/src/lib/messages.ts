@@ -1,4 +1,4 @@
-/** The user interface’s strings. The compiler checks that both languages have the same keys. */
+/** The user interface strings. The compiler checks that both languages have the same keys. */
 
 import { en } from "./messages.en";
 import { es } from "./messages.es";

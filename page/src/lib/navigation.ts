@@ -1,13 +1,13 @@
-/** Opens blocks and quantities, and scrolls to them. */
+/** Opens blocks and tensors, and scrolls to them. */
 
 import { focus } from "./focus.svelte";
 import { blockOf, headOf, isDetail } from "./plan";
 import { page } from "./state.svelte";
 
-const APPEARS = 20_000; // the longest wait for an element, in milliseconds
-const SETTLES = 4000; // milliseconds without movement before scrolling ends
+const APPEARS = 20_000; // the maximum wait for an element, in milliseconds
+const SETTLES = 4000; // milliseconds without movement before scrolling stops
 
-/** Calls `then` once an element exists. The quantities of a layer are added one at a time. */
+/** Calls `then` once an element exists. An open layer adds its elements one at a time. */
 function whenPresent(id: string, then: (element: HTMLElement) => void): void {
   const end = performance.now() + APPEARS;
   const check = () => {
@@ -20,7 +20,7 @@ function whenPresent(id: string, then: (element: HTMLElement) => void): void {
 
 let latest = 0;
 
-/** Scrolls to an element once it exists, and again whenever it moves, until it has settled or the user takes over. */
+/** Scrolls to an element once it exists, and again whenever it moves, until it settles or the user takes over. */
 export const goTo = (id: string, focused = true): void =>
   whenPresent(id, (element) => {
     if (focused) element.focus({ preventScroll: true });
@@ -53,10 +53,9 @@ export function openBlock(id: string): void {
     });
 }
 
-/** Scrolls to a part of the open block. */
 export const openPart = (id: string, name: string) => goTo(`part-${id}-${name}`);
 
-/** Opens the block that contains a quantity, and scrolls to the quantity. */
+/** Opens the block that contains a tensor, and scrolls to the tensor. */
 export function openQuantity(address: string): void {
   focus.details ||= isDetail(address);
   page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);

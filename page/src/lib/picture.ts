@@ -1,6 +1,6 @@
 /**
- * Saves part of the page as SVG or PNG, with the colours and positions of its elements. Tables are drawn as rectangles
- * and text; canvases are drawn as rectangles or, if they are large, embedded as images.
+ * Saves part of the page as SVG or PNG, with the elements' computed colours and positions. HTML elements are drawn as
+ * rectangles and text, and canvases as rectangles or, if they are large, as embedded images.
  */
 
 import { save } from "./download";
@@ -81,7 +81,7 @@ function svgOf(root: HTMLElement): string {
     );
   }
 
-  /** Adds text to the picture: as a whole or, if it wraps, word by word. */
+  /** Draws a text node, word by word if it wraps. */
   function write(node: Text, style: CSSStyleDeclaration): void {
     const range = document.createRange();
     for (const { index, 0: word } of node.data.matchAll(/\S+(?:[ ]\S+)*|\S+/g)) {
@@ -116,7 +116,7 @@ function svgOf(root: HTMLElement): string {
     }
   }
 
-  root.classList.add("whole"); // also lays out elements outside the viewport
+  root.classList.add("whole"); // lays out elements outside the viewport, too
   walk(root);
   root.classList.remove("whole");
   const size = { width: Math.ceil(right) + 2 * EDGE, height: Math.ceil(bottom) + 2 * EDGE };
@@ -174,7 +174,7 @@ export function saveSvg(root: HTMLElement, name: string): void {
   save(new Blob([svgOf(root)], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
-/** Saves part of the page as a PNG, with two image pixels per CSS pixel. */
+/** Saves part of the page as PNG, at two image pixels per CSS pixel. */
 export async function savePng(root: HTMLElement, name: string): Promise<void> {
   const image = new Image();
   const source = URL.createObjectURL(new Blob([svgOf(root)], { type: "image/svg+xml" }));

@@ -1,9 +1,9 @@
-/** The structure of the model, derived from the list of its quantities. */
+/** The structure of the model, derived from the list of its tensors. */
 
 import type { Messages } from "./messages";
 import type { Machine, Run, Stage } from "./types";
 
-/** A block of the overview, with the quantities that it shows as strips. */
+/** A block in the overview, with the tensors that it displays as strips. */
 export interface Block {
   id: string;
   kind: "embedding" | "layer" | "memory" | "rows" | "words";
@@ -15,7 +15,7 @@ export interface Part {
   stages: Stage[];
 }
 
-/** Returns the blocks of the encoder and of the decoder. Either list may be empty. */
+/** Returns the blocks of the encoder and the decoder. Either list may be empty. */
 export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   const known = new Set(machine.stages.map((stage) => stage.address));
   const block = (id: string, kind: Block["kind"], ...strips: string[]): Block[] => {
@@ -27,7 +27,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
       const ends = ["self", "ssru", "cross", "ffn"].map((part) =>
         machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
       );
-      // Decoder sub-layers read different inputs, so each gets a strip. For an encoder layer, its output is enough.
+      // Decoder sub-layers have different inputs, so each gets a strip. Encoder layers get one strip, for their output.
       return block(`${side}.${n}`, "layer", ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends));
     }).flat();
   const out = block("out", "words", "out.prob");
@@ -39,7 +39,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   };
 }
 
-/** Whether a quantity is a parameter or is computed from parameters only, so that it does not depend on the input. */
+/** Whether a tensor is a parameter or is computed only from parameters, and so does not depend on the input. */
 export const isStored = (stage: Stage | undefined): boolean =>
   stage?.kind === "parameter" || stage?.kind === "constant";
 
@@ -56,7 +56,7 @@ const INSIDE: Record<string, (address: string) => boolean> = {
   out: (a) => a.startsWith("out."),
 };
 
-/** Returns the parts of a block with their quantities, in order of computation. */
+/** Returns the parts of a block, in order of computation. */
 export function partsOf(machine: Machine, id: string): Part[] {
   const inside = INSIDE[id] ?? ((address: string) => address.startsWith(`${id}.`));
   const parts: Part[] = [];
@@ -70,24 +70,23 @@ export function partsOf(machine: Machine, id: string): Part[] {
   return parts;
 }
 
-/** Whether the paper’s formulas omit a quantity, such as a step of layer norm, an int8 value or its scale. */
+/** Whether a tensor is missing from the paper's formulas, such as a step of layer norm or an int8 scale. */
 export const isDetail = (address: string): boolean =>
   /\.(mean|var|normed|scale|whole|product)$/.test(address.replace(/\.h\d+$/, ""));
 
-/** Returns the head that a quantity belongs to, such as 3 for enc.0.self.Q.h3, or null if all heads share it. */
+/** Returns the head that a tensor belongs to, such as 3 for enc.0.self.Q.h3, or null if all heads share the tensor. */
 export const headOf = (address: string): number | null => {
   const match = /\.h(\d+)$/.exec(address);
   return match ? Number(match[1]) : null;
 };
 
-/** Returns the block that contains a quantity, or an empty string if there is none. */
+/** Returns the block that contains a tensor, or an empty string if no block does. */
 export function blockOf(address: string): string {
   const layer = /^(enc|dec)\.\d+(?=\.)/.exec(address);
   if (layer) return layer[0];
   return Object.keys(INSIDE).find((id) => INSIDE[id]?.(address)) ?? "";
 }
 
-/** Returns the title of a block in the user’s language. */
 export function titleOf(id: string, t: Messages, classes: boolean): string {
   const layer = /^(?:enc|dec)\.(\d+)$/.exec(id);
   if (layer) return `${t.layer} ${layer[1]}`;
@@ -95,7 +94,7 @@ export function titleOf(id: string, t: Messages, classes: boolean): string {
   return { src: t.embedding, tgt: t.embedding, memory: t.memory, "dec.out": t.decoderOut, out }[id] ?? id;
 }
 
-/** Returns the blocks that provide a block’s inputs and the blocks that use its outputs, in order of computation. */
+/** Returns the blocks that provide a block's inputs and the blocks that use its outputs, in order of computation. */
 export function neighboursOf(machine: Machine, id: string): { from: string[]; to: string[] } {
   const [from, to] = [new Set<string>(), new Set<string>()];
   const known = new Map(machine.stages.map((stage) => [stage.address, stage]));
@@ -118,7 +117,7 @@ export function tokensOf(run: Run, axis: string | undefined): string[] {
   return [];
 }
 
-/** Returns the name of a quantity in formulas, which is usually the last part of its address. */
+/** Returns a tensor's symbol in formulas, which is usually the last part of its address. */
 export function symbolOf(address: string): string {
   const parts = address.split(".").filter((part) => !/^h?\d+$/.test(part));
   const last = parts.at(-1) ?? "";

@@ -1,4 +1,4 @@
-/** Sends the page’s requests to Python in a web worker, one at a time. */
+/** Sends the page's requests to Python in a web worker, one at a time. */
 
 import { Refusal } from "./api";
 import { firstRun } from "./first";
@@ -20,7 +20,7 @@ let count = 0;
 export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
 
 const precomputed = site.then(firstRun).catch(() => () => undefined);
-let answered: object | undefined; // the last run that was answered without Python
+let answered: object | undefined; // the last run that was answered from the precomputed data
 let worker = site.then(start);
 
 function start(site: Site): Worker {
@@ -45,7 +45,7 @@ function receive(message: WorkerMessage, from: Worker): void {
     [progress.done, progress.total, progress.ready] = [message.done, message.total, false];
   if (message.kind === "ready") {
     progress.ready = true;
-    if (answered) void ask("run", answered); // computes the run in Python as well, for the requests that follow
+    if (answered) void ask("run", answered); // run it in Python, too, for follow-up requests
     answered = undefined;
   }
   if (message.kind !== "answer") return;
@@ -63,7 +63,7 @@ function sendNext(to: Worker): void {
   if (current) to.postMessage({ id: current.id, path: current.path, body: current.body } satisfies WorkerRequest);
 }
 
-/** Sends a request and returns the answer in the form of a server response. */
+/** Sends a request and wraps the answer in a Response, like the server's. */
 export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   const to = await worker;
   const known = progress.ready ? undefined : (await precomputed)(path, body);
@@ -94,4 +94,4 @@ export async function ask(path: string, body: object, signal?: AbortSignal): Pro
   });
 }
 
-Object.assign(globalThis, { vidrio: { ask } }); // for use in the browser’s console and in tests
+Object.assign(globalThis, { vidrio: { ask } }); // for tests and the browser console

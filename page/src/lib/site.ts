@@ -1,17 +1,16 @@
-/** The format of a static site’s site.json (`vidrio site`), and the messages between the page and its worker. */
+/** The format of site.json, which `vidrio site` writes, and the messages between the page and its worker. */
 
 export interface Site {
   version: string;
-  default: string; // the name of the model that is selected at first
-  names: string[]; // the names of all models
+  default: string; // the model selected at startup
+  names: string[]; // all models
   models: Record<string, string>; // the URLs of the large models; `app` contains the small ones
   runtime: Record<"wasm" | "code" | "loader" | "stdlib" | "packages", string>;
   app: string;
   first: string; // the URL of the precomputed run
-  sizes: Record<string, number>; // the number of bytes to download from each URL
+  sizes: Record<string, number>; // the download size of each URL, in bytes
 }
 
-/** A request from the page to the worker. */
 export interface WorkerRequest {
   id: number;
   path: string;
@@ -24,5 +23,5 @@ export type WorkerMessage =
   | { kind: "ready" }
   | { kind: "answer"; id: number; status: string; answer: string | Uint8Array };
 
-/** Whether the page is a static site, where Python runs in a web worker. */
+/** Whether the page belongs to a static site, where Python runs in a web worker. */
 export const onSite = typeof document !== "undefined" && "site" in document.documentElement.dataset;

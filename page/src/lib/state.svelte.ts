@@ -1,4 +1,4 @@
-/** The page’s state: the view, the run and the quantities fetched so far. */
+/** The page's state: the view, the current run and the tensors fetched so far. */
 
 import { flushSync } from "svelte";
 import { SvelteMap } from "svelte/reactivity";
@@ -14,11 +14,10 @@ import type { Tensor } from "./tensors";
 import type { Change, FactWarning, Machine, Query, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
-/** Milliseconds from a key press to the server request. The worker needs no delay, as it drops aborted requests. */
+/** The debounce delay for server requests, in milliseconds. The worker drops aborted requests, so it needs no delay. */
 const PAUSE = 60;
-const SLOW = 500; // milliseconds before the page shows that it is computing
+const SLOW = 500; // milliseconds before a request counts as slow
 const EXAMPLE = "I bought a new car yesterday.";
-/** The example text for each packaged model. */
 const EXAMPLES: Record<string, string> = {
   "en-es": EXAMPLE,
   "es-en": "Ayer compré un coche nuevo.",
@@ -35,17 +34,17 @@ class Page {
   run: Run | null = $state.raw(null);
   translation = $state("");
   warnings: FactWarning[] = $state.raw([]);
-  query: Query | null = $state.raw(null); // the query that `run` answers
+  query: Query | null = $state.raw(null); // the query that produced `run`
   receipt: Receipt | null = $state.raw(null);
   refusal: api.Refusal | null = $state.raw(null);
-  keyNeeded: "" | "missing" | "wrong" = $state(""); // why the server refused the API key; empty if it did not
+  keyNeeded: "" | "missing" | "wrong" = $state(""); // the problem with the API key, if any
   busy = $state(false);
-  slowSince = $state(0); // when the current computation started, if it is slow; otherwise 0
+  slowSince = $state(0); // when the current request started, if it is slow; otherwise 0
   readonly standalone = api.standalone;
   playing = $state(false); // whether the story starts playing when it opens
-  absent: Record<string, boolean> = $state({}); // the quantities missing from a standalone file
+  absent: Record<string, boolean> = $state({}); // the tensors missing from a standalone file
   language: Language = $state("en");
-  theme: "light" | "dark" = $state("light"); // the theme in use, which is always light when printing
+  theme: "light" | "dark" = $state("light"); // the displayed theme, which is always light in print
 
   readonly t: Messages = $derived(catalogues[this.language]);
   readonly stages: Map<string, Stage> = $derived(new Map((this.machine?.stages ?? []).map((s) => [s.address, s])));
@@ -57,16 +56,16 @@ class Page {
   readonly currentStep: Step | undefined = $derived(this.run?.steps[this.step]);
   readonly edited: boolean = $derived(this.view.changes.length > 0);
 
-  #theme: "light" | "dark" = "light"; // the user’s choice
+  #theme: "light" | "dark" = "light"; // the user's choice
   #tensors = new SvelteMap<string, Tensor>();
-  #drawn = new Set<string>(); // quantities on screen, fetched along with the next run so that both change at once
-  #unrequested = new Set<string>(); // quantities to request in the next microtask
+  #drawn = new Set<string>(); // tensors on screen, fetched along with the next run so that the page changes all at once
+  #unrequested = new Set<string>(); // tensors to request in the next microtask
   #requested = new Set<string>();
   #running: AbortController | null = null;
   #typing = 0;
   #slow = 0;
 
-  /** Loads the language and the theme: the stored choice or, if there is none, the system setting. */
+  /** Loads the stored language and theme, which default to the system settings. */
   #loadPreferences(): void {
     this.language = this.#stored("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -95,7 +94,7 @@ class Page {
     this.refresh();
   }
 
-  /** Returns the parts of the view that a standalone file fixes, whatever its URL says. */
+  /** Returns the part of the view that a standalone file fixes, regardless of its URL. */
   #embedded(): Partial<View> {
     const { data } =
       (globalThis as { vidrio?: { data: { run: Run; changes: Change[]; machine: Machine } } }).vidrio ?? {};
@@ -104,9 +103,9 @@ class Page {
       : {};
   }
 
-  /** Changes the view. With `remember`, the browser’s Back button returns to the previous view. */
+  /** Changes the view. With `remember`, the browser's Back button returns to the previous view. */
   show(change: Partial<View>, remember = false): void {
-    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // they belong to the old step
+    Object.assign(this.view, "step" in change ? { rival: "", word: "" } : {}, change); // specific to a step
     const address = writeFragment($state.snapshot(this.view), this.defaultModel);
     try {
       if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
@@ -116,7 +115,6 @@ class Page {
     if ("at" in change) void this.#fetchReceipt();
   }
 
-  /** Returns the label that the page shows for a token. */
   label = (token: string): string => {
     const special = this.machine?.special;
     if (token === "∅" || (token && token === special?.start)) return `‹${this.t.start}›`;
@@ -124,7 +122,7 @@ class Page {
     return tokenText(token) || "␣";
   };
 
-  /** Returns the labels of a quantity’s rows (side 0) or columns (side 1). A decoder row shows its input and output. */
+  /** Returns the labels of a tensor's rows (side 0) or columns (side 1). Decoder rows show input and output tokens. */
   names(stage: Stage | undefined, side: 0 | 1): string[] {
     const axis = stage?.axes[side];
     const read = this.run ? tokensOf(this.run, axis).map(this.label) : [];
@@ -140,7 +138,7 @@ class Page {
   }
 
   type(text: string): void {
-    const changes = this.view.changes.filter(([option]) => option !== "pin"); // pins belong to the old text
+    const changes = this.view.changes.filter(([option]) => option !== "pin"); // pins apply only to the old text
     Object.assign(this.view, { text, sentence: 0, step: -1, word: "", rival: "", other: "", row: -1, changes });
     clearTimeout(this.#typing);
     if (onSite) this.refresh();
@@ -163,27 +161,26 @@ class Page {
     return back !== model && this.models.includes(back) ? back : undefined;
   }
 
-  /** Switches the model. The new text is the translation if the direction is reversed, and otherwise an example. */
+  /** Switches the model. If this reverses the direction, the translation becomes the input. */
   switchModel(model: string): void {
     const { text, model: before, cards } = this.view;
     const back = model === this.reverse(before) ? this.run?.translation : undefined;
     this.visit({ ...EMPTY, text: back || (EXAMPLES[model] ?? text), model, cards: [...cards] });
   }
 
-  /** Continues the translation with another token at the current step. */
+  /** Replaces the token at the current step and lets the model continue from there. */
   continueWith(token: string): void {
     const before = (this.run?.steps.slice(0, this.step) ?? []).map((step) => step.token);
     Object.assign(this.view, { step: this.step, word: "", rival: "" });
     this.startWith(["pin", [...before, token].join(" ")]);
   }
 
-  /** Forces how the translation starts. Without a change, removes the constraint. */
+  /** Forces the translation to start with given tokens or words. If `change` is omitted, removes the constraint. */
   startWith(change?: Change): void {
     const others = this.view.changes.filter(([option]) => option !== "pin" && option !== "prefix");
     this.change(change ? [...others, change] : others);
   }
 
-  /** Changes the view and computes its run. */
   visit(view: Partial<View>): void {
     this.show({ ...view, sentence: 0 }, true);
     this.refresh();
@@ -194,7 +191,7 @@ class Page {
     return { text, model, sentence, changes, numbers };
   }
 
-  /** Stops the computation and keeps the run on screen. */
+  /** Cancels the request in flight and restores the settings of the displayed run. */
   stop(): void {
     this.#running?.abort();
     this.#stopped();
@@ -209,8 +206,8 @@ class Page {
   }
 
   /**
-   * Requests everything on screen again. The translation is shown as soon as it arrives; everything else changes
-   * together once all responses have arrived.
+   * Requests everything on screen again. The translation is updated as soon as it arrives, and the rest of the page
+   * when all responses have arrived.
    */
   refresh(): void {
     this.#running?.abort();
@@ -266,7 +263,7 @@ class Page {
     void this.#fetchReceipt();
   }
 
-  /** Returns a quantity’s numbers. If they are not loaded yet, requests them, and the page draws them on arrival. */
+  /** Returns a tensor or, if it has not been loaded, requests it and returns undefined until it arrives. */
   tensor(address: string): Tensor | undefined {
     this.#drawn.add(address);
     const tensor = this.#tensors.get(address);
@@ -291,7 +288,7 @@ class Page {
       for (const [address, tensor] of tensors) whenIdle(() => draw(address, tensor));
       if (this.standalone) for (const address of addresses) if (!tensors.has(address)) this.absent[address] = true;
     } catch {
-      // Allow another attempt, unless a newer run has started, which requests its own numbers.
+      // Allow a retry, unless a newer run has started, which makes its own requests.
       if (query === this.query) for (const address of addresses) this.#requested.delete(address);
     }
   }
@@ -324,7 +321,7 @@ class Page {
     return api.copy(this.query ?? this.nextQuery(), this.view.at, kind);
   }
 
-  /** Translates a string from Python into the user’s language, or leaves it in English if there is no translation. */
+  /** Translates a message from Python into the user's language, or returns it unchanged if there is no translation. */
   say = (text: string): string => (this.language === "es" ? inSpanish(text) : text);
 
   setLanguage(language: Language): void {

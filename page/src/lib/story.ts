@@ -1,4 +1,4 @@
-/** Tells the story of a translation in scenes. Each scene is a series of frames that highlight blocks and tokens. */
+/** The story of a translation. Each scene is a series of frames, which highlight blocks and tokens. */
 
 import type { Pointed } from "./focus.svelte";
 import { percent } from "./format";
@@ -6,15 +6,15 @@ import { fill, type Messages } from "./messages";
 import { type Block, towers } from "./plan";
 import type { Machine, Run } from "./types";
 
-/** A token that is animated into its row of a block. */
+/** A token that moves to its row in a block. */
 interface Flight {
   text: string;
-  from: string; // a CSS selector for the element where the token starts
+  from: string; // the CSS selector of the element where the token starts
   block: string;
-  share: number; // the row’s vertical position, as a fraction of the block’s height
+  share: number; // the row's vertical position, as a fraction of the block's height
 }
 export interface Frame {
-  lit: string[]; // highlighted blocks, or "cross" for the attention between the stacks; the page scrolls to the first
+  lit: string[]; // highlighted blocks, and "cross" for the attention between the stacks; the page scrolls to the first
   pointed?: Pointed;
   step?: number;
   fly?: Flight;
@@ -23,20 +23,20 @@ interface Scene {
   title: string;
   text: string;
   seconds: number;
-  attention: string; // the attention sub-layer to show; empty for the user’s choice
+  attention: string; // the attention sub-layer to display; empty for the user's choice
   tokens: "S" | "T"; // the tokens listed on the card: source or target
   frames: Frame[];
 }
 
-const MOST = 24; // the maximum number of frames in a scene
+const MOST = 24; // frames per scene
 
-/** Returns at most MOST frames, evenly spaced and always including the last. */
+/** Samples the frames evenly, always including the last. */
 const thinned = (frames: Frame[]): Frame[] =>
   frames.filter((_, i) => (frames.length - 1 - i) % Math.ceil(frames.length / MOST) === 0);
 const layersOf = (blocks: Block[]) => blocks.filter(({ kind }) => kind === "layer").map(({ id }) => id);
 
 interface Focus {
-  step: number; // the step whose choice is shown
+  step: number; // the step that the story follows
   mostAttended: number; // the source token that this step attends to most; -1 until the weights are loaded
   label: (token: string) => string;
 }

@@ -1,4 +1,4 @@
-/** Reads safetensors files, which consist of the header’s length (eight bytes), the header (JSON) and the numbers. */
+/** Reads safetensors files, which consist of the header size (eight bytes), a JSON header and the data. */
 
 export interface Tensor {
   shape: number[];
@@ -22,16 +22,16 @@ export function readTensors(file: ArrayBuffer): Map<string, Tensor> {
   return tensors;
 }
 
-// A vector is treated as a matrix with one row.
+// Vectors are treated as matrices with one row.
 export const rowsOf = (t: Tensor): number => (t.shape.length > 1 ? (t.shape[0] ?? 1) : 1);
 export const columnsOf = (t: Tensor): number => t.shape[1] ?? t.shape[0] ?? 1;
 export const valueAt = (t: Tensor, row: number, column: number): number => t.data[row * columnsOf(t) + column] ?? NaN;
 
-/** Returns the address of one number. A matrix needs two indices (row and column), a vector only one. */
+/** Returns the address of a number: two indices (row and column) for a matrix, one for a vector. */
 export const cellAddress = (address: string, t: Tensor, row: number, column: number): string =>
   `${address}[${t.shape.length === 2 ? `${row},${column}` : column}]`;
 
-/** Splits an address such as out.prob[3,5] into the name and the indices. */
+/** Splits an address such as out.prob[3,5] into a name and indices. */
 export function readAddress(address: string): { name: string; index: number[] } {
   const [, name = address, inside] = /^([^[]+)(?:\[([^\]]*)\])?$/.exec(address) ?? [];
   return { name, index: inside ? inside.split(",").map(Number) : [] };

@@ -1,4 +1,4 @@
-/** The tour: twelve stops, each with a view, an explanation and a question. Answering it reveals the solution. */
+/** The tour: twelve stops, each with a view, an explanation and a question. */
 
 import type { View } from "./fragment";
 import type { Language } from "./messages";
@@ -15,7 +15,7 @@ export interface Words {
 
 export interface Stop extends Words {
   view: Partial<View>;
-  after: Partial<View>; // changes to the view after the question has been answered
+  after: Partial<View>; // changes to the view once the question is answered
   at: string; // the ID of the element to scroll to
   right: 0 | 1 | 2;
 }

@@ -1,16 +1,14 @@
-/** Lays out a search tree. */
-
 import type { SearchNode } from "./types";
 
 interface Placed {
   node: SearchNode;
-  index: number; // the node’s index in the list of nodes
+  index: number; // the index in the list of nodes
   row: number;
-  parentRow: number; // -1 if the node has no parent
-  best: boolean; // whether the node is part of the chosen hypothesis
+  parentRow: number; // -1 for a root
+  best: boolean; // whether the node belongs to the chosen hypothesis
 }
 
-/** Assigns a row to each node. The best continuation stays in its parent’s row; all others get new rows. */
+/** Lays out a search tree. The best continuation stays in its parent's row; all others get new rows. */
 export function layOut(nodes: SearchNode[], best: number, all: boolean): { placed: Placed[]; rows: number } {
   const path = new Set<number>();
   for (let index = best; index >= 0; index = nodes[index]?.parent ?? -1) path.add(index);

@@ -1,4 +1,4 @@
-/** The server’s responses. Each number is returned with its address, or can be requested by address. */
+/** The API's requests and responses. Numbers are returned with their addresses or can be requested by address. */
 
 export interface Stage {
   address: string;
@@ -60,7 +60,7 @@ export interface LayerChange {
   layer: string;
   address: string;
   largest: Num;
-  relative: Num; // relative to the quantity’s largest absolute value before the change
+  relative: Num; // relative to the tensor's largest absolute value before the change
   before: Num;
   after: Num;
 }
@@ -78,11 +78,11 @@ export interface Changed {
   notes: string[];
 }
 
-/** A possible mistake: something that is missing from the source or the translation, or that differs between them. */
+/** A possible mistake: a fact that is missing from the source or the translation, or that differs between them. */
 export interface FactWarning {
   reason: string;
   source: string;
-  target: string; // empty if it is missing from the translation
+  target: string; // empty if the fact is missing from the translation
 }
 
 export interface Run {
@@ -123,7 +123,7 @@ export interface Receipt {
   code: string;
   value: Num;
   dtype: string;
-  recomputed?: Num; // missing from a standalone file, like the next three fields
+  recomputed?: Num; // standalone files omit this and the next three fields
   difference?: Num;
   tolerance?: Num;
   agrees?: boolean;
@@ -139,8 +139,8 @@ export interface Receipt {
   used_by: string[];
   copies: string[];
   stored: Record<string, unknown> | null;
-  inputs?: string[]; // the quantities that the number is computed from
-  why?: string; // in a standalone file, the command that prints the terms
+  inputs?: string[]; // the tensors that the number is computed from
+  why?: string; // in standalone files, the command that prints the terms
 }
 
 export interface SearchNode {
@@ -171,7 +171,7 @@ export interface Search {
   greedy: Found | null;
 }
 
-/** How a token was chosen. `tempered` is a probability after the temperature, `drawn` after all sampling settings. */
+/** How a token was chosen. `tempered` is the probability after temperature scaling, `drawn` after all settings. */
 export interface Choice {
   step: number;
   largest: Num;
@@ -192,32 +192,32 @@ export interface Choice {
   others: { count: number; p: Num; tempered: Num; drawn: Num };
 }
 
-/** Why a step chose `this` rather than `that`: the difference between their logits, as an exact sum. */
+/** Why a step chose `this` over `that`: the difference between their logits, as an exact sum of parts. */
 export interface Why {
   row: number;
   this: string;
   that: string;
   difference: Num;
-  origins: Origin[]; // the parts, added up by origin, with the largest first
-  words: { word: string; start: number; end: number; value: Num }[]; // the words of the source
+  origins: Origin[]; // the sums of the parts by origin, largest first
+  words: { word: string; start: number; end: number; value: Num }[]; // the source words
   parts: WhyPart[];
   layers: { after: string; difference: Num; tokens: { token: string; prob: Num }[] }[];
 }
 
-/** The translation without a certain word or head, and how far the log-probability of each token falls. */
+/** The translation with a word or head removed, and the drop in each token's log-probability. */
 export interface Removal {
   name: string; // a source word, or a head such as dec.1.cross.h6
   translation: string;
   losses: Num[]; // one per step
 }
 
-/** The effects of removing each source word in turn, by deleting it from the text or hiding it from all attention. */
+/** The effects of removing each source word in turn, by deleting it from the text or masking it in all attention. */
 export interface Without {
   deleted: Removal[];
   hidden: Removal[];
 }
 
-/** How far the difference between two logits changes when a single row is replaced with one from another text’s run. */
+/** How the difference between two logits changes when a single row is replaced with a row from another text's run. */
 export interface CausalMap {
   other: string;
   difference: Num;
@@ -238,7 +238,7 @@ export interface Origin {
 }
 
 export interface WhyPart {
-  name: string; // for example dec.1.cross.h0[5]
+  name: string; // such as dec.1.cross.h0[5]
   value: Num;
   side: Side;
   row: number | null;
@@ -246,7 +246,6 @@ export interface WhyPart {
   origin: string;
 }
 
-/** The sampling settings for a step. */
 export interface Sampling {
   step: number;
   temperature: number;

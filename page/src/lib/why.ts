@@ -1,16 +1,16 @@
-/** The parts of an explanation, and the quantities in the model that they correspond to. */
+/** The parts of an explanation, and the tensors that they are computed from. */
 
 import { asNumber, decimals } from "./format";
 import { fill, type Messages } from "./messages";
 import type { Origin, Removal, Why, WhyPart } from "./types";
 
-/** Returns the parts that come from an origin, with the largest first. */
+/** Returns the parts with the given origin, largest first. */
 export const partsOf = (why: Why, { side, row, name }: Origin): WhyPart[] =>
   why.parts
     .filter((part) => part.side === side && part.row === row && part.origin === name)
     .sort((a, b) => Math.abs(asNumber(b.value)) - Math.abs(asNumber(a.value)));
 
-/** Returns the quantity that a part is computed from and, for an attention head, the address of the weight. */
+/** Returns the tensor that a part is computed from and, for a decoder head, the address of the attention weight. */
 export function quantityOf(name: string, step: number): { quantity: string; weight: string } {
   const head = /^(.+)\.(h\d+)(?:\[(\d+)\])?$/.exec(name);
   if (head) {
@@ -33,13 +33,13 @@ export function quantityOf(name: string, step: number): { quantity: string; weig
   };
 }
 
-/** Returns how far a token’s log-probability falls when a word or head is removed. */
+/** Returns the drop in a token's log-probability when a word or head is removed. */
 export const lossOf = ({ losses }: Removal, step: number): number => asNumber(losses[step] ?? Number.NaN);
 
 export const lossInWords = (loss: number, name: string, t: Messages): string =>
   fill(loss < 0 ? t.whyGains : t.whyLoses, { name, loss: decimals(Math.abs(loss)) });
 
-/** Returns “Layer 1: Cross-attention, head 0” for dec.1.cross.h0[5]. Names outside the layers stay unchanged. */
+/** Returns "Layer 1: Cross-attention, head 0" for dec.1.cross.h0[5], and names outside the layers unchanged. */
 export function titleOf(name: string, t: Messages): string {
   const found = /^(enc|dec)\.(\d+)\.(self|cross|ffn|ssru)(?:\.h(\d+))?(\.\w+)*(?:\[\d+\])?$/.exec(name);
   if (!found) return name;
