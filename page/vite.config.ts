@@ -8,7 +8,7 @@ import { defineConfig } from "vitest/config";
 const here = import.meta.dirname;
 const ALONE = ["index.html", "package-lock.json", "package.json", "vite.config.ts"];
 
-/** What the bundle was built from, so that a machine without Node can tell whether it is up to date. */
+/** Adds a hash of the sources to the bundle, so that a test can tell without Node whether the bundle is up to date. */
 function sourcesHash(): Plugin {
   const under = (folder: string): string[] =>
     readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
@@ -29,7 +29,7 @@ function sourcesHash(): Plugin {
   };
 }
 
-/** Browsers that run this page read woff2: the older copies of KaTeX's fonts stay out of the package. */
+/** Drops KaTeX's woff and ttf fonts, because all browsers that can run the page support woff2. */
 function onlyWoff2(): Plugin {
   return {
     name: "only-woff2",
@@ -44,7 +44,7 @@ function onlyWoff2(): Plugin {
 const UNUSED =
   /KaTeX_(?:Caligraphic|Fraktur|SansSerif|Script|Typewriter|Main-BoldItalic|Math-BoldItalic|AMS)|latin-ext/;
 
-/** What a page that is one file does without: letters that no formula here has. */
+/** Drops fonts that no formula uses, to keep standalone files small. */
 function fewFonts(): Plugin {
   return {
     name: "few-fonts",
@@ -56,7 +56,7 @@ function fewFonts(): Plugin {
   };
 }
 
-/** The same page for a file that needs no server: everything in one script and one style (npm run build makes both). */
+/** Builds the page of standalone files, or the worker of static sites, as a single script and stylesheet. */
 function alone(name: string) {
   return defineConfig({
     plugins: [onlyWoff2(), fewFonts(), svelte()],

@@ -1,5 +1,5 @@
-// On a page that tests/test_engine_builds.py writes: the engine without a server, an import or a shim.
-// `given`: module, sizes, tensors, data, options (base64) and sentences (lists of ids).
+// Runs the engine without a server, imports or a shim, in a page that tests/test_engine_builds.py writes.
+// `given` contains modules, sizes, tensors, data and options (in base64), and sentences (lists of ids).
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 async function translate(given, module) {
@@ -23,7 +23,7 @@ async function translate(given, module) {
     const best = engine.sentence_found(sentence, 0);
     const [length] = new Int32Array(engine.memory.buffer, best, 1);
     const tokens = new Int32Array(engine.memory.buffer, engine.hypothesis_tokens(best), 3 * length);
-    return [0, 2].map((part) => [...tokens].filter((_, n) => n % 3 === part)); // the ids, and the bits of log p
+    return [0, 2].map((part) => [...tokens].filter((_, n) => n % 3 === part)); // ids and bits of log p
   });
 }
 

@@ -1,4 +1,4 @@
-"""Test the page in a real browser without a network, from the sentence to a single multiplication."""
+"""The page in a real browser, offline: from the sentence down to a single multiplication."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from safetensors.numpy import load
 from chromium import violations
 
 TEXT = "I bought a new car yesterday."
-PIECES = ["⇧", "i", "bought", "a", "new", "car", "yesterday", ".", "</s>"]  # as the model reads it
+PIECES = ["⇧", "i", "bought", "a", "new", "car", "yesterday", ".", "</s>"]  # the model's input
 
 Open = Callable[..., Page]
 
@@ -29,7 +29,7 @@ def test_typing_translates_token_by_token(open_page: Open) -> None:
     expect(page.locator(".status")).to_contain_text("8,883,968")
     page.locator("#text").fill("Hello world")
     expect(page.locator("#translation")).to_have_text("Hola mundo")
-    expect(page.locator(".tokens li")).to_have_count(5)  # ⇧ h ola mundo, and the end
+    expect(page.locator(".tokens li")).to_have_count(5)  # ⇧ h ola mundo </s>
     page.locator(".tokens button").nth(3).click()
     expect(page.locator(".so-far")).to_contain_text("ola")
     expect(page.locator("tr.taken th")).to_contain_text("mundo")
@@ -66,10 +66,10 @@ def test_the_row_of_a_token_stands_out_through_both_towers(open_page: Open, serv
     page = open_page(step=5)
     label = page.locator(".strip .now")
     reads = tensors(server, ["dec.1.cross.weights"])["dec.1.cross.weights"]
-    most = PIECES[reads[5].argmax()]  # from which “coche” reads most
+    most = PIECES[reads[5].argmax()]  # the token that "coche" attends to most
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text(most)
     expect(page.locator("#block-dec\\.1 .strip .now").first).to_have_text("un → coche")
-    expect(label).to_have_count(8 + 8)  # embedding, six layers, memory; embedding, two layers of three parts, output
+    expect(label).to_have_count(8 + 8)  # embedding, 6 layers, memory; embedding, 2 layers of 3 parts, output
     settled(page)
     page.locator("#block-memory canvas").first.hover(position={"x": 30, "y": 3})
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("⇧")
@@ -156,7 +156,7 @@ def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_
     expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     expect(story.get_by_role("button", name="Reproducir")).to_have_count(0)
     assert not page.locator(".flying").count()
-    page.wait_for_timeout(7_000)  # longer than its first scene
+    page.wait_for_timeout(7_000)  # longer than the first scene
     expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     story.get_by_role("button", name="Siguiente").click()
     expect(story.locator("h2")).to_contain_text("Los tokens se convierten en vectores")
@@ -202,7 +202,7 @@ def every_number_is_the_one_at_its_address(page: Page, server: str) -> None:
 
 
 def assert_written(text: str, value: float, address: str) -> None:
-    """As the page writes numbers: some decimals, a power of ten, a share in percent, ∞."""
+    """Check a number as formatted by the page: with decimals, an exponent, a percent sign, or as ∞."""
     plain = text.rpartition(" = ")[2].replace("−", "-").replace("∞", "inf")
     if plain.startswith("<"):
         assert 0 < value < 0.001, address
@@ -262,7 +262,7 @@ def test_a_matrix_is_saved_to_the_last_digit_a_number_overwritten_and_a_head_swi
     ],
 )
 def test_axe_finds_nothing(open_page: Open, view: dict[str, str]) -> None:
-    """In both lights, with everything that can be unfolded unfolded."""
+    """Check both themes, with all sections expanded."""
     page = open_page(context={"color_scheme": "light"}, **view)
     if not view:
         for name in ("Logits", "What if", "From text", "Beam search", "Training"):
@@ -282,7 +282,7 @@ def test_the_text_before_stays_readable_while_an_answer_is_on_its_way(open_page:
     expect(page.locator("#translation")).to_have_text("Hola mundo")
     expect(page.locator(".busy .tokens li")).to_have_count(9)
     assert not violations(page, "color-contrast")
-    page.reload()  # there is no machine yet to skip to
+    page.reload()  # the model and the skip link have not appeared yet
     expect(page.locator("#translation")).not_to_be_empty()
     assert not violations(page)
 
@@ -306,7 +306,7 @@ def test_the_tree_says_why_a_hypothesis_died_and_lets_it_go_on(open_page: Open) 
     page.locator(".all input").check()
     page.locator(".tree button.dropped").first.click()
     expect(page.locator(".detail")).to_contain_text("dropped")
-    begun = page.locator(".detail b").inner_text().replace("⇧", " ").split()  # tokens as they are
+    begun = page.locator(".detail b").inner_text().replace("⇧", " ").split()  # the raw tokens
     page.get_by_role("button", name="Continue from here").click()
     words = r"\s+".join(map(re.escape, begun))
     expect(page.locator("dd.differs")).to_have_text(re.compile(f"^{words}", re.IGNORECASE))

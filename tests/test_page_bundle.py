@@ -1,4 +1,4 @@
-"""Test that the built page in the package is what page/ builds."""
+"""The built page in the package matches its sources."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ LARGEST_FIRST_VIEW = 250_000  # bytes, compressed
 
 
 def test_the_built_page_is_made_from_these_sources(repository: Path) -> None:
-    """Without Node, the hash of the sources in the bundle tells."""
+    """Compare the hash in the bundle with the sources, which does not require Node."""
     page = repository / "page"
     files = [path for path in (page / "src").rglob("*") if path.is_file()] + [page / name for name in ALONE]
     digest = hashlib.sha256()
@@ -26,7 +26,7 @@ def test_the_built_page_is_made_from_these_sources(repository: Path) -> None:
 
 @pytest.mark.slow
 def test_its_own_tests_pass_and_building_again_gives_the_same_bytes(repository: Path, tmp_path: Path) -> None:
-    """Where Node and the page's libraries are; elsewhere the hash above has to do. `make page` checks the page, too."""
+    """Requires Node and the page's libraries; without them, only the hash is checked. `make page` runs these checks."""
     if not shutil.which("npx") or not (repository / "page" / "node_modules" / ".bin" / "vite").exists():
         return
     checks = [["npm", "run", "--silent", name] for name in ("test", "check", "lint")]
@@ -43,7 +43,7 @@ def test_its_own_tests_pass_and_building_again_gives_the_same_bytes(repository: 
 
 
 def test_the_first_view_is_small(repository: Path) -> None:
-    """What the browser loads before anything is opened: the script, the style, one font."""
+    """The first view loads a script, a stylesheet and a font."""
     import gzip
 
     built = repository / BUILT

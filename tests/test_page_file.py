@@ -1,4 +1,4 @@
-"""Test the page as a single file: its numbers are exactly those of the run, and it loads nothing from outside."""
+"""The page as a standalone file, offline: numbers equal the run's bit for bit, and nothing is loaded or injected."""
 
 import re
 from base64 import b64decode
@@ -26,7 +26,7 @@ Open = Callable[[str], Page]
 
 @contextmanager
 def opener(browser: Browser, folder: Path) -> Iterator[Open]:
-    """Opens files from disk, with the network off; their console must stay quiet."""
+    """Open files from disk, offline. Nothing may be printed to the console."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, offline=True)
     said: list[str] = []
 
@@ -64,7 +64,7 @@ def page_of(tried: BeforeAfter) -> str:
 
 
 def tensors(page: Page, names: list[str]) -> dict[str, np.ndarray]:
-    """What the page has of them, to the last bit."""
+    """Return the page's copies of these tensors, bit for bit."""
     found = page.evaluate(
         """async (names) => [...await vidrio.tensors(names)].map(([name, { data }]) => {
             const bytes = new Uint8Array(Float64Array.from(data).buffer);
@@ -130,7 +130,7 @@ def packaged() -> BeforeAfter:
 
 @pytest.fixture(scope="module")
 def packaged_page(packaged: BeforeAfter, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """It is large: opened once, and read by some tests before one walks through it."""
+    """The file is large, so it is opened only once. The test that navigates in it comes last."""
     source = page_of(packaged)
     assert len(source) < 5_000_000
     with opener(browser, tmp_path_factory.mktemp("packaged")) as opened:

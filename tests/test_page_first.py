@@ -1,4 +1,4 @@
-"""Test the first five minutes on the page: the first view, the effect of a click, and the view during a computation."""
+"""The first five minutes on the page: the first view, the effect of a click, and the behaviour during a computation."""
 
 import re
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_a_row_of_the_decoder_is_named_by_what_it_reads_and_what_it_writes(open_
     expect(row).to_have_count(1)
     columns = page.locator("[id='q-dec.1.cross.weights.h0'] thead th").all_text_contents()
     weights = [float(text.replace("−", "-")) for text in row.locator("td").all_text_contents()]
-    assert columns[weights.index(max(weights))] == "car"  # as the ribbons of the overview say
+    assert columns[weights.index(max(weights))] == "car"  # the same as in the overview
 
 
 def test_a_layer_shows_the_paper_s_steps_first_and_all_of_them_on_request(open_page: Open) -> None:

@@ -1,4 +1,4 @@
-"""Test hostile names and vocabularies: the page shows them as text, never as markup, and does not break."""
+"""Hostile names and vocabularies are displayed as text, never interpreted as markup, and do not break the page."""
 
 from pathlib import Path
 from urllib.parse import urlencode

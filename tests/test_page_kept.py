@@ -1,4 +1,4 @@
-"""Test the printed page."""
+"""The page in print."""
 
 from collections.abc import Iterator
 from urllib.parse import urlencode
@@ -29,7 +29,7 @@ def test_paper_is_light_and_has_the_open_layer_whole(dark: Page, server: str) ->
             "all => all.filter(one => !one.matches('.link, .plain, aside code')).map(one => one.outerHTML)"
         )
         == []
-    )  # those that are left are numbers and names
+    )  # only numbers and names remain
     hidden = "all => all.filter(one => !one.getBoundingClientRect().height).map(one => one.id)"
     assert not dark.locator("#machine article, .tower.dec .block").evaluate_all(hidden)
     cut = "all => all.filter(one => one.scrollHeight > one.clientHeight + 1).length"

@@ -1,4 +1,4 @@
-"""Test that the Spanish page shows no English, from the top level to numbers, what-ifs, learning and the lesson."""
+"""The Spanish page contains no English, from the overview to numbers, what-ifs, training and lessons."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ VIEWS = [
     {**LESSON, "lesson": "nan/2", "if": ["without:layer-norm", "softmax:naive", "scale:src.scaled=1000"]},
     {**LESSON, "at": "enc.77.in[0,0]"},
 ]
-# All text that can be read, including that for screen readers, without code, formulas and the text to translate.
+# All text on the page, including text for screen readers, but not code, formulas or the text to translate.
 READ = """() => {
 const not = "code, script, style, .katex, .symbol, textarea, .language";
 const said = [...document.querySelectorAll("[aria-label], [title], [placeholder], [aria-valuetext]")];
@@ -34,7 +34,7 @@ return [...new Set(texts)].filter(Boolean);
 
 @pytest.fixture(scope="module")
 def english(repository: Path) -> re.Pattern[str]:
-    """What the page and Python say in English, and differently in Spanish."""
+    """A pattern for all English strings of the page and of Python that have a different Spanish translation."""
     lib = repository / "page" / "src" / "lib"
     strings: list[list[str]] = [[], []]
     for name in ("messages", "tour"):
@@ -62,7 +62,7 @@ def test_no_english_is_left(server: str, page: Page, english: re.Pattern[str]) -
         page.locator(".towers canvas, .refused").first.wait_for(state="attached", timeout=60_000)
         page.locator(".unfold[aria-expanded=false]").evaluate_all("all => all.forEach(one => one.click())")
         page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(700)  # a slider's answer is asked for when it has come to rest
+        page.wait_for_timeout(700)  # slider requests are debounced
         page.wait_for_load_state("networkidle")
         read = page.evaluate(READ)
         assert "Idioma" in read

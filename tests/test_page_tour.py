@@ -1,4 +1,4 @@
-"""Test the tour: its statements about the packaged model are true, and users can follow it to the end."""
+"""The tour's statements about the packaged model are true, and the tour can be followed to the end."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from safetensors.numpy import load
 from chromium import violations
 
 CAR = "I bought a new car yesterday."
-COCHE = 5  # the step that writes it
+COCHE = 5  # the step that produces "coche"
 
 Ask = Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""Test “Why this word?” on the page: the sum, its parts, the layers and removed words match what Python computes."""
+"""The page's explanation of a word shows the same sums, parts, removed words and layers that Python computes."""
 
 import csv
 import math
@@ -22,7 +22,7 @@ WITHOUT_DELETED = """one => {
     copy.querySelectorAll("del, .muted").forEach((gone) => gone.remove());
     return copy.textContent;
 }"""
-COCHE = 5  # the step that writes it
+COCHE = 5  # the step that produces "coche"
 
 Open = Callable[..., Page]
 

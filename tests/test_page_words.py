@@ -1,4 +1,4 @@
-"""Test that Python's texts on the page have Spanish translations: quantities, search results, changes and errors."""
+"""Python's messages on the page have Spanish translations: tensors, search outcomes, what-ifs and errors."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
 
 
 def test_every_operation_and_word_there_is(patterns: list[re.Pattern[str]]) -> None:
-    """Also those of models that no test uses: other positions, activations, what-ifs."""
+    """Includes models that no other test uses, with different positions, activations and what-ifs."""
     formulas = [*FORMULAS.values(), *(row.formula for row in vars(changes).values() if isinstance(row, Operation))]
     words = (PARAMETERS | QUANTITIES).values()
     known = [*((formula.place, formula.says) for formula in formulas), *words, *OF_CLASSES.values()]
@@ -133,5 +133,5 @@ def test_what_is_refused(patterns: list[re.Pattern[str]], lesson: LoadedModel) -
     for address in REFUSED_ADDRESSES:
         refused(lambda address=address: receipt(trace, locate(trace, parse_address(address))))
     refused(lambda: look(lesson, "hello " * 9999))
-    names = re.compile(r"[^ ]+(, [^ ]+)*")  # what there is, by name
+    names = re.compile(r"[^ ]+(, [^ ]+)*")  # lists of available names
     assert not {text for text in untold(iter(said), patterns) if not names.fullmatch(text)}

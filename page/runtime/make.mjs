@@ -1,8 +1,8 @@
-// Python for the browser, as small as the page needs it: `npm ci && npm run make` writes ../../src/vidrio/site/runtime.
+// Builds a minimal Python for the browser: `npm ci && npm run make` writes ../../src/vidrio/site/runtime.
 //
-// CPython as Pyodide builds it, and NumPy as emscripten-forge does, from npm; package-lock.json pins both by their hashes.
-// Modules are compiled by that same Python, without docstrings; what no module of ours can reach is left out. The same
-// packages give the same bytes.
+// CPython is Pyodide's build, and NumPy is emscripten-forge's. Both come from npm, pinned by hash in package-lock.json.
+// The same Python compiles all modules, without docstrings. Modules that the page cannot reach are left out. The output
+// is reproducible.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ mount(here, "/from/here");
 const made = python.runPython(readFileSync(join(here, "make.py"), "utf8"));
 const write = (name, bytes) => {
   const packed = gzipSync(bytes, { level: 9 });
-  packed[9] = 255; // which system packed it is left open
+  packed[9] = 255; // unknown operating system, so that the output is reproducible
   writeFileSync(join(to, name), packed);
   console.log(`${packed.length.toLocaleString().padStart(10)}  ${name}`);
 };
@@ -42,7 +42,7 @@ const [stdlib, packages] = made.toJs();
 write("python_stdlib.zip.gz", stdlib);
 write("packages.pack.gz", packages);
 for (const name of ["pyodide.asm.wasm", "pyodide.asm.js", "pyodide.js"]) {
-  // Without the map of sources, which is not there.
+  // Remove the references to source maps, which are not included.
   const bytes = readFileSync(join(pyodide, name));
   write(`${name}.gz`, name.endsWith("js") ? bytes.toString().replace(/\/\/# sourceMappingURL=.*\s*$/, "") : bytes);
 }

@@ -1,4 +1,4 @@
-"""Run by make.mjs in Pyodide: the standard library and NumPy, compiled and without what the page never reaches."""
+"""Compile the standard library and NumPy, without modules that the page never uses. make.mjs runs this in Pyodide."""
 
 import ast
 import importlib.util
@@ -66,7 +66,7 @@ SKIPPED = {
     ),
     *("statistics", "colorsys", "graphlib", "stringprep", "zoneinfo", "tomllib", "lzma", "shelve", "socketserver"),
 }
-# Of `encodings`, what text files and zip archives need.
+# The modules of `encodings` that text files and zip archives need.
 ENCODINGS = {
     "__init__",
     "aliases",
@@ -94,11 +94,11 @@ UNUSED = (
     "core",
 )
 LIBRARIES = ("_multiarray_umath", "_umath_linalg")
-DOCUMENTATION = ("numpy/_core/_add_newdocs.py", "numpy/_core/_add_newdocs_scalars.py")  # of functions in C
+DOCUMENTATION = ("numpy/_core/_add_newdocs.py", "numpy/_core/_add_newdocs_scalars.py")  # docstrings of C functions
 
 
 def compiled(source: bytes, name: str) -> bytes:
-    """The module as a .pyc that is never compared with a source; its docstrings are empty (NumPy wants some)."""
+    """Return a .pyc that is never checked against its source. NumPy needs some docstrings, so they are only emptied."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
@@ -115,7 +115,7 @@ def is_reached(name: str) -> bool:
 
 
 def stdlib() -> bytes:
-    """Stored, not deflated: the whole file is compressed."""
+    """Return an uncompressed zip archive, because make.mjs compresses the whole file."""
     written = io.BytesIO()
     with zipfile.ZipFile("/from/pyodide/python_stdlib.zip") as found, zipfile.ZipFile(written, "w") as to:
         for name in sorted(found.namelist()):
@@ -125,7 +125,7 @@ def stdlib() -> bytes:
 
 
 def packages() -> bytes:
-    """NumPy, and the licences of all that is here. A header says where each file lies; the files follow."""
+    """Return NumPy as an archive: a header with the offset and size of each file, followed by the files."""
     root, files = Path("/from/numpy/lib/python3.11/site-packages"), {}
     for path in sorted(root.rglob("numpy/**/*")):
         name = path.relative_to(root).as_posix()
