@@ -1,11 +1,11 @@
-"""Measure the cost of checking the facts in every sentence: the CPU time to translate a file with and without it.
+"""Measure the cost of checking facts: the CPU time to translate a file with and without the checks.
 
     python benchmarks/account_time.py [--direction en-es] [--lines 500] [--rounds 5] [--old CHECKOUT]
 
-"without" takes the first hypothesis of each sentence and does not look for faults. `--old` also measures another
-checkout of this repository. Measurements alternate, each in a separate process with two threads. All use the
-WebAssembly engine (`--engine`), which every checkout contains. CPU time is the user and system time of all threads, and
-excludes loading the model.
+Without the checks, the first hypothesis of each sentence is used as it is. `--old` also measures another checkout of
+this repository. The variants alternate, each in a separate process with two threads, and all use the WebAssembly engine
+(`--engine`), which every checkout contains. CPU time is the user and system time of all threads, excluding the time to
+load the model.
 """
 
 import argparse

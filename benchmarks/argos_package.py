@@ -2,9 +2,9 @@
 
     python benchmarks/argos_package.py en-es.argosmodel en
 
-Run this with the Python of an environment in which argostranslate and spaCy are installed (see
-libretranslate_agreement.py). By default, Argos downloads models for sentence splitting. This script adds spaCy's rules
-to the package instead, and `environment` makes Argos use them.
+Run this with the Python of an environment that contains argostranslate and spaCy (see libretranslate_agreement.py). By
+default, Argos downloads a model to split sentences. This script adds spaCy's rules to the package instead, and the
+variables from `environment` make Argos use them.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def add_splitter(package: Path, language: str) -> None:
-    """Add spaCy's rules for a language to the package's only folder."""
+    """Add spaCy's rules for a language to the folder in the package."""
     import spacy  # type: ignore[import-not-found]
 
     with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(package, "a") as archive:
@@ -35,7 +35,7 @@ def add_splitter(package: Path, language: str) -> None:
 
 def environment(home: Path) -> dict[str, str]:
     """Return environment variables that keep Argos's folders in `home`, select spaCy, and prevent downloads."""
-    # Argos only checks that this file from its spaCy model exists, because the package has its own spaCy folder.
+    # Argos checks that this file of its own spaCy model exists, but then uses the spaCy folder in the package.
     sign = home / "cache/argos-translate/spacy/senter/model"
     sign.parent.mkdir(parents=True, exist_ok=True)
     sign.touch()

@@ -4,9 +4,9 @@
     python benchmarks/compare_outputs.py against before.jsonl.gz                    # compares this tree's src
     python benchmarks/compare_outputs.py against before.jsonl.gz --only look --every 5
 
-The behaviour cases are translated. Some of them, and addresses of every kind, are also passed to `look`, `why` and
-`check` with the packaged models and the lesson model. All commands of a tree run in one process on one core. Times and
-the path of the tree are ignored.
+The commands are `translate` on all behaviour cases, and `look`, `why` and `check` on some of the cases and on addresses
+of every kind, with the packaged models and the lesson model. All commands of a tree run in one process on one core.
+Times and the path of the tree are ignored.
 """
 
 import argparse
@@ -46,14 +46,14 @@ WHY_OPTIONS = ("", "--json", "--as python", "--as spreadsheet")
 
 
 class Run(NamedTuple):
-    """One command line."""
+    """A command line and its standard input."""
 
     arguments: tuple[str, ...]
     stdin: str = ""
 
 
 def runs() -> Iterator[Run]:
-    """Yield every command line to run, grouped by command."""
+    """Yield every command line to run."""
     sys.path.insert(0, str(TESTS))
     from behaviour.cases import read_cases  # type: ignore[import-not-found, unused-ignore]
 
@@ -89,7 +89,7 @@ def record(file: Path, source: Path, only: str, every: int) -> None:
 
 
 def run_all(file: Path, only: str, every: int) -> None:
-    """Run all commands in this process, and write their outputs, one JSON object per line."""
+    """Run all commands in this process, and write each output as a line of JSON."""
     chosen = [run for number, run in enumerate(runs()) if only in ("", run.arguments[0]) and number % every == 0]
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=3) as out:
         for run in chosen:

@@ -1,11 +1,10 @@
-"""Import damaged models. Each attempt must produce an error message or a model folder, but never a traceback, and must
-leave nothing behind.
+"""Import damaged models, which must never cause a traceback or leave anything behind.
 
     python benchmarks/damaged_imports.py --each 100 --seed 2
 
-The models are a MarianMT folder in each of its three weight formats, and a folder with Marian's own files. In each of
-`--each` attempts, one file is truncated, or a bit is flipped, an absurd number written, or bytes inserted or removed.
-The script stops at the first failure.
+The models are a MarianMT folder in each of its three weight formats, and a folder with Marian's own files. Each of the
+`--each` attempts per format truncates a file, flips a bit, writes an absurd number, or inserts or removes bytes. The
+import must end with an error message or a model folder. The script stops at the first failure.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from test_import_firefox import try_damage
 
 
 def forms(place: Path) -> Iterator[tuple[str, Path]]:
-    """Yield a folder with each weight format in turn."""
+    """Yield a MarianMT folder in each of the weight formats."""
     import torch
     from safetensors.torch import load_file
     from transformers.utils.logging import disable_progress_bar

@@ -1,11 +1,11 @@
-"""Check that the builds of the engine and the NumPy reference agree bit for bit, in batches and one sentence at a time.
+"""Check that the engine's builds and the NumPy reference agree bit for bit, in batches and one sentence at a time.
 
     python benchmarks/engine_bits.py [--model en-es] [--data FOLDER] [--sentences 1000] [--glass 1000]
 
-Every build that runs on this machine translates sentences from the two test sets with beam 1 and 4, first all in one
-call, in batches of mixed lengths, and then one at a time. Tokens, log-probabilities, scores and attention are compared.
-The reference then traces the best translations from beam 4, and all quantities of the forward pass are compared. The
-command fails if any bit differs.
+Every build that runs on this machine translates sentences from the two test sets with beam 1 and beam 4, first all in
+one call, in batches of mixed lengths, and then one at a time. The script compares their tokens, log-probabilities,
+scores and attention. The reference then traces the best translations of beam 4, and every value of the forward pass is
+compared with the engine's. The script fails if any bit differs.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 
 
 def bits(found: Sequence[Hypothesis]) -> list[object]:
-    """Return all results of a search. They contain no NaN or −0, so they are equal only if all bits are."""
+    """Return all results of a search. They contain no NaN or −0, so they compare equal only if all bits are equal."""
     return [(h[:5], h.attention and h.attention.tobytes()) for h in found]
 
 
@@ -81,7 +81,7 @@ def main() -> None:
             return value
 
         translate_forced(machine.tapped(compare), source, [config.special.start, *target])
-        others += len(in_engine)  # quantities that the reference never computed
+        others += len(in_engine)  # values that the reference did not compute
     print(f"  the glass: {others:,} of {numbers:,} numbers differ in {min(given.glass, len(sources)):,} passes")
     sys.exit(1 if differing or others else 0)
 

@@ -2,12 +2,12 @@
 
     python benchmarks/engine_speed.py [--model en-es] [--data FOLDER] [--lines 2000] [--what sentence,bulk]
 
-Both translate from text to text, including tokenisation. Each competitor is a separate process, and they alternate
-within every round, so that other load slows them all equally. Each time is the median over the rounds. Each ratio is
-the median of the per-round ratios, followed by the smallest and the largest. CTranslate2 uses the fastest of several
-batch sizes, which are tried first, and computes no scores in greedy search. It is also run restricted to AVX2
-(CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA). `sentence` translates sentences of 20 words one at a time on one thread, and
-`bulk` translates whole files on two threads.
+All times include tokenisation and detokenisation. Each competitor runs in a separate process, and the competitors take
+turns within every round, so that other load slows all of them equally. Each time is the median over the rounds, and
+each ratio is the median of the per-round ratios, followed by the smallest and the largest. CTranslate2 uses the fastest
+of several batch sizes, which are tried first, and computes no scores in greedy search. It is also run restricted to
+AVX2 (CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA). `sentence` translates sentences of 20 words one at a time on one thread,
+and `bulk` translates whole files on two threads.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Vidrio:
 
 
 class Direct:
-    """Translates texts with CTranslate2, used in the standard way, with its best batch size."""
+    """Translates texts with CTranslate2's standard API and the fastest batch size."""
 
     def __init__(self, exported: Path, folder: Path, workers: int) -> None:
         import ctranslate2
@@ -102,7 +102,7 @@ class Direct:
 
 
 def compete(given: dict[str, Any]) -> None:
-    """For each line {"lines": …, "beam": …, "one_by_one": …} on standard input, print the time and the translations."""
+    """Answer each request {"lines": …, "beam": …, "one_by_one": …} on standard input with the time and the translations."""
     folder, rival = Path(given["folder"]), given["exported"]
     who: Vidrio | Direct
     who = Direct(Path(rival), folder, given["workers"]) if rival else Vidrio(folder, given["workers"])
@@ -128,7 +128,7 @@ def compete(given: dict[str, Any]) -> None:
 
 
 class Competitor:
-    """A competitor's process."""
+    """A competitor in a separate process."""
 
     def __init__(self, name: str, folder: Path, exported: Path, workers: int) -> None:
         self.name = name

@@ -5,8 +5,8 @@
 
 There are ten kinds of facts, with 200 cases each per direction: digits, signs, names, centuries, reigns, dates and
 ordinals, numbers in words, magnitudes, lists, and negations. A case passes if the translation contains everything that
-the case requires, and no other number, numeral, currency sign, month or U+FFFD. The sentence templates and the names in
-faithful_names.txt do not occur in the training data. `--failures N` prints N failures of each kind, `--apertium`
+the case requires, and no other number, numeral, currency sign, month or U+FFFD. The training data contains neither the
+sentence templates nor the names in faithful_names.txt. `--failures N` prints N failures of each kind, `--apertium`
 evaluates Apertium, and `--without-account` evaluates the first hypothesis of the search.
 """
 
@@ -227,7 +227,7 @@ def in_digits(number: str) -> str:
 
 
 def said(number: int, language: str) -> str:
-    """Return a pattern for a number before a noun, in words of either gender or in digits."""
+    """Return a pattern for a number before a noun, in digits or in words of either gender."""
     words = re.sub(r"[ -]|,|\band\b", " ", num2words(number, lang=language))
     if language == "es":
         words = (

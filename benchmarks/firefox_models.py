@@ -1,16 +1,16 @@
-"""Import a real Firefox model and compare it with Marian in float32, in 8 bits and in 7 bits.
+"""Import a Firefox model and compare its translations with Marian's, in float32, 8 bits and 7 bits.
 
     python benchmarks/firefox_models.py FOLDER LINES --python python3.10 --module _bergamot.….so
 
 FOLDER contains Marian's own files (.bin with int8, .spm), and LINES is a file in the source language. Marian is run
 through the compiled module of `bergamot` 0.4.5 from PyPI, in Python 3.10 with NumPy and sentencepiece.
 
-1. A float32 copy of the model is written by an independent reader, and Marian translates with it. The engine in float32
-   must produce the same texts, and the same log-probability for each word. Where they differ, the NumPy reference in
-   float64 shows which of the two has the rounding error.
-2. For Marian in int8 and the engine in int8, print how many texts equal the float32 translations, and chrF against
-   them.
-3. Export the model with `vidrio export --to marian`, run it with Marian in int8, and print the same figures.
+1. An independent reader writes a float32 copy of the model, and Marian translates with it. The engine in float32 must
+   produce the same texts and the same log-probability for each word. Where they differ, the NumPy reference in float64
+   shows which of the two has the larger rounding error.
+2. For Marian and the engine, both in int8, the script prints how many translations are identical to those in float32,
+   and chrF relative to them.
+3. The model is exported with `vidrio export --to marian` and run in Marian in int8, and the same figures are printed.
 """
 
 import argparse
@@ -64,7 +64,7 @@ class Marian:
 
 
 def write_twin(path: Path, to: Path) -> None:
-    """Write the same model in float32, reading it without Vidrio's code."""
+    """Write a float32 copy of the model, without using Vidrio's code."""
     data = path.read_bytes()
     heads = np.frombuffer(data, "<u8", 4 * int(np.frombuffer(data, "<u8", 1, 8)[0]), 16).reshape(-1, 4).tolist()
     at, names, shapes = 16 + 32 * len(heads), [], []
@@ -92,7 +92,7 @@ def write_twin(path: Path, to: Path) -> None:
 
 
 def by_engine(translator: Translator, texts: list[str]) -> list[dict]:
-    """Translate greedily with the engine, as Marian does: each text is one sentence, and nothing is masked."""
+    """Translate with the engine as Marian does: greedily, with each text as one sentence, and without placeholders."""
     target = translator.target
     options = search_options(translator.options, translator.config, target.size, target.byte_ids)
     sources = [(*ids, *translator.config.source_close) for ids in translator.source.encode_batch(texts)]
@@ -118,7 +118,7 @@ def in_float64(folder: Path) -> Callable[[tuple[Ids, Ids]], list[float]]:
 
 
 def words_of(translator: Translator, ids: tuple[int, ...], log_probs: list[float]) -> list[float]:
-    """Return the mean log-probability of the pieces of each word. A word begins with ▁."""
+    """Return the mean log-probability of each word's tokens. Words begin with ▁."""
     words: list[list[float]] = []
     for token, log_prob in zip(ids, log_probs, strict=False):
         if translator.target.token(token).startswith("▁") or not words:
@@ -128,7 +128,7 @@ def words_of(translator: Translator, ids: tuple[int, ...], log_probs: list[float
 
 
 def beyond_print(ours: float, theirs: float) -> float:
-    """Return a lower bound of the difference, given that Marian's numbers are rounded to six digits."""
+    """Return a lower bound on the difference, because Marian rounds its numbers to six digits."""
     hidden = 0.5 * 10.0 ** (math.floor(math.log10(abs(theirs) or 1e-9)) - 5)
     return max(0.0, abs(ours - theirs) - hidden)
 

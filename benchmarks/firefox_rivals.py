@@ -1,8 +1,8 @@
-"""Run one of the engines for Firefox models. firefox_speed.py starts this script with the Python of each engine.
+"""Run an engine that supports Firefox models. firefox_speed.py starts this script with each engine's Python.
 
 The first line of standard input is a JSON object with "engine", "folder" (Marian's own files), "lines" (for trying
-batch sizes), "workers" and "shortlist". Each further line is a JSON object with "lines" and "one_by_one", and is
-answered with the time, the texts and the memory use.
+batch sizes), "workers" and "shortlist". Each further line is a JSON object with "lines" and "one_by_one", and the
+script responds with the time, the texts and the memory use.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def files(folder):
-    """Return the model, its vocabularies (source and target) and its shortlist."""
+    """Return the files of the model, its vocabularies (source and target) and its shortlist."""
     spms = sorted(folder.glob("*.spm"))
     [lex] = folder.glob("lex*.bin")
     [model] = folder.glob("model*.bin")

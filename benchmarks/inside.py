@@ -1,4 +1,4 @@
-"""Measure the cost of tracing: a full trace and its check at the paper's base size, and complete commands.
+"""Measure the cost of a full trace and its check at the paper's base size, and of complete commands.
 
     python benchmarks/inside.py [--rounds 5]
 

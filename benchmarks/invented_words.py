@@ -1,10 +1,10 @@
-"""Measure the share of invented words in translations: words that occur neither in our texts nor in the source.
+"""Measure the share of invented words in translations: words that occur neither in our corpora nor in the source.
 
     python benchmarks/invented_words.py --model en-es [--data FOLDER] [--test newstest2012] [--counts FILE]
 
-The known words of the target language are those in all training pairs, monolingual sentences and dictionaries, ignoring
-case, but not those in test and dev sets. A real word that occurs in none of them also counts as invented. The share of
-such words in the references is printed as well, as an estimate of this error.
+Known words are those in all training pairs, monolingual sentences and dictionaries of the target language, ignoring
+case. The test and dev sets are excluded. A real word that occurs in none of these texts also counts as invented; as an
+estimate of this error, the script also prints the share of such words in the references.
 
 Sentences with an invented word are counted by the frequency of their rarest source word. `--counts` caches the word
 counts between runs.

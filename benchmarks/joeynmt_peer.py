@@ -1,4 +1,4 @@
-"""Set up JoeyNMT 2.3.0 for comparisons with Vidrio: its environment, equivalent settings, and parsing of its log."""
+"""Helpers for comparisons with JoeyNMT 2.3.0: its environment, equivalent settings, and a parser for its log."""
 
 import json
 import re
@@ -18,11 +18,11 @@ from vidrio.model.config import ModelConfig
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 PACKAGES = ["joeynmt==2.3.0", "importlib_metadata", "sentencepiece==0.2.0"]
-STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - INFO - [\w.]+ - "  # prefix of each log line
+STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - INFO - [\w.]+ - "  # the prefix of each log line
 
 
 def python(work: Path) -> Path:
-    """Return the Python of JoeyNMT's environment, which is created on first use."""
+    """Return the Python of JoeyNMT's environment. The environment is created on first use."""
     there = work / "joeynmt" / "bin" / "python"
     if not (work / "joeynmt" / ".ready").exists():
         print("installing JoeyNMT …", file=sys.stderr)
@@ -34,7 +34,7 @@ def python(work: Path) -> Path:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Return environment variables that give JoeyNMT the same number of threads and the same waiting policy."""
+    """Return environment variables that give JoeyNMT the same thread settings as Vidrio."""
     count = str(threads)
     return {"GOMP_SPINCOUNT": SPINS, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "PATH": "/usr/bin:/bin"}
 
@@ -107,7 +107,7 @@ def write_configuration(
             "decoder": {**layers, "num_layers": config.n_decoder_layers},
         },
     }
-    path.write_text(json.dumps(told, indent=1), encoding="utf-8")  # JSON is YAML
+    path.write_text(json.dumps(told, indent=1), encoding="utf-8")  # JSON is valid YAML
 
 
 def moments(log: str, says: str) -> list[tuple[float, str]]:

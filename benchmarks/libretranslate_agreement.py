@@ -1,13 +1,13 @@
-"""Check how many translations LibreTranslate, with a package from `vidrio export --to argos`, shares with the engine.
+"""Count the translations that LibreTranslate, with a package from `vidrio export --to argos`, shares with the engine.
 
     python -m venv ENVIRONMENT
     ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy
     python benchmarks/libretranslate_agreement.py MODEL... --libretranslate ENVIRONMENT [--texts 200]
 
-The packaged models use case tokens, which Argos does not support, so use your own models or imported OPUS-MT models.
-Each text is a single sentence. The engine searches as Argos does, with a beam of 4 and a length penalty of 0.2, and
-without the other steps of `vidrio translate`, such as hiding names, which cannot be part of a package. Differing
-translations are listed.
+Use your own models or imported OPUS-MT models, because Argos does not support the case tokens of the packaged models.
+Each text is a single sentence. Like Argos, the engine searches with beam 4 and a length penalty of 0.2. The other steps
+of `vidrio translate`, such as hiding names, cannot be part of a package and are skipped. The script lists the
+translations that differ.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-SEVERAL = re.compile(r"[.?!…]\W* ")  # several sentences, which LibreTranslate would translate separately
+SEVERAL = re.compile(r"[.?!…]\W* ")  # several sentences, which LibreTranslate would split
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def languages_of(model: str) -> tuple[str, str]:
 
 
 def install(models: dict[str, tuple[str, str]], python: Path, packages: Path) -> None:
-    """Install our models in Argos's package folder."""
+    """Export the models and unpack them into Argos's package folder."""
     packages.mkdir(parents=True)
     for model, (language, _) in models.items():
         package = packages.parent / f"{find(model).name}.argosmodel"

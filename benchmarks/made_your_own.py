@@ -3,10 +3,10 @@
     python benchmarks/made_your_own.py                                  # the packaged en-es model, 10 minutes per run
     python benchmarks/made_your_own.py --model en-pt --language pt --general FILE
 
-This follows docs/own-model.md: it runs `vidrio train --from` on the pairs from recipes/company, once by themselves and
-once together with general sentences that the model has translated. For each model, it prints chrF on the company's
-held-out sentences, the number of correct terms, and chrF on general text. The latter is computed against --reference,
-or, if none is given, against the original model's translations, which measures how much they have changed.
+This follows docs/own-model.md: it runs `vidrio train --from` on the pairs from recipes/company, first by themselves and
+then together with general sentences that the model itself has translated. For each model, it prints chrF on the
+company's held-out sentences, the number of correct terms, and chrF on general text. If there is no reference for the
+general text, the original model's translations are used, so that chrF shows how much the translations change.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def vidrio(*arguments: object) -> None:
 
 
 def write_mixed_in(model: Path, count: int, to: Path) -> None:
-    """Write general sentences, sampled evenly from our written pairs, with the model's own translations."""
+    """Write general sentences, sampled evenly from recipes/en-es/written, with the model's own translations."""
     sources = [line.split("\t")[1] for path in WRITTEN for line in lines_of(path)]
     some = sources[:: max(1, len(sources) // count)][:count]
     found = Translator.load(model).stream(some)

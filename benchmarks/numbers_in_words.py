@@ -26,7 +26,7 @@ SINGULAR = {
     "horses": ("There is one horse.", "Hay un caballo."),
     "ticket": ("The ticket costs one euro.", "El billete cuesta un euro."),
 }
-BEFORE = {  # what may precede the number
+BEFORE = {  # words that may precede the number
     "en": r"there (?:are|is|were|s)|costs?|is|worth",
     "es": r"hay|existen|son|cuesta|vale|es|de",
 }
@@ -48,14 +48,14 @@ def sentence(number: int, frame: str, language: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Normalise text: lower case, no hyphens or punctuation, "one hundred" for "a hundred", no "and" in numbers."""
+    """Normalise text: lower case, no hyphens or punctuation, "one hundred" for "a hundred", and no "and" in numbers."""
     text = re.sub(r"[^\w\s]|_", " ", text.lower())
     text = re.sub(r"\ban? (?=hundred|thousand)", "one ", text)
     return re.sub(r"\b(hundred|thousand) and ", r"\1 ", " ".join(text.split()))
 
 
 def right(number: int, frame: str, language: str, translation: str) -> bool:
-    """Return whether the translation states exactly this number, before the noun if there is one."""
+    """Return whether the translation contains exactly this number, before the noun if the template has one."""
     found = plain(translation)
     digits = re.sub(r"(?<=\d)[.,\u00a0\u202f](?=\d{3})", "", translation)
     if str(number) in re.findall(r"\d+", digits):

@@ -27,7 +27,7 @@ def unfold(page: Page, title: str) -> Locator:
 def top_at(selector: str) -> Callable[[Page], Page]:
     def scrolled(page: Page) -> Page:
         page.locator(selector).wait_for()
-        for _ in range(4):  # content that is drawn above the element moves it
+        for _ in range(4):  # content that appears above the element moves it
             page.locator(selector).evaluate("there => there.scrollIntoView()")
             page.wait_for_timeout(1500)
         return page
@@ -69,7 +69,7 @@ def waves(page: Page) -> Locator:
     return page.locator("[id='q-src.positions']")
 
 
-# For each screenshot: the view, the viewport size, and a function that prepares the page and returns the element.
+# The view and viewport size of each screenshot, and a function that prepares the page and returns the element to show.
 PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page | Locator]]] = {
     "": ({**CAR, "step": 4}, (1280, 800), lambda page: page),
     "-layer": ({**CAR, "step": 4, "open": "dec.1"}, (1360, 900), top_at("[id='q-dec.1.cross.scores.h0']")),

@@ -2,9 +2,9 @@
 
     python benchmarks/page_speed.py [--rounds 5] [--keys 16]
 
-First paint and transferred bytes are measured on a first visit. A key press is timed from the browser's event to the
-changed translation, and to the last frame of the redrawn overview. Frames are taken from the browser's trace while
-blocks open: frames per second (at most 60), and the longest time between two frames.
+First paint and transferred bytes are measured on a first visit. The latency of a key press is the time from the
+browser's event to the new translation, and to the last frame of the redrawn overview. Frames per second (at most 60)
+and the longest time between two frames are read from the browser's trace while blocks open.
 """
 
 import argparse
@@ -137,8 +137,8 @@ def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
 def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
     """Return frames per second, the longest time between frames and the longest task in the half second after a click.
 
-    The clicks open blocks, select another head and open a number. A dot moves in every frame, so that no frame is
-    skipped because nothing has changed. Tasks are measured in CPU time, which other load affects little.
+    The clicks open blocks, select another head and open a number. A moving dot makes the browser draw every frame, even
+    if nothing else has changed. Tasks are measured in CPU time, which other load affects little.
     """
     session = page.context.new_cdp_session(page)
     rates, longest, tasks = [], [], []
@@ -199,7 +199,7 @@ def traced(session: CDPSession, what: Callable[[], None]) -> list[dict[str, Any]
     what()
     session.send("Tracing.end")
     while not done:
-        session.send("Runtime.evaluate", {"expression": "0"})  # lets pending events be delivered
+        session.send("Runtime.evaluate", {"expression": "0"})  # wait for pending events
     return events
 
 

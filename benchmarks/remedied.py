@@ -1,9 +1,9 @@
-"""List the sentences of a file whose translation was changed by a remedy, for manual review.
+"""List the sentences of a file whose translations were changed by a remedy, for manual review.
 
     python benchmarks/remedied.py [--direction en-es] [--file newstest2012] [--lines 1500]
 
-For each such sentence, print the remedy, the facts that were lost (-) or invented (+), the source, the first hypothesis
-(None if it lost a symbol) and the final translation. Finally, print the number of changes by remedy.
+For each of these sentences, the script prints the remedy, the facts that were lost (-) or invented (+), the source, the
+first hypothesis (None if it lost a placeholder) and the final translation. The last line counts the changes by remedy.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from vidrio.translate import translator as module
 from vidrio.translate.judging import Attempt, Candidate, Judge, Query, chosen
 from vidrio.translate.remedies import Plan, combine
 
-AT_ONCE = 250  # lines
+AT_ONCE = 250  # lines per batch
 
 
 def shown(account: Faults) -> str:
@@ -26,7 +26,7 @@ def shown(account: Faults) -> str:
 
 
 class Changes:
-    """The changes so far: the remedy, the faults and the first hypothesis of each changed sentence."""
+    """Collects the remedy, the faults and the first hypothesis of each changed sentence."""
 
     def __init__(self) -> None:
         self.first: dict[str, str | None] = {}

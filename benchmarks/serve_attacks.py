@@ -108,7 +108,7 @@ def dear(place: Place, number: int) -> None:
 
 
 def unread(place: Place, number: int) -> None:
-    """Request many numbers without reading them."""
+    """Request many numbers without reading the response."""
     addresses = ["out.logits", "out.prob", "out.score", *(f"enc.{layer}.self.weights.h0" for layer in range(6))]
     data = post("/api/tensors", text=text(number, 1), addresses=addresses, if_there=True)
     with closing(socket.create_connection(place, timeout=5)) as client:
@@ -116,7 +116,7 @@ def unread(place: Place, number: int) -> None:
         time.sleep(20)
 
 
-CLIENTS: dict[Callable[[Place, int], None], int] = {  # number of concurrent clients per attack
+CLIENTS: dict[Callable[[Place, int], None], int] = {  # concurrent clients per attack
     **{leaving: 32, slow: 200, pipelining: 16, half_heads: 1100, idle: 900},
     **{many_texts: 8, full: 8, nested: 8, dear: 8, unread: 32},
 }
@@ -139,7 +139,7 @@ def main() -> None:
     for number in range(CLIENTS[attack]):
         pool.submit(client, number)
     time.sleep(float(seconds))
-    os._exit(0)  # leave all connections as they are
+    os._exit(0)  # exit without cleaning up the connections
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Send hostile requests to `vidrio serve`. It must not respond with 5xx except 503, and must release its memory.
+"""Send hostile requests to `vidrio serve`, which must not respond with 5xx except 503, and must release its memory.
 
     python benchmarks/serve_hostile.py --requests 10000 --schemathesis ENVIRONMENT/bin/schemathesis
     python benchmarks/serve_hostile.py --minutes 10
@@ -10,8 +10,8 @@ sends requests generated from the server's OpenAPI description.
 
 With --minutes, misbehaving clients of each kind (serve_attacks.py) run in turn, for this long in total. Meanwhile, a
 well-behaved client translates one sentence at a time, and its median latency must not exceed three times its latency
-without an attack. The server must use less than 400 MB and return to 250 MB or its initial memory. It is killed if it
-exceeds 2 GB.
+without an attack. The server's memory must stay below 400 MB and return to 250 MB or its initial value. Above 2 GB, the
+server is killed.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         server("--no-page", "--model", "en-es", "--files", folder) as there,
     ):
-        send(there, range(-max(1000, given.requests // 5), 0))  # load everything that is needed
+        send(there, range(-max(1000, given.requests // 5), 0))  # warm up
         before, began = there.memory(), time.perf_counter()
         by_schema = schemathesis(there, given.schemathesis, given.examples) if given.schemathesis else True
         statuses = send(there, range(given.requests))
@@ -193,7 +193,7 @@ def send(there: Server, numbers: Iterable[int]) -> Counter[str]:
 
 def schemathesis(there: Server, command: str, examples: int) -> bool:
     """Run Schemathesis, and return whether it finds no server error."""
-    with tempfile.TemporaryDirectory() as folder:  # Schemathesis stores its findings here
+    with tempfile.TemporaryDirectory() as folder:  # for Schemathesis's findings
         done = subprocess.run(
             [
                 *(command, "run", f"http://{there.host}:{there.port}/openapi.json", "--max-examples", str(examples)),
@@ -226,7 +226,7 @@ def ask(there: Server, data: bytes, seconds: float = 120) -> str:
 
 
 def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -> bytes:
-    """Return the response, up to `most` bytes."""
+    """Return at most this much of the response."""
     answer = b""
     with socket.create_connection((there.host, there.port), timeout=seconds) as client:
         try:

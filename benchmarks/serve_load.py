@@ -3,8 +3,8 @@
     python benchmarks/serve_load.py --seconds 120 --clients 64
     python benchmarks/serve_load.py --seconds 120 --clients 64 --sentences 1
 
-First a single client sends one text after another, then all clients do so concurrently, then a single client again. The
-texts are several thousand distinct ones of one to twelve sentences. Every response is compared with the offline
+First a single client sends one text after another, then all clients do so concurrently, and then a single client again.
+There are several thousand distinct texts of one to twelve sentences. Every response is compared with the offline
 translation.
 """
 
@@ -26,7 +26,7 @@ from vidrio.translate.translator import Translator
 class Measured(NamedTuple):
     seconds: float
     processor: float  # the server's CPU seconds
-    waited: list[float]  # latency of each response
+    waited: list[float]  # the latency of each response
 
     @property
     def rate(self) -> float:
@@ -87,7 +87,7 @@ def shuffled(asked: Sequence[str], clients: int) -> list[list[str]]:
 
 
 def measure(there: Server, each: Sequence[Sequence[str]], wanted: dict[str, str] | None, seconds: float) -> Measured:
-    """Run one client per list of texts, concurrently. Every response must be the expected one."""
+    """Run one client per list of texts, concurrently, and check every response."""
     processor, began = there.processor_seconds(), time.perf_counter()
 
     def client(mine: Sequence[str]) -> list[float]:

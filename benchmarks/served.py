@@ -104,12 +104,12 @@ def quantile(seconds: Sequence[float], share: float) -> float:
 
 
 def report(**figures: Any) -> None:
-    """Print one line of JSON, for benchmarks/README.md."""
+    """Print the figures as one line of JSON, for benchmarks/README.md."""
     print(json.dumps({name: round(value, 3) if isinstance(value, float) else value for name, value in figures.items()}))
 
 
 def until(end: float) -> Iterator[int]:
-    """Yield 0, 1, 2 … until this time."""
+    """Yield 0, 1, 2, … until the given time."""
     number = 0
     while time.perf_counter() < end:
         yield number

@@ -14,7 +14,7 @@ TESTS = REPOSITORY / "tests"
 # Default paths of the data sets.
 ENGLISH_SPANISH, MULTI30K = Path("../shared/data/en-es"), Path("../shared/data/multi30k")
 TATOEBA = ENGLISH_SPANISH / "test/tatoeba-test-v2020-07-28.en"
-# 20 words or 25 tokens: realistic, but short enough to fit on a screen.
+# A realistic sentence of 20 words (25 tokens) that fits on a screen.
 SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 
 MEASURED = """
@@ -35,8 +35,8 @@ class Cost(NamedTuple):
 
 
 def cost_of(command: Sequence[str], environment: dict[str, str] | None = None) -> Cost:
-    """Run a command, and raise an error if it fails. It is started from a small process, because the peak memory of a
-    child includes that of its parent."""
+    """Run a command, and raise an error if it fails. A small process starts the command, because a child's peak memory
+    includes its parent's."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=True, env=environment
     )

@@ -1,10 +1,10 @@
-"""Measure the speed of the standalone page: `vidrio site`, served by Python's built-in web server, in Chromium.
+"""Measure the speed of a page made by `vidrio site`, served by Python's built-in web server, in Chromium.
 
     python benchmarks/site_speed.py                # the packaged models
     python benchmarks/site_speed.py --slower 4     # slow down the page by a factor of four, but not Python's worker
 
-Prints medians over several visits and key presses. For the page's own files, which hosts may compress, both the
-original and the compressed sizes are given.
+The script prints medians over several visits and key presses. For the page's own files, which web hosts may compress,
+it gives both the original and the compressed size.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Evaluate `vidrio train` on small tasks by the number of correct outputs for 200 unseen sources.
+"""Train models on small tasks with `vidrio train`, and count the correct outputs for 200 unseen sources.
 
     python benchmarks/small_tasks.py [--time 2m | --steps N] [--tasks reversed,templates] [--seeds 1,2] [-- OPTION …]
 

@@ -3,7 +3,7 @@
     python benchmarks/train_memory.py FILE [FILE] [--columns 2,3] [--steps 400] [--preset small]
         [--batch-tokens 8192] [--threads 1] [--to FOLDER]
 
-Memory is Linux's VmHWM, which includes mapped files. The run is stored in --to (default: a temporary folder).
+Peak memory is Linux's VmHWM, which includes mapped files. The run is stored in --to (default: a temporary folder).
 """
 
 import argparse

@@ -2,14 +2,14 @@
 
     python benchmarks/train_pairs.py [--pairs 200000] [--words 12] [--steps 20] [--to FOLDER] [--threads 2]
 
-This generates a file of distinct synthetic pairs (random words with a realistic frequency distribution, in two invented
-languages), then runs the stages of `vidrio train`: reading and cleaning, finding duplicates and holding out pairs,
-comparing the pairs with the held-out ones, learning a tokenizer, encoding the pairs, planning an epoch, and taking a
-few steps with a `tiny` model. For each stage, it prints the wall time, the CPU time, the peak memory of the process,
-and how much of that is mapped from files, which the system can reclaim. It then prints the same figures per pair and
-per million pairs. They include memory that does not depend on the number of pairs (the model, a batch), which makes
-small runs look expensive. Requires Linux, and about 350 bytes of disk space per pair in --to (default: a temporary
-folder, removed afterwards).
+The script generates a file of distinct synthetic pairs (random words with a realistic frequency distribution, in two
+invented languages), then runs the stages of `vidrio train`: reading and cleaning, finding duplicates and holding out
+pairs, comparing the pairs with the held-out ones, learning a tokenizer, encoding the pairs, planning an epoch, and
+taking a few steps with a `tiny` model. For each stage, it prints the wall time, the CPU time, the peak memory of the
+process, and how much of that memory is mapped from files, which the system can reclaim. It then prints the same figures
+per pair and per million pairs. They include memory that does not depend on the number of pairs, such as the model and a
+batch, so small runs look expensive. Requires Linux, and about 350 bytes of disk space per pair in --to (default: the
+system's temporary folder). All files are removed at the end.
 """
 
 import argparse
@@ -36,8 +36,8 @@ from vidrio.learn.task import (  # noqa: E402
 WORDS = 50_000  # vocabulary size of each language
 SOME = 10_000  # pairs generated at a time
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ol", "um")]
-MAKING, STEPS = "making the file", "more steps"  # names of parts that are not stages
-# The unnamed stage that follows each named one.
+MAKING, STEPS = "making the file", "more steps"  # additional parts
+# The unnamed stage after each named stage.
 THEN = {
     "reading pairs": "duplicates, held-out pairs",
     "comparing pairs": "files written",
@@ -151,7 +151,7 @@ def write_pairs(path: Path, pairs: int, words: int) -> None:
 
 
 def made_up(random: np.random.Generator) -> list[str]:
-    """Return distinct words. Words that come first, and are used more often, are shorter."""
+    """Return distinct words, the shortest first, because the first words are used most often."""
     found: dict[str, None] = {}
     while len(found) < WORDS:
         length = 1 + min(4, int(np.log10(len(found) + 1)))

@@ -3,14 +3,14 @@
     python benchmarks/train_quality.py [--minutes 20] [--data ../shared/data/multi30k] [--to FOLDER] [--threads 2]
         [--only vidrio|joeynmt]
 
-`vidrio train` runs first, on the raw files and with only the time specified, followed by JoeyNMT; they never run at the
-same time. JoeyNMT uses the sizes, tokens and recipe that Vidrio has chosen: batch size, peak learning rate, dropout,
-label smoothing, and warm-up (limited to a tenth of the steps). It supports neither a learning rate that decays to 0 in
-a given time nor averaged parameters, and computes in float32; its rate decays with the inverse square root of the step.
-Vidrio's time includes validation, but JoeyNMT's does not, because its validation is slower. About once a minute, each
-program translates the same 300 validation sentences greedily, and both are scored on text by the same sacreBLEU call.
-Finally, the best model of each on the validation set translates test_2016_flickr with beam 4, scored with BLEU (13a,
-cased, detokenised).
+`vidrio train` runs first, on the raw files and with only the time specified, followed by JoeyNMT; the two never run at
+the same time. JoeyNMT uses the sizes, tokens and recipe that Vidrio has chosen: batch size, peak learning rate,
+dropout, label smoothing, and warm-up (limited to a tenth of the steps). It supports neither a learning rate that decays
+to 0 in a given time nor averaged parameters, and computes in float32; its learning rate decays with the inverse square
+root of the step. Vidrio's time includes validation, but JoeyNMT's does not, because its validation is slower. About
+once a minute, each program translates the same 300 validation sentences greedily, and the same sacreBLEU call scores
+both. Finally, the best model of each program on the validation set translates test_2016_flickr with beam 4, and is
+scored with BLEU (13a, cased, detokenised).
 
 Results are stored in --to (vidrio.json and joeynmt.json, with the curves and test scores) and are not computed again.
 After an interruption, Vidrio resumes, whereas JoeyNMT starts over. JoeyNMT is installed into a separate environment in
@@ -51,7 +51,7 @@ NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
 
 @dataclass(frozen=True)
 class Found:
-    """The training curve and test score of one of the two programs."""
+    """The training curve and test score of a program."""
 
     minutes: float  # time limit
     curve: list[tuple[float, float]]  # (minutes, BLEU on the validation sentences)
@@ -140,7 +140,7 @@ def sizes(plan: Plan) -> str:
 
 
 def theirs(home: Path, given: argparse.Namespace) -> Found:
-    """JoeyNMT for the same time, with the same tokens and sizes."""
+    """Train JoeyNMT for the same time, with the same tokens and sizes."""
     plan, raw, folder = plan_of(home), home / "raw", home / "joeynmt"
     tokenizer = Tokenizer.load(home / "vidrio" / "tokenizer.json")
     given.work.mkdir(parents=True, exist_ok=True)
@@ -236,7 +236,7 @@ def validated(log: str) -> list[float]:
 
 
 def table(found: dict[str, Found]) -> list[str]:
-    """Return the curve and the final score of each program, line by line."""
+    """Return the lines of a table with the curve and the final score of each program."""
     lines = [f"Multi30k English to German, {processor()}"]
     for name, one in found.items():
         lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.model}"]

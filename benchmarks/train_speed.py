@@ -1,13 +1,13 @@
-"""Compare the training speed with JoeyNMT 2.3.0, on the same machine and in the same run.
+"""Compare training speed with JoeyNMT 2.3.0, on the same machine and in the same run.
 
     python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2]
 
-Both train on the same sentences (Multi30k, English to German), split into the same tokens (our BPE, 8,000 tokens for
-both languages), with the same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one embedding for source, target
-and output), the same batch size (4,096 tokens in the longer language), dropout 0.1 (which JoeyNMT also applies to
-attention weights and within the feed-forward layers), label smoothing 0.1 and Adam. JoeyNMT computes in float32, the
-only option it offers on a CPU; Vidrio computes in the precision that it chooses for the machine. The speed is given in
-source and target tokens per second of training, excluding padding and validation. The two programs take turns.
+Both programs train on the same sentences (Multi30k, English to German), split into the same tokens (our BPE, 8,000
+tokens for both languages), with the same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one embedding for
+source, target and output), the same batch size (4,096 tokens in the longer language), dropout 0.1 (which JoeyNMT also
+applies to attention weights and within the feed-forward layers), label smoothing 0.1 and Adam. JoeyNMT computes in
+float32, the only option it offers on a CPU; Vidrio computes in the precision that it chooses for the machine. Speed is
+given in source and target tokens per second of training, excluding padding and validation. The two programs take turns.
 
 JoeyNMT is installed into a separate environment in --work, which is kept.
 """
@@ -44,7 +44,7 @@ from vidrio.model.parameters import count, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
-WARM = 10  # warm-up seconds at the beginning of each turn, which are not counted
+WARM = 10  # the first seconds of each turn, which are not counted
 
 
 def sentences(data: Path, side: str) -> list[str]:
@@ -53,7 +53,7 @@ def sentences(data: Path, side: str) -> list[str]:
 
 
 def recipe(seconds: float = 1.0) -> Recipe:
-    """Return the training settings of both programs."""
+    """Return the training settings for both programs."""
     return Recipe(
         stop=Stop(seconds=seconds),
         rate=5e-4,

@@ -2,13 +2,13 @@
 
     python benchmarks/walks.py [--json] [--what translate,train]
 
-Calls of Vidrio's own functions are counted with `sys.setprofile`. Lambdas and comprehensions count as part of the
-function that contains them. Code that runs on import is not counted.
+`sys.setprofile` counts the calls of Vidrio's own functions. Lambdas and comprehensions count as part of the function
+that contains them. Code that runs on import is not counted.
 
-`translate`: one text passed to `Translator.translate`, including the engine's host code, after the translator has been
-loaded and warmed up. `changes` is the number of calls into a different file from the preceding call.
+`translate`: one text is passed to `Translator.translate`, including the engine's host code, after the translator has
+been loaded and warmed up. `changes` is the number of calls into a different file from the preceding call.
 
-`train`: a few pairs passed to `vidrio train`, within the packages in `ROOMS`. A hop is a call from one file into
+`train`: a few pairs are passed to `vidrio train`, within the packages in `ROOMS`. A hop is a call from one file into
 another, counted once per pair of files. A return is a hop into a file that was entered before.
 """
 
@@ -70,7 +70,7 @@ def walk_of(calls: list[Call]) -> Walk:
 def traced() -> Iterator[list[Call]]:
     """Record every call of a function in the package, in order. A generator counts once, regardless of resumptions."""
     calls: list[Call] = []
-    places: dict[str, str] = {}  # path within the package for each code file, or an empty string
+    places: dict[str, str] = {}  # the path of each code file within the package, or an empty string
     generators: dict[int, FrameType] = {}  # the generators called so far
 
     def file_of(code: CodeType) -> str:
@@ -88,7 +88,7 @@ def traced() -> Iterator[list[Call]]:
         if code.co_flags & (CO_GENERATOR | CO_COROUTINE):
             if id(frame) in generators:
                 return
-            generators[id(frame)] = frame  # kept alive, so that its id is not reused
+            generators[id(frame)] = frame  # keep the frame alive, so that its id is not reused
         before = frame.f_back
         while before and not file_of(before.f_code):
             before = before.f_back
@@ -109,7 +109,7 @@ def translating() -> dict[str, Walk]:
     """Return the counts for each text passed to `Translator.translate`."""
     vidrio.load("en-es", workers=1).translate(list(TEXTS.values()))  # compiles the regular expressions
     translator = vidrio.load("en-es", workers=1)
-    # Trigger the work that is done only once, including that for each symbol.
+    # Trigger all work that is done only once, including the work for each placeholder.
     translator.translate(['A first one, with €1 at example.com, a "quotation" (and brackets).', "Hello there"])
     walks = {}
     for name, text in TEXTS.items():

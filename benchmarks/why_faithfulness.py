@@ -2,8 +2,8 @@
 
     python benchmarks/why_faithfulness.py --model en-es --texts FILE [--count 200] [--inseq METHOD …]
 
-For every token of a translation, each method scores the source words. The ground truth is how much log-probability the
-token loses when a word is hidden from all attention, or deleted. The script prints Spearman's correlation over the
+For every token of a translation, each method scores the source words. The ground truth is the token's drop in
+log-probability when a word is masked in all attention, or deleted. The script prints Spearman's correlation over the
 words of a sentence, averaged over its tokens and then over sentences.
 
 - sum: the sum of the word's parts, compared with the runner-up;
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; the products are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # must be set before NumPy is imported
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from vidrio.look.translated import look_at, translator_of
 from vidrio.search import largest
 
 RIVALS = 5
-Scores: TypeAlias = np.ndarray  # T × S: one row per target token, one column per source row
+Scores: TypeAlias = np.ndarray  # T × S: one row per target token, one column per source token
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -51,13 +51,13 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the rank correlation, or NaN if all values on either side are equal."""
+    """Return the rank correlation, or NaN if either array is constant."""
     with np.errstate(invalid="ignore"):
         return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
 
 
 def by_sum(seen: Look, rivals: int, of: Callable[[float], float] = float) -> Scores:
-    """Sum the source's parts, or their sizes, over the most likely rival tokens, weighted by probability."""
+    """Return the source's parts, or their absolute values, averaged over the most likely rivals by probability."""
     this, prob_TV = seen.chosen_ids, seen.trace.values["out.prob"].astype(float)
     for row, token in enumerate(this):
         prob_TV[row, token] = 0

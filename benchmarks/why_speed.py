@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; the products are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # must be set before NumPy is imported
 
 from vidrio.look.changed import with_changes
 from vidrio.look.interventions import each_head_off, each_word_deleted, each_word_hidden, rows_patched, source_words
@@ -34,7 +34,7 @@ def all_sums(seen: Look) -> None:
 
 
 def exchanged(seen: Look) -> str:
-    """Replace the last single-token word of the text with another single-token word from it."""
+    """Replace the text's last single-token word with another of its single-token words."""
     single = [word for word in source_words(seen) if len(word.rows) == 1 and word.start]
     last, other = single[-1], single[0]
     return seen.text[: last.start] + other.text + seen.text[last.end :]

@@ -1,4 +1,4 @@
-"""Compare bulk translation on a Ray cluster with the plain command, on the same cores and in alternation.
+"""Compare bulk translation on a Ray cluster with the plain command, alternating between them on the same cores.
 
     python benchmarks/wide.py --source FILE [--lines 10000] [--rounds 2]
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-GLANCE = 0.2  # seconds between two samples
+GLANCE = 0.2  # seconds between samples
 
 
 class Spent(NamedTuple):
@@ -57,7 +57,7 @@ def spent(command: Sequence[str]) -> Spent:
 
 
 def distinct(lines: Sequence[str]) -> Iterator[str]:
-    """Yield these lines, then copies with a number at the end, without end."""
+    """Yield the lines, followed by an endless sequence of copies with a number at the end."""
     yield from lines
     for number in count(2):
         for line in lines:

@@ -3,10 +3,10 @@
     python -m venv ENVIRONMENT && ENVIRONMENT/bin/pip install 'moto[server]'
     python benchmarks/wide_store.py --moto ENVIRONMENT --source FILE [--lines 2000]
 
-Lines of the file are written to a bucket, as files of 50 lines and one JSON Lines file, and translated into another
-folder of the bucket by a cluster on this machine. First a worker is killed, then the command itself, which is then
-resumed with --resume. The result must be identical to that of the plain command. Finally, the objects in the store are
-counted.
+The script writes lines of the file to a bucket, as files of 50 lines and one JSON Lines file. A cluster on this machine
+translates them into another folder of the bucket, while first a worker and then the command itself is killed. The
+command is then resumed with --resume. The result must be identical to that of the plain command. Finally, the script
+counts the objects in the store.
 """
 
 import argparse
@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def worker_of(command: int) -> int:
-    """Return the id of a worker process that this command's Ray cluster started."""
+    """Return the ID of a worker process in this command's Ray cluster."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,12 +1,12 @@
-"""Measure how many of the most common words of a language a model translates as in a dictionary, within a sentence.
+"""Measure how many of a language's most common words a model translates as in a dictionary, within a sentence.
 
     python benchmarks/words_known.py --data ../shared/data/en-es [--words 10000] [--model FOLDER]
 
 Word frequencies are taken from monolingual sentences (mono-2.LANGUAGE.xz). Each word is tested in the first sentence of
 4 to 14 words that contains it, in a fixed random order. A word counts as known if any word of the translation starts
-with the stem of one of the dictionary's translations (all but the last two letters, but at least four, ignoring
-accents), so that inflected forms are accepted. Irregular forms and good translations that are not in the dictionaries
-count as wrong, so the figure is useful only for comparing models.
+with the stem of a dictionary translation (all but its last two letters, but at least four letters, ignoring accents),
+so that inflected forms are accepted. Irregular forms and good translations that are not in the dictionaries count as
+wrong, so the figure is useful only for comparing models.
 """
 
 import argparse
