@@ -4,9 +4,9 @@
     python benchmarks/compare_outputs.py against before.jsonl.gz                    # compares this tree's src
     python benchmarks/compare_outputs.py against before.jsonl.gz --only look --every 5
 
-The commands are `translate` on all behaviour cases, and `look`, `why` and `check` on some of the cases and on addresses
-of every kind, with the packaged models and the lesson model. All commands of a tree run in one process on one core.
-Times and the path of the tree are ignored.
+Each tree runs `translate` on all cases in tests/behaviour, and `look`, `why` and `check` on some of the cases and on
+addresses of every kind, with the packaged models and the lesson model. All its commands run in one process on one core.
+Times and the tree's path are ignored.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python benchmarks/damaged_imports.py --each 100 --seed 2
 
-The models are a MarianMT folder in each of its three weight formats, and a folder with Marian's own files. Each of the
+The models are a MarianMT folder in each of its three weight formats, and a folder with native Marian files. Each of the
 `--each` attempts per format truncates a file, flips a bit, writes an absurd number, or inserts or removes bytes. The
 import must end with an error message or a model folder. The script stops at the first failure.
 """

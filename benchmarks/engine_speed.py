@@ -1,13 +1,13 @@
-"""Compare the speed of the engine's builds with CTranslate2, called directly on the same model.
+"""Compare the speed of the engine's builds with CTranslate2's, on the same model.
 
     python benchmarks/engine_speed.py [--model en-es] [--data FOLDER] [--lines 2000] [--what sentence,bulk]
 
 All times include tokenisation and detokenisation. Each competitor runs in a separate process, and the competitors take
 turns within every round, so that other load slows all of them equally. Each time is the median over the rounds, and
 each ratio is the median of the per-round ratios, followed by the smallest and the largest. CTranslate2 uses the fastest
-of several batch sizes, which are tried first, and computes no scores in greedy search. It is also run restricted to
-AVX2 (CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA). `sentence` translates sentences of 20 words one at a time on one thread,
-and `bulk` translates whole files on two threads.
+of several batch sizes, which are tried first, and computes no scores in greedy search. CTranslate2 restricted to AVX2
+(CT2_FORCE_CPU_ISA, ONEDNN_MAX_CPU_ISA) is another competitor. `sentence` translates sentences of 20 words one at a time
+on one thread, and `bulk` translates whole files on two threads.
 """
 
 import argparse
@@ -102,7 +102,7 @@ class Direct:
 
 
 def compete(given: dict[str, Any]) -> None:
-    """Answer each request {"lines": …, "beam": …, "one_by_one": …} on standard input with the time and the translations."""
+    """Answer requests {"lines": …, "beam": …, "one_by_one": …} from standard input with the time and the translations."""
     folder, rival = Path(given["folder"]), given["exported"]
     who: Vidrio | Direct
     who = Direct(Path(rival), folder, given["workers"]) if rival else Vidrio(folder, given["workers"])

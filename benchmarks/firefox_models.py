@@ -2,8 +2,8 @@
 
     python benchmarks/firefox_models.py FOLDER LINES --python python3.10 --module _bergamot.….so
 
-FOLDER contains Marian's own files (.bin with int8, .spm), and LINES is a file in the source language. Marian is run
-through the compiled module of `bergamot` 0.4.5 from PyPI, in Python 3.10 with NumPy and sentencepiece.
+FOLDER contains native Marian files (.bin with int8, .spm), and LINES is a file in the source language. Marian runs in
+the compiled module of `bergamot` 0.4.5 from PyPI, which requires Python 3.10 with NumPy and sentencepiece.
 
 1. An independent reader writes a float32 copy of the model, and Marian translates with it. The engine in float32 must
    produce the same texts and the same log-probability for each word. Where they differ, the NumPy reference in float64

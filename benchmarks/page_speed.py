@@ -4,7 +4,7 @@
 
 First paint and transferred bytes are measured on a first visit. The latency of a key press is the time from the
 browser's event to the new translation, and to the last frame of the redrawn overview. Frames per second (at most 60)
-and the longest time between two frames are read from the browser's trace while blocks open.
+and the longest time between two frames are taken from browser traces recorded while blocks open.
 """
 
 import argparse

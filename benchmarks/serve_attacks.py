@@ -86,7 +86,7 @@ def many_texts(place: Place, number: int) -> None:
 
 
 def full(place: Place, number: int) -> None:
-    """Request as much work as is allowed, and disconnect after three seconds."""
+    """Send the most expensive request that is allowed, and disconnect after three seconds."""
     asked(place, post("/translate", q=text(number, 2000)[:190_000], source="auto", target="es", alternatives=16), 3)
 
 

@@ -226,7 +226,7 @@ def ask(there: Server, data: bytes, seconds: float = 120) -> str:
 
 
 def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -> bytes:
-    """Return at most this much of the response."""
+    """Return the response, up to a maximum number of bytes."""
     answer = b""
     with socket.create_connection((there.host, there.port), timeout=seconds) as client:
         try:

@@ -3,8 +3,8 @@
     python benchmarks/small_tasks.py [--time 2m | --steps N] [--tasks reversed,templates] [--seeds 1,2] [-- OPTION …]
 
 Each task has 4,000 training pairs and 200 different test sources:
-  reversed    2 to 6 of 24 words, which the translation contains in reverse order
-  copied      the same words in order, except that a word after "twice" is repeated
+  reversed    2 to 6 of 24 words, to be put in reverse order
+  copied      the same words in the same order, except that a word after "twice" is repeated
   templates   English sentences from a few templates, translated into Spanish with gender and number agreement
 
 Arguments after `--` are passed to `vidrio train`, for example `--dropout 0.1`.

@@ -21,7 +21,7 @@ from typing import Any
 
 from vidrio.learn.machine import settle, use
 
-settle()  # before PyTorch is imported
+settle()  # must run before PyTorch is imported
 
 import numpy as np  # noqa: E402
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from vidrio.learn.machine import keep_memory, settle
 
-settle()  # before PyTorch is imported
+settle()  # must run before PyTorch is imported
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -87,7 +87,7 @@ def mean_speed(told: list[tuple[float, float]]) -> float:
 
 
 def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float, config: ModelConfig) -> float:
-    """Return the speed of `joeynmt train`: target tokens per second from its log, times the ratio of all to target."""
+    """Return the speed of `joeynmt train`: the target tokens per second in its log, scaled to source and target tokens."""
     path = folder / "config.yaml"
     data = {"train": "train", "dev": "dev"}
     peer.write_configuration(path, folder, config, recipe(), data, logging_freq=2, validation_freq=1_000_000)
@@ -124,7 +124,7 @@ def main() -> None:
     tokenizer = Tokenizer.learn([*english, *german], VOCABULARY)
     ids = [tokenizer.encode_batch(side) for side in (english, german)]
     examples = in_memory(list(zip(*ids, strict=True)))
-    counts = [sum(map(len, side)) + len(side) for side in ids]  # with the end tokens
+    counts = [sum(map(len, side)) + len(side) for side in ids]  # including the end tokens
     config = sized("small", tokenizer.size)
 
     given.work.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ class Walk:
     files: int
     functions: int
     calls: int
-    changes: int  # changes of file
+    changes: int  # file changes
 
 
 def walk_of(calls: list[Call]) -> Walk:
@@ -68,7 +68,7 @@ def walk_of(calls: list[Call]) -> Walk:
 
 @contextmanager
 def traced() -> Iterator[list[Call]]:
-    """Record every call of a function in the package, in order. A generator counts once, regardless of resumptions."""
+    """Record every call of a function in the package, in order. Resuming a generator does not count as a call."""
     calls: list[Call] = []
     places: dict[str, str] = {}  # the path of each code file within the package, or an empty string
     generators: dict[int, FrameType] = {}  # the generators called so far

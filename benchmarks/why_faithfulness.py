@@ -57,7 +57,7 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def by_sum(seen: Look, rivals: int, of: Callable[[float], float] = float) -> Scores:
-    """Return the source's parts, or their absolute values, averaged over the most likely rivals by probability."""
+    """Return the source's parts, or their absolute values, as a weighted mean over the most likely rival tokens."""
     this, prob_TV = seen.chosen_ids, seen.trace.values["out.prob"].astype(float)
     for row, token in enumerate(this):
         prob_TV[row, token] = 0
@@ -111,7 +111,7 @@ def inseq_methods(names: Sequence[str], model: str, folder: Path) -> Iterator[tu
 
 
 def attributed(loaded: Any, seen: Look) -> Scores:
-    """Return the scores that inseq attributes to each source row, with its default aggregation."""
+    """Return inseq's scores for the source tokens, with its default aggregation."""
     made = loaded.attribute(seen.text, seen.translation, show_progress=False).aggregate()[0]
     scores: Scores = made.source_attributions.numpy().T
     if scores.shape != (len(seen.chosen_ids), len(seen.source_ids)):

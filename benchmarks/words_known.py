@@ -1,4 +1,4 @@
-"""Measure how many of a language's most common words a model translates as in a dictionary, within a sentence.
+"""Measure how many of a language's most common words a model translates correctly in context, judged by dictionaries.
 
     python benchmarks/words_known.py --data ../shared/data/en-es [--words 10000] [--model FOLDER]
 
