@@ -102,7 +102,7 @@ class Direct:
 
 
 def compete(given: dict[str, Any]) -> None:
-    """Answer requests {"lines": …, "beam": …, "one_by_one": …} from standard input with the time and the translations."""
+    """Answer requests {"lines": …, "beam": …, "one_by_one": …} from standard input with times and translations."""
     folder, rival = Path(given["folder"]), given["exported"]
     who: Vidrio | Direct
     who = Direct(Path(rival), folder, given["workers"]) if rival else Vidrio(folder, given["workers"])

@@ -87,7 +87,7 @@ def mean_speed(told: list[tuple[float, float]]) -> float:
 
 
 def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float, config: ModelConfig) -> float:
-    """Return the speed of `joeynmt train`: the target tokens per second in its log, scaled to source and target tokens."""
+    """Return the speed of `joeynmt train`. Its log gives target tokens per second, which are scaled to all tokens."""
     path = folder / "config.yaml"
     data = {"train": "train", "dev": "dev"}
     peer.write_configuration(path, folder, config, recipe(), data, logging_freq=2, validation_freq=1_000_000)
