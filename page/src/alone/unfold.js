@@ -1,4 +1,4 @@
-// Runs first in a standalone file, and decodes the CSS, script and data in the elements before it (Ascii85, deflate).
+// Decodes the CSS, script and data in the preceding elements of a standalone file (Ascii85 and deflate).
 {
   const packed = [...document.querySelectorAll("script[data-bytes]")];
   const bytes = ({ textContent, dataset }) => {

@@ -103,7 +103,7 @@ async function start(site: Site) {
   const ready = stored(compiled);
   script(await load(loader));
   script(await load(code));
-  // Make Pyodide load the files downloaded above, which are already decompressed, and an empty package list.
+  // Intercept Pyodide's requests: serve the files downloaded above, already decompressed, and an empty package list.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
     const name =
@@ -120,7 +120,7 @@ async function start(site: Site) {
     });
   };
   const python = await scope.loadPyodide({ indexURL: `${location.origin}/python/`, fullStdLib: false });
-  // NumPy calls backtrace() to decide whether it can reuse a temporary array. If the result is empty, NumPy copies.
+  // NumPy calls backtrace() to check whether it can reuse a temporary array. With an empty backtrace, it copies instead.
   python._module.LDSO.loadedLibsByName.__main__.exports.backtrace = () => 0;
   const before = await ready;
   for (const pack of [await app, await numpy, before]) if (pack) unpack(python, pack, "/site");

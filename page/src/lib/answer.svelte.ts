@@ -8,7 +8,7 @@ export class Answer<T> {
   value: T | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
 
-  /** If `request` returns undefined, nothing is sent. `delay` is a debounce delay in milliseconds. */
+  /** If `request` returns undefined, nothing is sent. `delay` is the debounce delay in milliseconds. */
   constructor(request: () => Request<T> | undefined, delay = 80) {
     $effect(() => {
       const send = request();

@@ -1,4 +1,4 @@
-/** The API client. Requests go to the server, to Python in the browser, or to the data in a standalone file. */
+/** Requests are answered by the server, by Python in the browser, or by the data embedded in a standalone file. */
 
 import type { Language } from "./messages";
 import { onSite } from "./site";

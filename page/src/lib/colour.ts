@@ -35,7 +35,7 @@ export function inkOn([r, g, b]: Rgb): string {
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** Returns CSS for a number's colour as the background, with legible text. */
+/** Returns CSS that uses a number's colour as the background and sets a legible text colour. */
 export function shade(value: number, largest: number, scale: Scale, theme: Theme): string {
   const colour = colourOf(value, largest, scale, theme);
   return `background-color: ${css(colour)}; color: ${inkOn(colour)}`;
@@ -93,7 +93,7 @@ export function paint(
 const SAMPLE = 1024;
 const percentiles = new WeakMap<ArrayLike<number>, number>();
 
-/** Estimates the 98th percentile of the absolute values. With the maximum, outliers would wash out other colours. */
+/** Estimates the 98th percentile of the absolute values. Scaling to the maximum would let outliers wash out the rest. */
 export function mostlyBelow(data: ArrayLike<number>): number {
   const known = percentiles.get(data);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** The highlighted tokens and blocks, and the attention on display. */
+/** The highlighted tokens and blocks, and the displayed attention. */
 
 import { page } from "./state.svelte";
 import { columnsOf, rowsOf, type Tensor, valueAt } from "./tensors";
@@ -26,7 +26,7 @@ class Focus {
       "",
   );
   readonly target: number = $derived(this.pointed?.axis === "T" ? this.pointed.row : page.step);
-  /** The source token that is hovered over, or else selected, or else attended to most by the target token. */
+  /** The source token under the pointer, else the selected token, else the token that the target attends to most. */
   readonly source: number = $derived.by(() => {
     if (this.pointed?.axis === "S") return this.pointed.row;
     if (page.view.row >= 0) return Math.min(page.view.row, (page.run?.source.length ?? 1) - 1);

@@ -70,7 +70,7 @@ export function partsOf(machine: Machine, id: string): Part[] {
   return parts;
 }
 
-/** Whether a tensor is missing from the paper's formulas, such as a step of layer norm or an int8 scale. */
+/** Whether a tensor is a detail that the paper's formulas omit, such as a step of layer norm or an int8 scale. */
 export const isDetail = (address: string): boolean =>
   /\.(mean|var|normed|scale|whole|product)$/.test(address.replace(/\.h\d+$/, ""));
 

@@ -63,7 +63,7 @@ function sendNext(to: Worker): void {
   if (current) to.postMessage({ id: current.id, path: current.path, body: current.body } satisfies WorkerRequest);
 }
 
-/** Sends a request and wraps the answer in a Response, like the server's. */
+/** Sends a request and returns the answer as a Response, as if it came from the server. */
 export async function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   const to = await worker;
   const known = progress.ready ? undefined : (await precomputed)(path, body);

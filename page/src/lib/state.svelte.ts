@@ -14,7 +14,7 @@ import type { Tensor } from "./tensors";
 import type { Change, FactWarning, Machine, Query, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
-/** The debounce delay for server requests, in milliseconds. The worker drops aborted requests, so it needs no delay. */
+/** Debounce delay for requests to the server, in milliseconds. The worker drops aborted requests and needs no delay. */
 const PAUSE = 60;
 const SLOW = 500; // milliseconds before a request counts as slow
 const EXAMPLE = "I bought a new car yesterday.";
@@ -175,7 +175,7 @@ class Page {
     this.startWith(["pin", [...before, token].join(" ")]);
   }
 
-  /** Forces the translation to start with given tokens or words. If `change` is omitted, removes the constraint. */
+  /** Forces the translation to start with the given tokens or words. If `change` is omitted, removes the constraint. */
   startWith(change?: Change): void {
     const others = this.view.changes.filter(([option]) => option !== "pin" && option !== "prefix");
     this.change(change ? [...others, change] : others);
@@ -263,7 +263,7 @@ class Page {
     void this.#fetchReceipt();
   }
 
-  /** Returns a tensor or, if it has not been loaded, requests it and returns undefined until it arrives. */
+  /** Returns a tensor. If the tensor has not been loaded yet, requests it and returns undefined. */
   tensor(address: string): Tensor | undefined {
     this.#drawn.add(address);
     const tensor = this.#tensors.get(address);

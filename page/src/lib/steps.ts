@@ -5,7 +5,7 @@ import type { Run } from "./types";
 
 const isWord = (token: string) => !isSpecial(token) && /\p{L}{2,}/u.test(tokenText(token));
 
-/** Returns the steps that chose a word, not punctuation, a capitalisation marker or the end token. */
+/** Returns the steps that chose a word rather than punctuation, a capitalisation marker or the end token. */
 const wordSteps = (run: Run, end: string): number[] =>
   run.steps.flatMap(({ token }, step) => (isWord(token) && token !== end ? [step] : []));
 

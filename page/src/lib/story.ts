@@ -1,4 +1,4 @@
-/** The story of a translation. Each scene is a series of frames, which highlight blocks and tokens. */
+/** The story of a translation. Each scene is a series of frames that highlight blocks and tokens. */
 
 import type { Pointed } from "./focus.svelte";
 import { percent } from "./format";

@@ -27,7 +27,7 @@ export const rowsOf = (t: Tensor): number => (t.shape.length > 1 ? (t.shape[0] ?
 export const columnsOf = (t: Tensor): number => t.shape[1] ?? t.shape[0] ?? 1;
 export const valueAt = (t: Tensor, row: number, column: number): number => t.data[row * columnsOf(t) + column] ?? NaN;
 
-/** Returns the address of a number: two indices (row and column) for a matrix, one for a vector. */
+/** Returns the address of a number, with two indices (row and column) for a matrix and one index for a vector. */
 export const cellAddress = (address: string, t: Tensor, row: number, column: number): string =>
   `${address}[${t.shape.length === 2 ? `${row},${column}` : column}]`;
 

@@ -171,7 +171,7 @@ export interface Search {
   greedy: Found | null;
 }
 
-/** How a token was chosen. `tempered` is the probability after temperature scaling, `drawn` after all settings. */
+/** How a token was chosen. `tempered` is its probability after temperature, and `drawn` after all sampling settings. */
 export interface Choice {
   step: number;
   largest: Num;
