@@ -120,7 +120,7 @@ async function start(site: Site) {
     });
   };
   const python = await scope.loadPyodide({ indexURL: `${location.origin}/python/`, fullStdLib: false });
-  // NumPy calls backtrace() to check whether it can reuse a temporary array. With an empty backtrace, it copies instead.
+  // NumPy calls backtrace() to decide whether to reuse a temporary array. With an empty backtrace, it makes a copy.
   python._module.LDSO.loadedLibsByName.__main__.exports.backtrace = () => 0;
   const before = await ready;
   for (const pack of [await app, await numpy, before]) if (pack) unpack(python, pack, "/site");

@@ -93,7 +93,7 @@ export function paint(
 const SAMPLE = 1024;
 const percentiles = new WeakMap<ArrayLike<number>, number>();
 
-/** Estimates the 98th percentile of the absolute values. Scaling to the maximum would let outliers wash out the rest. */
+/** Estimates the 98th percentile of absolute values. Scaling to the maximum would let outliers wash out the rest. */
 export function mostlyBelow(data: ArrayLike<number>): number {
   const known = percentiles.get(data);
   if (known !== undefined) return known;
