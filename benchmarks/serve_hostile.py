@@ -151,7 +151,7 @@ def waits(there: Server, number: int) -> list[float]:
 
 @contextmanager
 def kept_small(there: Server) -> Iterator[list[float]]:
-    """Record the server's peak memory, and kill the server above a limit, to protect the machine."""
+    """Record the server's peak memory, and kill the server if it exceeds a limit, to protect the machine."""
     largest, over = [0.0], threading.Event()
 
     def watch() -> None:
@@ -239,14 +239,14 @@ def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -
 
 
 def whole(there: Server, draw: random.Random) -> str:
-    """Send a bad body to any route, with any method."""
+    """Send a malformed body to any route, with any method."""
     method = "POST" if draw.random() < 0.9 else draw.choice(("GET", "PUT", "DELETE", "OPTIONS", "X" * 50))
     kind, body = bad_body(draw)
     return ask(there, request(draw.choice(PATHS), draw.choice((kind, kind, *KINDS[3:])), body, method=method))
 
 
 def unfinished(there: Server, draw: random.Random) -> str:
-    """Send a body whose length differs from the declared one."""
+    """Send a body whose length differs from the declared length."""
     kind, body = bad_body(draw)
     length = draw.choice((0, len(body) * 2 + 9, 10**12, -1))
     return ask(there, request(draw.choice(PATHS), kind, body, length), seconds=0.2)
@@ -285,7 +285,7 @@ def packed(name: str, page: str) -> bytes:
 
 
 def bad_body(draw: random.Random) -> tuple[str, bytes]:
-    """Return a media type and a bad body."""
+    """Return a media type and a malformed body."""
     noise = draw.randbytes(draw.choice((0, 1, 30, 3000)))
     page = "".join(draw.choices(TAGS, k=draw.choice((3, 300))))
     texts = (page, noise.decode("utf-8", "replace"), "\ud800", 3, None, [[]], {}, "a" * 3000, "\u0301" * 900)

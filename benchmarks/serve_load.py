@@ -76,7 +76,7 @@ def figures(
 
 
 def offline(asked: Sequence[str]) -> dict[str, str]:
-    """Translate each text separately, adapting case and final punctuation to its source."""
+    """Translate each text separately, matching the case and final punctuation of its source."""
     translations = Translator.load().translate(asked)
     return {text: as_source(text, found.text) for text, found in zip(asked, translations, strict=True)}
 

@@ -194,7 +194,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
     command = [str(python), "-m", "joeynmt", "train", str(folder / "train.yaml"), "--skip-test"]
     with path.open("w") as log:
         environment = peer.environment(threads)
-        # A shell starts background processes with interrupts ignored.
+        # A shell makes background processes ignore interrupts.
         process = subprocess.Popen(
             command,
             env=environment,

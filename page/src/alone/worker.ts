@@ -103,7 +103,7 @@ async function start(site: Site) {
   const ready = stored(compiled);
   script(await load(loader));
   script(await load(code));
-  // Intercept Pyodide's requests: serve the files downloaded above, already decompressed, and an empty package list.
+  // Intercept Pyodide's requests and serve the decompressed files from above, along with an empty package list.
   const types: Record<string, string> = { wasm: "application/wasm", json: "application/json" };
   scope.fetch = async (from) => {
     const name =

@@ -80,7 +80,7 @@ interface Lessons {
 const lessonFile = async (language: Language): Promise<Lessons> => (await fetch(`lessons.${language}.json`)).json();
 export const lessons = async (language: Language): Promise<Lessons["contents"]> =>
   onSite ? (await lessonFile(language)).contents : (await fetch(`api/lessons?language=${language}`)).json();
-/** Returns the HTML of a lesson's section, or an empty string if the section is unavailable. */
+/** Returns the HTML of a lesson section, or an empty string if the section is unavailable. */
 export const lesson = async (section: string, language: Language): Promise<string> => {
   if (onSite) return (await lessonFile(language)).sections[section] ?? "";
   const response = await fetch(`api/lessons/${section}?language=${language}`);
@@ -99,7 +99,7 @@ export const without = (query: Query, signal?: AbortSignal) => json<Without>("wh
 export const heads = (query: Query, signal?: AbortSignal) => json<{ heads: Removal[] }>("why_heads", query, signal);
 export const causes = (query: Query, step: number, rival: string, other: string, signal?: AbortSignal) =>
   json<CausalMap>("why_rows", { ...query, step, rival, other }, signal);
-/** Returns the whole position table and, for sinusoidal positions, the wavelength of each column. */
+/** Returns the entire position table and, for sinusoidal positions, the wavelength of each column. */
 export const positions = async (query: Query, address: string, signal?: AbortSignal): Promise<Map<string, Tensor>> =>
   standalone
     ? new Map([...(await tensors(query, [address])).values()].map((tensor) => ["positions", tensor]))

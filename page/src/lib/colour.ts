@@ -1,4 +1,4 @@
-/** Maps numbers to colours. Positive and negative numbers also differ in lightness, for colour-blind users. */
+/** Maps numbers to colours. Positive and negative numbers also differ in lightness, to help colour-blind users. */
 
 export type Scale = "signed" | "share";
 export type Theme = "light" | "dark";
@@ -17,7 +17,7 @@ const mix = (a: Rgb, b: Rgb, t: number): Rgb => [
   a[2] + (b[2] - a[2]) * t,
 ];
 
-/** Returns the colour of a number, saturating at ±`largest`. The exponents below 1 keep small numbers visible. */
+/** Returns the colour of a number, saturating at ±`largest`. Exponents below 1 keep small values visible. */
 export function colourOf(value: number, largest: number, scale: Scale, theme: Theme): Rgb {
   if (Number.isNaN(value)) return NAN;
   if (value === -Infinity) return HIDDEN[theme];
@@ -44,7 +44,7 @@ export function shade(value: number, largest: number, scale: Scale, theme: Theme
 const SHADES = 1024; // shades per sign
 const tables = new Map<string, Uint32Array>();
 
-/** Returns a scale's pixels: the shades from −1 to 1, followed by the colours of masked numbers (−∞) and NaN. */
+/** Returns the pixels of a colour scale: shades from −1 to 1, then one pixel for masked values (−∞) and one for NaN. */
 function pixelsOf(scale: Scale, theme: Theme): Uint32Array {
   const known = tables.get(scale + theme);
   if (known) return known;

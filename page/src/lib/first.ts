@@ -9,7 +9,7 @@ interface FirstRun {
   tensors: string[]; // the addresses of the precomputed tensors
 }
 
-/** Downloads and unpacks an archive: a header with the offset and size of each file, then the concatenated files. */
+/** Downloads and unpacks an archive: a header with each file's offset and size, followed by the concatenated files. */
 async function unpacked(url: string): Promise<Record<string, ArrayBuffer>> {
   const answer = await fetch(url);
   if (!answer.ok || !answer.body) throw new Error(url);

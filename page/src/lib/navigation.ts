@@ -7,7 +7,7 @@ import { page } from "./state.svelte";
 const APPEARS = 20_000; // the maximum wait for an element, in milliseconds
 const SETTLES = 4000; // milliseconds without movement before scrolling stops
 
-/** Waits until an element has been added to the page and passes it to `then`. */
+/** Waits for an element to appear and passes it to `then`. */
 function whenPresent(id: string, then: (element: HTMLElement) => void): void {
   const end = performance.now() + APPEARS;
   const check = () => {

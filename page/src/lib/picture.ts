@@ -174,7 +174,7 @@ export function saveSvg(root: HTMLElement, name: string): void {
   save(new Blob([svgOf(root)], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
-/** Saves part of the page as PNG, at two image pixels per CSS pixel. */
+/** Saves part of the page as a PNG with two image pixels per CSS pixel. */
 export async function savePng(root: HTMLElement, name: string): Promise<void> {
   const image = new Image();
   const source = URL.createObjectURL(new Blob([svgOf(root)], { type: "image/svg+xml" }));

@@ -39,7 +39,7 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   };
 }
 
-/** Whether a tensor is a parameter or is computed only from parameters, and so does not depend on the input. */
+/** Whether a tensor is a parameter or is computed only from parameters, and so is independent of the input. */
 export const isStored = (stage: Stage | undefined): boolean =>
   stage?.kind === "parameter" || stage?.kind === "constant";
 

@@ -94,7 +94,7 @@ class Page {
     this.refresh();
   }
 
-  /** Returns the part of the view that a standalone file fixes, regardless of its URL. */
+  /** Returns the view settings that are fixed in a standalone file, regardless of its URL. */
   #embedded(): Partial<View> {
     const { data } =
       (globalThis as { vidrio?: { data: { run: Run; changes: Change[]; machine: Machine } } }).vidrio ?? {};
@@ -122,7 +122,7 @@ class Page {
     return tokenText(token) || "␣";
   };
 
-  /** Returns the labels of a tensor's rows (side 0) or columns (side 1). Decoder rows show input and output tokens. */
+  /** Returns row labels (side 0) or column labels (side 1). Decoder rows are labelled with input and output tokens. */
   names(stage: Stage | undefined, side: 0 | 1): string[] {
     const axis = stage?.axes[side];
     const read = this.run ? tokensOf(this.run, axis).map(this.label) : [];
@@ -191,7 +191,7 @@ class Page {
     return { text, model, sentence, changes, numbers };
   }
 
-  /** Cancels the request in flight and restores the settings of the displayed run. */
+  /** Cancels the in-flight request and restores the settings of the displayed run. */
   stop(): void {
     this.#running?.abort();
     this.#stopped();

@@ -6,7 +6,7 @@ import { fill, type Messages } from "./messages";
 import { type Block, towers } from "./plan";
 import type { Machine, Run } from "./types";
 
-/** A token that moves to its row in a block. */
+/** A token being animated into its row of a block. */
 interface Flight {
   text: string;
   from: string; // the CSS selector of the element where the token starts

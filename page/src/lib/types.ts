@@ -1,4 +1,4 @@
-/** The API's requests and responses. Numbers are returned with their addresses or can be requested by address. */
+/** The API's requests and responses. Each number is returned with its address or can be requested by address. */
 
 export interface Stage {
   address: string;
@@ -171,7 +171,7 @@ export interface Search {
   greedy: Found | null;
 }
 
-/** How a token was chosen. `tempered` is its probability after temperature, and `drawn` after all sampling settings. */
+/** How a token was chosen. `tempered` is its probability after temperature scaling, and `drawn` after all settings. */
 export interface Choice {
   step: number;
   largest: Num;
@@ -211,7 +211,7 @@ export interface Removal {
   losses: Num[]; // one per step
 }
 
-/** The effects of removing each source word in turn, by deleting it from the text or masking it in all attention. */
+/** The effects of deleting each source word from the text, and of masking it in every attention layer. */
 export interface Without {
   deleted: Removal[];
   hidden: Removal[];
