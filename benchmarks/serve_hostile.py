@@ -239,7 +239,7 @@ def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -
 
 
 def whole(there: Server, draw: random.Random) -> str:
-    """Send a malformed body to any route, with any method."""
+    """Send an invalid body to any route, with any method."""
     method = "POST" if draw.random() < 0.9 else draw.choice(("GET", "PUT", "DELETE", "OPTIONS", "X" * 50))
     kind, body = bad_body(draw)
     return ask(there, request(draw.choice(PATHS), draw.choice((kind, kind, *KINDS[3:])), body, method=method))
@@ -285,7 +285,7 @@ def packed(name: str, page: str) -> bytes:
 
 
 def bad_body(draw: random.Random) -> tuple[str, bytes]:
-    """Return a media type and a malformed body."""
+    """Return a media type and an invalid body."""
     noise = draw.randbytes(draw.choice((0, 1, 30, 3000)))
     page = "".join(draw.choices(TAGS, k=draw.choice((3, 300))))
     texts = (page, noise.decode("utf-8", "replace"), "\ud800", 3, None, [[]], {}, "a" * 3000, "\u0301" * 900)

@@ -76,7 +76,7 @@ def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = N
 
 @contextmanager
 def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
-    """Run another server, with the port as the last argument of its command. It is ready when it lists its languages."""
+    """Run another server, with the port as the last argument of its command, and wait until it lists its languages."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = (*command, str(port))

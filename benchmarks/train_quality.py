@@ -194,7 +194,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
     command = [str(python), "-m", "joeynmt", "train", str(folder / "train.yaml"), "--skip-test"]
     with path.open("w") as log:
         environment = peer.environment(threads)
-        # A shell makes background processes ignore interrupts.
+        # Restore the handling of interrupts, which shells make background processes ignore.
         process = subprocess.Popen(
             command,
             env=environment,
