@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def load(name: "str | Path | None" = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
     """Load a translation model by name or folder, by default `en-es`. `workers` is the number of threads that translate
-    in parallel, by default one per core. If `shortlist` is true and the model has a shortlist, only tokens on it are
-    considered."""
+    in parallel, by default one per core. `shortlist` restricts the search to the tokens on the model's shortlist, if it
+    has one."""
     from vidrio.translate.translator import Translator
 
     return Translator.load(name, workers, shortlist=shortlist)
@@ -38,7 +38,8 @@ def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
 
 
 def why(translation: "Translation", word: str, rival: str | None = None, sentence: int = 0) -> "Why":
-    """Explain a word in a translation: its logit minus that of `rival` (by default the runner-up), as an exact sum."""
+    """Explain a word in a translation: its logit minus that of `rival`, as an exact sum. The default rival is the
+    runner-up."""
     from vidrio.look.why_word import why_word
 
     return why_word(look_inside(translation, sentence), word, rival)

@@ -1,8 +1,8 @@
 """The command line: `vidrio VERB …`.
 
 Each command is in its own file in `commands/` and is imported only when it is called, so that `vidrio --help` starts
-quickly. Data is written to stdout, messages to stderr. Exit codes: 0 success, 1 an error explained by a message, 2 an
-invalid command line, 130 interrupted.
+quickly. Data is written to stdout, messages to stderr. The exit code is 0 for success, 1 for an error explained by a
+message, 2 for an invalid command line and 130 for an interruption.
 """
 
 import errno
@@ -36,11 +36,11 @@ VERBS = {
     "export": ("vidrio.commands.export", "Convert a model to another program's format."),
 }
 
-# The number of new objects after which Python's garbage collector looks for cycles. With the default of 700, garbage
-# collection took a tenth of the time of startup and translation.
+# The number of new objects after which Python's garbage collector looks for cycles. With the default of 700, it took a
+# tenth of the startup and translation time.
 OBJECTS = 20_000
 
-# Third-party modules that are not part of the light install, and the extras in pyproject.toml that install them.
+# Third-party modules that the light install lacks, each with the extra in pyproject.toml that installs it.
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
@@ -57,7 +57,7 @@ class ReaderLeft(Exception):
 
 
 class Verbs(click.Group):
-    """The group of commands. Each command is imported only when it is called."""
+    """The group of commands, each of which is imported only when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
@@ -98,7 +98,7 @@ def vidrio() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code. This is the only place where errors are turned into messages."""
+    """Run a command and return its exit code. Only this function turns errors into messages."""
     gc.set_threshold(OBJECTS)
     _replace_closed_streams()
     try:
@@ -120,8 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
         _drop_what_is_left()
         return 0
     except OSError as error:
-        # For unreadable files and full disks, the system's message is good enough, but it does not mention stdout. The
-        # bytes that failed may no longer be in the buffer. Errors about other files include a name (`about_file`).
+        # The system's message is clear enough, but it does not mention stdout. Errors about other files have a name
+        # (`about_file`). Flushing may succeed even after an error, because the buffer may have dropped those bytes.
         if not _stdout_is_writable() or error.errno in (errno.EBADF, errno.ENOSPC, errno.EFBIG):
             error.filename = error.filename or "stdout"
         click.echo(f"vidrio: {error}", err=True)
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """Exit without waiting for threads. A thread may still be translating a line of several megabytes."""
+    """Exit without waiting for threads, which may still be translating a line of several megabytes."""
     with suppress(OSError):
         sys.stdout.flush()
     with suppress(OSError):
@@ -148,7 +148,7 @@ def _leave_at_once(code: int) -> NoReturn:
 
 
 def _stdout_is_writable() -> bool:
-    """Flush stdout and return whether this succeeded. If not, the rest of its buffer is dropped."""
+    """Flush stdout and return whether this succeeded. If not, drop the rest of the buffer."""
     try:
         sys.stdout.flush()
         return True
@@ -158,14 +158,14 @@ def _stdout_is_writable() -> bool:
 
 
 def _drop_what_is_left() -> None:
-    """Prevent Python from reporting an error at exit, when it flushes a buffer that cannot be written."""
+    """Redirect stdout to the null device. Otherwise, Python reports an error when it flushes stdout at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace_closed_streams() -> None:
     """Replace streams that were closed at startup (`>&-`), which Python sets to None. Otherwise, the next file opened
-    would get the stream's file descriptor, and with it the output of libraries. Using a replaced stdin or stdout raises
-    an error; messages to stderr are dropped."""
+    would get the stream's file descriptor, and libraries would print into that file. Using a replaced stdin or stdout
+    raises an error; messages to stderr are dropped."""
     for name, mode, access in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))  # noqa: SIM115

@@ -10,7 +10,7 @@ from os import PathLike
 
 
 class VidrioError(Exception):
-    """The base class of all errors for users. The message says what is wrong, what was found, and what to do."""
+    """The base class of all errors for users. Its message says what is wrong, what was found, and what to do."""
 
     exit_code = 1
 
@@ -34,7 +34,7 @@ class ModelError(VidrioError):
 
 
 class ConfigError(VidrioError):
-    """Sizes or options that are invalid."""
+    """Invalid sizes or options."""
 
 
 class AddressError(VidrioError):
@@ -63,7 +63,7 @@ def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
 
 @contextmanager
 def about_file(path: PathLike[str] | str) -> Iterator[None]:
-    """Add a file name to an OSError that has none. (Unlike `open`, a failed write does not report the name.)"""
+    """Add the file's name to an OSError that has none. (A failed write, unlike `open`, does not report the name.)"""
     try:
         yield
     except OSError as error:

@@ -20,7 +20,7 @@ from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SI
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end tokens
 LARGEST_SEED = 2**32 - 1
-SMALLEST, LARGEST = 1e-30, 1e30  # in float32, these keep results above 0 and finite for any logit
+SMALLEST, LARGEST = 1e-30, 1e30  # with these, float32 results are finite and above 0 for any logit
 # The range of each option, used by the command line, the server and the Python API.
 WHOLE = {
     "beam": (1, LARGEST_BEAM),
@@ -40,12 +40,12 @@ REAL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Sample each token instead of searching for the best translation. Log-probabilities in the result are computed
-    without the temperature."""
+    """Options for sampling each token instead of searching for the best translation. Log-probabilities in the result
+    are computed without the temperature."""
 
     temperature: float = 1.0  #: divisor of the logits; values below 1 favour likely tokens
     top_k: int = 0  #: sample only from the k most probable tokens; 0 means no limit
-    top_p: float = 1.0  #: sample only from the most probable tokens that together have probability p
+    top_p: float = 1.0  #: sample only from the most probable tokens whose total probability is p
     seed: int = 0  #: seed of the random numbers
 
 
@@ -59,7 +59,7 @@ class Options:
     max_length: int = 256  #: maximum number of steps; longer hypotheses are cut
     n_best: int = 1  #: number of hypotheses to return
     no_repeat_ngram: int = 0  #: never repeat a sequence of this many tokens; 0 disables it
-    prefix: Ids = ()  #: forced first tokens; they count towards the length and have a log p of 0
+    prefix: Ids = ()  #: forced first tokens, which count towards the length and have a log p of 0
     suppressed: Ids = ()  #: tokens that must never be chosen, such as padding
     sampling: Sampling | None = None  #: sample instead of searching
 
@@ -102,20 +102,20 @@ def default_options(config: ModelConfig) -> Options:
 
 
 class Hidden(NamedTuple):
-    """Hide a row of the source from all attention."""
+    """Mask a row of the source in every attention layer."""
 
     row: int
 
 
 class HeadOff(NamedTuple):
-    """Make a head output only zeros."""
+    """Set the output of an attention head to zeros."""
 
     sub_layer: str  # enc.1.self
     head: int
 
 
 class RowSet(NamedTuple):
-    """Set a row to these values, after a sub-layer (enc.1.ffn) or at the input of a stack (enc.in)."""
+    """Replace a row with these values, after a sub-layer (enc.1.ffn) or at the input of a stack (enc.in)."""
 
     place: str
     row: int
@@ -134,7 +134,7 @@ class Hypothesis(NamedTuple):
     score: float  #: log_prob / length^length_penalty, used to rank hypotheses
     token_log_probs: tuple[float, ...]  #: one per id, and one for the end token if there is one
     ended: bool  #: False if the hypothesis was cut at max_length or because no token was allowed
-    attention: Any = None  #: T × S: cross-attention of the last layer, averaged over heads
+    attention: Any = None  #: T × S: the last layer's cross-attention, averaged over its heads
 
 
 def computes_nan(step: int) -> ConfigError:
@@ -147,5 +147,5 @@ def computes_nan(step: int) -> ConfigError:
 
 
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Sort hypotheses by score. Ties keep the order in which they were found."""
+    """Sort hypotheses by score. Ties keep their order."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

@@ -13,7 +13,7 @@ import numpy as np
 from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, computes_nan
 from vidrio.model.exact import F, exp, in_lanes, log
 
-# A function from prefixes, which begin with the start token, to the logits of the next token, one row per prefix.
+# Computes the logits of the next token for each prefix, one row per prefix. A prefix begins with the start token.
 Step = Callable[[Sequence[Ids]], np.ndarray]
 Cut = Callable[[Ids], bool]  # whether to cut a hypothesis with these tokens
 ROOT = -1  # represents the start token and the forced prefix
@@ -121,7 +121,7 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree, 
         for place in beam:
             nodes[place].fate = "kept"
         explain_dropped([nodes[place] for place in candidates], end, options)
-        # Without a length penalty, a longer hypothesis cannot beat a finished one that is in the lead.
+        # Without a length penalty, a longer hypothesis cannot beat a finished one that leads.
         enough = len(finished) >= (options.n_best if options.length_penalty == 0 and best_ended else options.beam)
         if enough or not beam:
             break
@@ -157,7 +157,7 @@ def expand(
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
-    """Return the hypothesis with these ids, which has ended or was cut."""
+    """Return the hypothesis with these ids, which has ended or has been cut."""
     ended = ids[-1:] == (end,)
     log_prob = float(sum(token_log_probs))
     score = log_prob / length_power(len(ids), options)
@@ -193,7 +193,7 @@ def log_softmax(logits_V: np.ndarray) -> np.ndarray:
 
 
 def restrict(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
-    """Return the log-probabilities of the next token, normalised over the allowed tokens; forbidden ones have −∞."""
+    """Return the log-probabilities of the next token, normalised over the allowed tokens. Forbidden tokens get −∞."""
     return log_softmax(allowed(row_V, ids, end, options))
 
 
@@ -242,7 +242,7 @@ def drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.n
 
 
 def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """Apply temperature, top-k and top-p, in this order. The resulting weights do not sum to 1."""
+    """Apply temperature, top-k and top-p, in this order. The resulting weights are not normalised."""
     logits_V = np.asarray(logits_V, F)
     weights_V = exp((logits_V - logits_V.max()) / F(sampling.temperature))
     if not sampling.top_k and sampling.top_p == 1:
@@ -250,7 +250,7 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
         return tokens, weights_V[tokens]
     tokens = largest(logits_V, sampling.top_k or len(logits_V))
     sums = np.add.accumulate(weights_V[tokens])
-    before = np.concatenate([[F(0)], sums[:-1]])  # sum over more probable tokens; keeps the first token
+    before = np.concatenate([[F(0)], sums[:-1]])  # the sum over all more probable tokens; 0 for the first token
     tokens = tokens[before < F(sampling.top_p) * sums[-1]]
     return tokens, weights_V[tokens]
 
@@ -259,7 +259,7 @@ def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.
 
 
 def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
-    """Record why candidates of a step were not continued."""
+    """Record why candidates of a step were dropped."""
     last_kept = min((node.total for node in candidates if node.fate == "kept"), default=None)
     for node in (node for node in candidates if node.fate == "dropped"):
         if node.token == end and node.rank <= options.beam:

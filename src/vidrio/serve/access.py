@@ -1,6 +1,6 @@
-"""Access control: who may use the server, and how much.
+"""Control access to the server: API keys and rate limits.
 
-API keys are stored in a text file that the operator writes, with one key per line:
+The operator lists the API keys in a text file, one per line:
 
     NAME KEY [requests per minute [characters per request]]
 
@@ -25,7 +25,7 @@ WINDOW = 60  # the length of a rate-limit window, in seconds
 
 
 class Key(NamedTuple):
-    """The limits of a key. −1 means no limit, and None means that the server's default applies."""
+    """The name and the limits of an API key. −1 means no limit, and None means the server's default limit."""
 
     name: str
     req_limit: int = -1  # requests per minute
@@ -33,7 +33,7 @@ class Key(NamedTuple):
 
 
 def read_keys(path: Path) -> list[tuple[str, Key]]:
-    """Return the secrets in a file, each with the limits of its key."""
+    """Read a file of API keys. Return each secret with its name and limits."""
     try:
         rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
         return [(row[1], Key(row[0], *map(int, row[2:]))) for row in rows if row and not row[0].startswith("#")]
@@ -46,14 +46,14 @@ def read_keys(path: Path) -> list[tuple[str, Key]]:
 
 
 class RequestLimits:
-    """Counts the requests of each client in the current minute."""
+    """Counts each client's requests in the current minute."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._minute, self._counts = 0, Counter[str]()
 
     def take(self, client: str, requests: int, limit: int) -> None:
-        """Count requests, and refuse them if they exceed the limit. −1 means no limit."""
+        """Count requests, or raise Refusal if they would exceed the limit. −1 means no limit."""
         now = self._clock()
         if int(now // WINDOW) != self._minute:
             self._minute, self._counts = int(now // WINDOW), Counter()
@@ -63,7 +63,7 @@ class RequestLimits:
 
 
 class Access:
-    """Checks the API keys from the settings, and limits each client's requests."""
+    """Checks API keys and enforces the limits of each client."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self._limits = settings, RequestLimits()
@@ -71,14 +71,14 @@ class Access:
             read_keys(settings.keys)  # raises an error at startup if the file is invalid
 
     def admit(self, request: Request, field: str) -> Key:
-        """Return the key of a request, and count the request."""
+        """Check the API key of a request, count the request, and return the key."""
         key = self.key_of(request, field)
         self.count(request, key, 1)
         return key
 
     def key_of(self, request: Request, field: str = "") -> Key:
-        """Return the key in the field `api_key` or in the header `Authorization: Bearer KEY`. If there is no key,
-        return one with the server's default limits. Refuse wrong keys, and missing keys if keys are required."""
+        """Return the key in the field `api_key` or in the header `Authorization: Bearer KEY`. If there is none, return
+        a key with the server's default limits. Raise Refusal if the key is invalid, or if a required key is missing."""
         everybody = Key("", self.settings.req_limit)
         if self.settings.keys is None:
             return everybody
@@ -86,7 +86,7 @@ class Access:
         secret = field or (header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else "")
         if secret:
             given = secret.encode("utf-8", "surrogatepass")
-            # The file is read for each request, so that changes take effect at once.
+            # Read the file for each request, so that changes take effect immediately.
             for known, key in read_keys(self.settings.keys):
                 if hmac.compare_digest(known.encode(), given):
                     return key
@@ -98,11 +98,11 @@ class Access:
         return everybody
 
     def count(self, request: Request, key: Key, requests: int) -> None:
-        """Count requests for a key, or for an address if there is no key, and refuse them above the rate limit."""
+        """Count requests for a key, or for an address if there is no key. Raise Refusal above the rate limit."""
         client = f"key {key.name}" if key.name else request.client.host if request.client else ""
         self._limits.take(client, requests, key.req_limit)
 
     def characters(self, key: Key, otherwise: int | None = None) -> int:
-        """Return the maximum number of characters in a request with this key. −1 means no limit."""
+        """Return the maximum number of characters per request for this key. −1 means no limit."""
         limits = (key.char_limit, otherwise, self.settings.char_limit)
         return next(limit for limit in limits if limit is not None)

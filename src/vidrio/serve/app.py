@@ -1,6 +1,6 @@
-"""The server, which provides the page and its API (`views.py`) and LibreTranslate's API (`libre.py`).
+"""Serve the page with its API (`views.py`), and LibreTranslate's API (`libre.py`).
 
-The only state is API keys and translated files. Apart from them, each response depends only on its request.
+Apart from API keys and translated files, the server is stateless: each response depends only on its request.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.serve.translating import Translating, opened
 
 PAGE = Path(str(files("vidrio.serve") / "page"))
-TURN = 0.0001  # seconds that a thread can run Python code before another thread has its turn
-GRACE = 30  # seconds for running requests to finish
-RUN_SECONDS = 60  # seconds that a run is kept after the last request for it
-TIDY_SECONDS = 2  # seconds between removals of old files and runs
+TURN = 0.0001  # seconds after which Python may switch to another thread
+GRACE = 30  # seconds that in-flight requests have to finish at shutdown
+RUN_SECONDS = 60  # seconds that a run is cached after its last use
+TIDY_SECONDS = 2  # seconds between clean-ups of old files and runs
 M_MMAP_THRESHOLD = -3  # from glibc's malloc.h
 LARGE_BLOCK = 1 << 20  # bytes
 
@@ -53,7 +53,7 @@ log = logging.getLogger("vidrio.serve")
 
 
 def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
-    """Create the app for `model` and the models in the settings, or for all available models if none is given."""
+    """Create the app. It serves `model` and the models in the settings or, if there are none, all available models."""
     if settings.files is not None:
         checked(settings.files)
     translators = opened(shortlist=settings.shortlist)
@@ -81,7 +81,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
 
 def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return the server's lifespan, which removes old files and runs, and logs repeated errors at most once a
+    """Return the app's lifespan handler. It removes old files and runs, and logs the same error at most once a
     minute."""
 
     async def tidy() -> None:
@@ -104,19 +104,19 @@ def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], A
 
 
 def give_back() -> None:
-    """Return free memory to the system, because glibc would otherwise retain most of it."""
-    with suppress(AttributeError, OSError, TypeError):  # another libc
+    """Return freed memory to the operating system, because glibc would retain most of it."""
+    with suppress(AttributeError, OSError, TypeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def give_back_large_blocks() -> None:
-    """Make glibc return each large block when it is freed. By default, it retains progressively larger blocks."""
-    with suppress(AttributeError, OSError, TypeError):  # another libc
+    """Make glibc release large blocks immediately. By default, it retains progressively larger blocks."""
+    with suppress(AttributeError, OSError, TypeError):  # not glibc
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
 
 
 def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any, dict[str, Any]], None]:
-    """Return a handler that logs each error of the event loop, such as too many open files, at most once a minute."""
+    """Return an event-loop error handler that logs the same error at most once a minute."""
     logged = dict[str, float]()
 
     def report(loop: Any, context: dict[str, Any]) -> None:
@@ -150,13 +150,13 @@ def _handle_errors(app: FastAPI) -> None:
 
 
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
-    """Listen on a port, call `ready` with the server's address, and serve requests until Ctrl-C or SIGTERM. Running
-    requests are then completed."""
+    """Listen on a port, call `ready` with the server's address, and serve requests until Ctrl-C or SIGTERM. In-flight
+    requests are then allowed to finish."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
     give_back_large_blocks()
-    sys.setswitchinterval(TURN)  # otherwise, each response repeatedly waits 5 ms for threads that compute
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise, malformed forms fill stderr
+    sys.setswitchinterval(TURN)  # otherwise, each response repeatedly waits 5 ms for computing threads
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise, malformed forms flood stderr
     with listening(host, port, most_arriving(settings.connections)) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
         config = configured(app, settings)
@@ -166,7 +166,7 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
 
 
 def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """Configure uvicorn with our app and our connection class, and with a log on stderr only."""
+    """Return uvicorn's configuration: our connection class, and logs only on stderr."""
     handlers = LOGGING_CONFIG["handlers"]
     to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout is for the address, which programs read
     return uvicorn.Config(

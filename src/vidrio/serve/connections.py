@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
+"""Extend uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
 
 import asyncio
 from math import inf
@@ -8,31 +8,31 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from vidrio.serve.listener import HEAD_SECONDS, has_left
 
-SEND_SECONDS = 30.0  # for a client to receive a response, plus one second per SLOWEST bytes
+SEND_SECONDS = 30.0  # seconds that a client has to receive a response, plus one second per SLOWEST bytes
 SLOWEST = 50_000
-MAX_UNSENT = 32 << 20  # bytes of responses that clients have not received
-RESERVED = 64  # the number of open files that are not connections
+MAX_UNSENT = 32 << 20  # maximum bytes in the write buffers of slow clients
+RESERVED = 64  # the number of open files reserved for other uses
 
 
-Idle = dict["Connection", None]  # connections in the order in which they became idle
+Idle = dict["Connection", None]  # connections, longest idle first
 
 
 class Connection(H11Protocol):
-    """One of at most `most` connections. If there are more, an idle one is closed. A client that sends its request at
-    once is therefore served, even if many other clients send theirs slowly."""
+    """A connection. At most `most` connections stay open: if there are more, an idle one is closed. Clients that send
+    their requests promptly are therefore served, even if many others are slow."""
 
     def __init__(self, *, most: int, idle: "tuple[Idle, Idle]", **given: Any) -> None:
         super().__init__(**given)
         self._most = most
-        self._new, self._answered = idle  # connections that are not busy: before their first response, and after one
+        self._new, self._answered = idle  # idle connections: before their first response, and after one
         self._all: set[Connection] = self.connections  # type: ignore[assignment]
         self.idle_since = self.loop.time()
-        self.send_until: float | None = None  # the deadline, while the client is not reading its response
+        self.send_until: float | None = None  # the deadline while the client is not reading its response
         self._checking: asyncio.TimerHandle | None = None
 
     @property
     def is_answered(self) -> bool:
-        """Whether no request's head has arrived since the last response."""
+        """Whether every request whose head has arrived has been answered."""
         cycle: RequestResponseCycle | None = self.cycle  # None before the first request
         return cycle is None or cycle.response_complete
 
@@ -49,7 +49,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._check()
         self._new[self] = None
-        if len(self._all) > self._most:  # abort the longest idle in the larger group, so attackers displace each other
+        if len(self._all) > self._most:  # abort the longest idle in the larger group: attackers displace each other
             group = max(self._new, self._answered, key=len)
             longest = next(iter(group))
             del group[longest]
@@ -62,8 +62,8 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Don't read a request that arrives before the previous response is complete, and close the connection after
-        that response. Continue to receive data, to notice when the client disconnects."""
+        """Ignore a request that arrives before the previous response is complete, and close the connection after that
+        response. Keep receiving data, to detect when the client disconnects."""
         was_busy = self.is_busy
         if not was_busy and has_left(self.transport.get_extra_info("socket")):
             self.transport.abort()
@@ -98,8 +98,8 @@ class Connection(H11Protocol):
         self.send_until = None
 
     def _check(self) -> None:
-        """Check every second whether a request's head is late or the client is not reading its response. If so, close
-        the connection."""
+        """Close the connection if a request's head is late or the client is not reading its response. Runs every
+        second."""
         end = self.idle_since + HEAD_SECONDS if self.is_answered else inf
         if self.loop.time() >= (self.send_until or end):
             self.transport.abort()
@@ -108,7 +108,7 @@ class Connection(H11Protocol):
 
 
 def most_connections(wanted: int) -> int:
-    """Return the requested number of connections, or fewer if the system allows this process fewer."""
+    """Return the requested number of connections, or fewer if this process may not open that many files."""
     try:
         import resource
     except ImportError:  # Windows
@@ -118,5 +118,5 @@ def most_connections(wanted: int) -> int:
 
 
 def most_arriving(wanted: int) -> int:
-    """Return how many more connections may wait for the head of a request: as many, if the system allows it."""
+    """Return how many more connections may wait for a request's head: the same number, if enough files may be open."""
     return max(8, most_connections(2 * wanted) - most_connections(wanted))

@@ -1,4 +1,4 @@
-"""Translate files for clients. The results are kept in a folder for a while, as FILES/<job>."""
+"""Translate uploaded files. Each result is stored for a limited time, in the folder `settings.files`."""
 
 import asyncio
 import re
@@ -25,14 +25,14 @@ from vidrio.serve.service import Service
 from vidrio.serve.settings import Settings
 
 JOB = re.compile(r"[0-9a-f]{32}")
-OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # a result, or a partial file of a killed server
+OURS = re.compile(rf"{JOB.pattern}|\.{JOB.pattern}\.[0-9a-f]+\.part")  # a result, or a killed server's partial file
 SIGNS = re.compile(r"[^\w.() -]+")
-AT_ONCE, MAX_WAITING = 2, 8  # files; few, because a document in memory is larger than its file
-SAMPLE = 50  # the number of texts in a file that are used to detect its language
+AT_ONCE, MAX_WAITING = 2, 8  # files; few, because a document takes more memory than its file
+SAMPLE = 50  # the number of texts used to detect a file's language
 
 
 def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
-    """Return the routes. If there is no folder for files, they refuse all requests."""
+    """Return the routes for files. Without a folder for files, all requests are refused."""
     router = APIRouter()
     at_work, turn = asyncio.Semaphore(AT_ONCE + MAX_WAITING), asyncio.Semaphore(AT_ONCE)
 
@@ -96,7 +96,7 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
 
 
 def checked(folder: Path) -> None:
-    """Raise an error if no files can be written to this folder."""
+    """Create the folder. Raise ConfigError if files cannot be written to it."""
     probe = folder / token_hex(16)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def checked(folder: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file atomically. Other users of this machine cannot read it."""
+    """Write a file atomically. Only the current user can read it."""
     part = path.with_name(f".{path.name}.{token_hex(8)}.part")
     with open(part, "xb", opener=private) as file:
         file.write(data)
@@ -127,6 +127,6 @@ def forget_old(folder: Path, seconds: float) -> None:
 
 
 def clean_name(name: str) -> str:
-    """Return the base name of an upload, using only characters that are safe in shells, paths and headers."""
+    """Return the base name of an upload. Characters that are unsafe in shells, paths or headers are replaced."""
     plain = PurePath(name.replace("\\", "/")).name
     return SIGNS.sub("_", plain).strip(". ")[-100:] or "file"

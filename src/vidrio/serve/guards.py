@@ -1,6 +1,6 @@
-"""Middleware for every route: host names, origins, limits on bodies, and headers.
+"""ASGI middleware for all routes: checks host names and origins, limits request bodies, and adds headers.
 
-The middleware is plain ASGI: each function wraps an app, and `guarded` is the outermost.
+Each function wraps an app. `guarded` is the outermost layer.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from vidrio.model.json_text import json_text
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 
-LARGEST_BODY = 64 * 1024  # maximum bytes of a request from the page
-LARGEST_BODIES = 64 << 20  # maximum bytes of all bodies that are being received
+LARGEST_BODY = 64 * 1024  # maximum bytes in a request from the page
+LARGEST_BODIES = 64 << 20  # maximum bytes of all bodies being received
 Result = TypeVar("Result")
 
 HEADERS = {
-    # Allow nothing from other origins and nothing inline, so that text that looks like markup cannot do harm.
+    # Allow nothing inline and nothing from other origins, so that injected markup can do no harm.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -32,8 +32,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# LibreTranslate's routes, which scripts on other sites may call. There are no cookies, so a site cannot act on a user's
-# behalf.
+# LibreTranslate's routes, which other sites may call if `settings.cors` allows it. The server sets no cookies, so sites
+# cannot act on a user's behalf.
 OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
 
 
@@ -42,19 +42,17 @@ class Left(Exception):
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error response, which contains "what" for the page or "error" for LibreTranslate's clients."""
+    """Return an error response. The message is in the field "what" for the page, and in "error" for LibreTranslate."""
     return as_json({"what" if path.startswith("/api/") else "error": error}, status, headers)
 
 
 def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON response. We don't use the framework's encoder, because JSON has no NaN and a lone surrogate cannot
-    be encoded."""
+    """Return a JSON response. Unlike the framework's encoder, ours accepts NaN and lone surrogates."""
     return Response(json_text(data), status, headers, "application/json")
 
 
 def open_to(path: str, settings: Settings) -> dict[str, str]:
-    """Return the headers that allow cross-origin requests from scripts on other sites. The page's own routes have
-    none."""
+    """Return the CORS headers for a path. The page's own routes have none."""
     if not settings.cors or not path.startswith(OPEN):
         return {}
     return {
@@ -68,16 +66,15 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
 
 
 def is_foreign(origin: str, host: str) -> bool:
-    """Return whether a page on another website sent the request. Browsers send the Origin header even for forms and
-    plain text, which need no preflight. Extensions and apps send other kinds of origin; other programs send none."""
+    """Return whether a page on another website sent the request. Browsers send the Origin header even with forms and
+    plain text, which need no preflight. Extensions and apps send other schemes; other programs send none."""
     scheme, _, site = origin.lower().partition("://")
     return origin == "null" or (scheme in ("http", "https") and site != host)
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Accept only requests for this server's host names, because another site's name may have been rebound to
-    127.0.0.1. Accept requests from pages on other websites only if they are allowed. Add the headers to each
-    response."""
+    """Reject requests for other host names, to prevent DNS rebinding, and requests from other websites unless
+    `settings.cors` allows them. Add the headers to each response."""
     ours = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,13 +115,13 @@ class Arriving:
     def give_up(self) -> None:
         self.end = 0
         if self.timeout:
-            with suppress(RuntimeError):  # the request is not waiting now, and with `end` = 0, it cannot wait again
+            with suppress(RuntimeError):  # the request is not waiting, and since `end` is 0, it cannot wait again
                 self.timeout.reschedule(0)
 
 
 def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Limit the size of each body and the time to receive it. If the bodies that are being received take too much
-    memory together, the oldest one is refused."""
+    """Limit the size of each body and the time in which it must arrive. If the bodies being received take too much
+    memory together, refuse the oldest one."""
     arriving = dict[Arriving, None]()
 
     def limit_of(path: str) -> int:
@@ -171,7 +168,8 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """Run the work and return its result; cancel it if the client disconnects. The body must have been read before."""
+    """Run the work and return its result, or cancel it if the client disconnects. The body must already have been
+    read."""
     task = asyncio.ensure_future(work)
 
     async def watch() -> None:

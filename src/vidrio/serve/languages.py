@@ -1,4 +1,4 @@
-"""Define the languages that a server translates, directly or through other languages, and detect languages."""
+"""List the languages that the server can translate, directly or via others, and detect the language of a text."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ NAMES = {
     **{"sv": "Swedish", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu"},
     **{"vi": "Vietnamese", "zh-Hans": "Chinese", "zh-Hant": "Chinese (traditional)"},
 }
-ENOUGH = 2_000  # the number of characters that are used to detect a language
-# Words that people often try first, and that are too short for the detector.
+ENOUGH = 2_000  # the number of characters used to detect a language
+# Words that users often try first, but that are too short for the detector.
 GREETINGS = {"hola": "es", "hello": "en", "hallo": "de", "bonjour": "fr", "ciao": "it", "olá": "pt"}
 
 Pair = tuple[str, str]
@@ -30,7 +30,8 @@ class Language(NamedTuple):
 
 
 def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:
-    """Return the shortest route between two languages, as pairs, or None. If there are several, earlier models win."""
+    """Return the shortest chain of pairs from source to target, or None. If two are equally short, earlier pairs
+    win."""
     ways: dict[str, list[Pair]] = {source: []}
     waiting = deque([source])
     while waiting:
@@ -66,8 +67,8 @@ class Detector:
         self._codes = {code.partition("-")[0]: code for code in reversed(codes)}  # the library uses pt for pt-BR
 
     def ranked(self, text: str) -> list[Detected]:
-        """Return all languages, most probable first. Languages that the library does not know come last. If a text has
-        no letters, the confidence is 0 for every language."""
+        """Return all languages, most probable first, followed by languages unknown to the library. If the text has no
+        letters, every confidence is 0."""
         found: dict[str, float] = {}
         greeting = self._codes.get(GREETINGS.get("".join(filter(str.isalpha, text[:ENOUGH])).casefold(), ""))
         if greeting is not None:
@@ -80,7 +81,7 @@ class Detector:
 
     @cached_property
     def _identifier(self) -> Any:
-        """The library's detector, which takes most of a second to load."""
+        """The library's detector. Loading it takes most of a second."""
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

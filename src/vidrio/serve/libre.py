@@ -1,4 +1,4 @@
-"""LibreTranslate's API, implemented from its description so that its clients work unchanged.
+"""Implement LibreTranslate's API from its API description, so that its clients work unchanged.
 
 The clients rely on the meaning of each field and on the wording of error messages.
 """
@@ -25,8 +25,8 @@ from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
 PLANS = {"html": plan_html, "markdown": plan_markdown}
-LARGEST_SUGGESTIONS = 10 << 20  # bytes of the suggestions file
-LARGEST_SEARCH = 10_000_000  # maximum terms × characters; at this size, finding the terms takes a tenth of a second
+LARGEST_SUGGESTIONS = 10 << 20  # maximum bytes in the suggestions file
+LARGEST_SEARCH = 10_000_000  # maximum terms × characters; searching for this many takes a tenth of a second
 DETECTING = 10  # detecting a language takes as long as translating this many characters
 
 
@@ -127,7 +127,7 @@ def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dic
 def _replies(
     service: Service, ask: Translate, texts: list[str], source: str, stopped: Stopped
 ) -> Steps[Sequence[Reply]]:
-    """Return the replies to texts in one language."""
+    """Translate texts that are all in one language."""
     way = service.way(source, ask.target)
     if not way:
         return [Reply(text) for text in texts]
@@ -143,5 +143,5 @@ def _replies(
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file. If it is new, other users of this machine cannot read it."""
+    """Open a file. A new file can be read only by the current user."""
     return os.open(path, flags, 0o600)

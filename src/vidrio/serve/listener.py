@@ -1,6 +1,6 @@
-"""The listening socket, which passes a connection to asyncio once the head of its first request has arrived.
+"""A listening socket that passes a connection to asyncio once the head of its first request has arrived.
 
-Until then, a connection is only a file descriptor in an epoll set, which costs far less than a connection of uvicorn.
+Until then, the connection is only a file descriptor in an epoll set, which costs far less than a uvicorn connection.
 Clients that send half a request, or disconnect before they are served, therefore hardly delay other clients. On systems
 without epoll, asyncio accepts each connection immediately.
 """
@@ -16,7 +16,7 @@ from vidrio.errors import ConfigError
 
 BACKLOG = 2048  # the number of connections that can wait to be accepted
 SILENT = 5  # seconds until a connection that has sent nothing can be accepted; Linux rounds it up to 7
-HEAD_SECONDS = 10.0  # seconds for the head of a request to arrive
+HEAD_SECONDS = 10.0  # seconds in which the head of a request must arrive
 LONGEST_HEAD = 64 * 1024  # bytes; uvicorn rejects a longer head
 TOGETHER = 32  # the number of connections to check before asyncio does other work
 HEAD_END = re.compile(rb"\n\r?\n")
@@ -24,10 +24,10 @@ CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
 
 
 class Listener(socket.socket):
-    """A listening socket that keeps connections without a complete head, and skips clients that have disconnected.
+    """A listening socket that holds connections until their head is complete, and skips clients that have disconnected.
 
-    `fileno()` is the epoll set of the listening socket and these connections, so asyncio calls `accept` whenever one of
-    them needs attention.
+    `fileno()` returns the epoll set of the listening socket and the held connections, so asyncio calls `accept`
+    whenever one of them is ready.
     """
 
     def __init__(self, fileno: int, most: int) -> None:
@@ -43,8 +43,7 @@ class Listener(socket.socket):
         return self._polled.fileno() if self._polled and not self._polled.closed else super().fileno()
 
     def listen(self, backlog: int = BACKLOG) -> None:
-        """Ignore the backlog that asyncio requests, which is also the number of connections that it accepts at a
-        time."""
+        """Ignore asyncio's backlog, which is also the number of connections that asyncio accepts at a time."""
         super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -78,7 +77,7 @@ class Listener(socket.socket):
         super().close()
 
     def _wait_for_head(self, client: socket.socket, address: Any) -> None:
-        """Keep a connection until more data arrives. If there are too many, close the oldest one."""
+        """Hold a connection until more data arrives. If too many are held, close the oldest one."""
         assert self._polled
         self.arriving[client.fileno()] = (client, address, time.monotonic())
         self._polled.register(client.fileno(), select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
@@ -87,7 +86,7 @@ class Listener(socket.socket):
         self._expiring = self._expiring or asyncio.get_running_loop().call_later(1, self._expire)
 
     def _expire(self) -> None:
-        """Close the connections whose head is late. Runs every second while there are connections without a head."""
+        """Close connections whose head is late. Runs every second while connections are held."""
         late = time.monotonic() - HEAD_SECONDS
         for client in [client for client, _, since in self.arriving.values() if since < late]:
             self._drop(client)
@@ -103,8 +102,8 @@ class Listener(socket.socket):
 
 
 def has_head(client: socket.socket) -> bool | None:
-    """Return whether the head of a request has arrived, or data that uvicorn rejects immediately. Return None if the
-    client has disconnected."""
+    """Return whether a complete head has arrived, or data that uvicorn rejects immediately. Return None if the client
+    has disconnected."""
     try:
         data = client.recv(LONGEST_HEAD, socket.MSG_PEEK)
     except BlockingIOError:
@@ -117,14 +116,15 @@ def has_head(client: socket.socket) -> bool | None:
 
 
 def has_left(client: socket.socket) -> bool:
-    """Return whether the client has closed its end, so that its request need not be read. Linux only."""
+    """Return whether the client has closed its end, so that its request need not be read. Always False outside
+    Linux."""
     if not hasattr(socket, "TCP_INFO"):
         return False
     return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT
 
 
 def listening(host: str, port: int, most: int) -> Listener:
-    """Listen on an address. At most `most` connections wait for the head of their request."""
+    """Return a listener on an address. At most `most` connections wait for the head of their request."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = Listener(socket.create_server((host, port), family=family, backlog=BACKLOG).detach(), most)
@@ -133,7 +133,7 @@ def listening(host: str, port: int, most: int) -> Listener:
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None
     if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: clients that send nothing do not occupy the event loop
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
-    # All connections inherit this option. Without it, the end of a response waits 40 ms for the client to acknowledge
-    # the beginning.
+    # All connections inherit this option. Without it, the end of a response would wait 40 ms for the client to
+    # acknowledge the beginning.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,7 +1,4 @@
-"""Trace texts for the page, and provide the values by address and the receipts of the numbers.
-
-Every value that is computed here has an address.
-"""
+"""Trace texts for the page, and cache the models, the search results and the runs."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -24,15 +21,15 @@ from vidrio.serve.memo import Memo
 from vidrio.serve.translating import RunRequest, Translating
 from vidrio.translate.translation import Translation
 
-KEPT = 24 << 20  # maximum bytes of kept runs; in a packaged model, 90 tokens take 43 MB, a short sentence 5 MB
-MAX_NODES = 10_000  # maximum number of nodes in the kept search trees
-LOADED = 48 << 20  # maximum bytes of the parameters of models in NumPy; values computed from them take twice as much
+KEPT = 24 << 20  # maximum bytes of cached runs; in a packaged model, 90 tokens take 43 MB, a short sentence 5 MB
+MAX_NODES = 10_000  # maximum number of nodes in the cached search trees
+LOADED = 48 << 20  # maximum bytes of the models' NumPy parameters; values computed from them take twice as much
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A traced sentence of a text."""
+    """The trace of one sentence of a text."""
 
     whole: Translation | None  # the translation of the whole text; None if the model does not translate
     tried: BeforeAfter  # the run of the original model, and the run with any changes
@@ -61,15 +58,15 @@ def size_of(arrays: Mapping[str, np.ndarray]) -> int:
 
 
 def folders_of(default: str | None) -> dict[str, Path]:
-    """Return the folder of the default model, under its name if it has one, and the folders of all other named
-    models."""
+    """Return the folders of all models by name, the default model first. A default model without a name is named after
+    its folder."""
     available, first = models.available(), models.find(default)
     known = next((name for name, path in available.items() if path == first), first.name)
     return {known: first, **{name: path for name, path in available.items() if name != known}}
 
 
 class Looking:
-    """The models that can be inspected, and the latest runs."""
+    """The models that can be inspected, and their recent runs."""
 
     def __init__(self, default: str | None = None, translating: Translating | None = None, kept: float = KEPT) -> None:
         """Use the default model and all available models, unless `translating` is given."""
@@ -81,16 +78,17 @@ class Looking:
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
-        """Return the same models and runs, for a request that is cancelled once `stopped` returns True."""
-        same = copy(self)
-        same.stopped = stopped
-        return same
+        """Return a copy that shares the models and runs, for a request that is cancelled once `stopped` returns
+        True."""
+        request = copy(self)
+        request.stopped = stopped
+        return request
 
     def is_kept(self, request: RunRequest) -> bool:
         return request in self._runs
 
     def forget(self, seconds: float) -> None:
-        """Drop models and results that were last requested at least `seconds` ago. Translators are kept."""
+        """Drop models and results that were last requested at least `seconds` ago. Keep the translators."""
         for memo in (self._load, self._search, self._runs, self.translating.latest):
             memo.forget(seconds)
 
@@ -113,8 +111,8 @@ class Looking:
         return open_model(self.translating.folders[name], NUMBERS[numbers])
 
     def searched(self, request: RunRequest) -> dict[str, Any]:
-        """Search with the reference implementation, and return every hypothesis that it considered. The result is plain
-        data, because the run would take far more memory."""
+        """Search with the reference implementation, and return every hypothesis considered. The result is plain data,
+        because a run would take far more memory."""
         return self._search(request, self.stopped)
 
     def _searched(self, request: RunRequest, stopped: Stopped) -> dict[str, Any]:
@@ -128,8 +126,8 @@ class Looking:
         return search_data(seen)
 
     def _given(self, request: RunRequest, translation: Translation | None) -> tuple[str, Options, Printed | None]:
-        """Return the model's input for one sentence, the search options, and the translation. If nothing was
-        translated, the input is the text itself, with the requested options."""
+        """Return the model's input for one sentence, the search options, and the engine's translation. If nothing was
+        translated, return the text itself, the requested options and None."""
         if not (translation and translation.sentences):
             options = default_options(self.loaded(request.model, request.numbers).config)
             return request.text, replace(options, beam=request.beam or options.beam), None

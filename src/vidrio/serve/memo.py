@@ -1,4 +1,4 @@
-"""Cache the latest results of a function for a while."""
+"""Cache the recent results of a function."""
 
 import threading
 import time
@@ -10,12 +10,12 @@ from vidrio.engine.engine import Stopped
 
 K = TypeVar("K")
 V = TypeVar("V")
-POLL = 0.02  # seconds between checks for callers that have left while they waited
+POLL = 0.02  # seconds between checks of whether a waiting caller has left
 
 
 class Memo(Generic[K, V]):
-    """Calls `make` and keeps the latest results while their sizes add up to at most `most`. A single larger result is
-    kept until another one is computed.
+    """Caches the latest results of `make`, up to a total size of `most`. A single larger result is kept until another
+    result is computed.
 
     Simultaneous calls with the same key share one computation. Calls with different keys do not wait for each other.
     """
@@ -30,7 +30,7 @@ class Memo(Generic[K, V]):
         self._make, self._most, self._size, self._clock = make, most, size, clock
         self._lock = threading.Lock()  # never held during a computation
         self._making: dict[K, threading.Event] = {}
-        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size and time of the last request, in order of time
+        self._kept: dict[K, tuple[V, float, float]] = {}  # value, size and time of the last request, oldest first
 
     def __contains__(self, key: K) -> bool:
         return key in self._kept
@@ -51,7 +51,7 @@ class Memo(Generic[K, V]):
                 if stopped and stopped():
                     raise CancelledError
         try:
-            self._drop_oldest(0)  # before computing, so that kept results never take more than `most`
+            self._drop_oldest(0)  # before computing, so that cached results never take more than `most`
             value = self._make(key, stopped)
             with self._lock:
                 self._kept[key] = value, self._size(value), self._clock()
@@ -63,7 +63,7 @@ class Memo(Generic[K, V]):
             made.set()
 
     def _drop_oldest(self, fewest: int) -> None:
-        """Drop the oldest results until the rest fit, but keep at least `fewest`."""
+        """Drop the oldest results until the rest fit into the limit, but keep at least `fewest`."""
         with self._lock:
             while len(self._kept) > fewest and sum(size for _, size, _ in self._kept.values()) > self._most:
                 del self._kept[next(iter(self._kept))]

@@ -1,7 +1,7 @@
-"""The page's requests and their responses: a traced sentence, its values by address, and the receipts of its numbers.
+"""Answer the page's requests: traced sentences, values by address, and receipts of numbers.
 
-The functions return plain data. `vidrio serve` sends it over HTTP (views.py), and the standalone page calls them in the
-browser (site/). Each request contains everything that its response depends on.
+The functions return plain data, which `vidrio serve` sends over HTTP (views.py). The standalone page calls the same
+functions in the browser (site/). Each request contains everything that its response depends on.
 """
 
 from collections.abc import Callable
@@ -31,12 +31,12 @@ def machine(looking: Looking, q: Question) -> Any:
 
 
 def translate(looking: Looking, q: Question) -> Any:
-    """Return only the translation, without tracing it."""
+    """Translate a text without tracing it."""
     return looking.translating.answer(q, looking.stopped)
 
 
 def run(looking: Looking, q: Question) -> Any:
-    """Trace a sentence: its tokens, the steps with the most probable next tokens, and the effects of changes."""
+    """Trace a sentence. Return its tokens, the most probable tokens at each step, and the effects of any changes."""
     seen = looking.run(q.request(looking.default))
     of = seen.whole.sentences if seen.whole else ()
     sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in of]
@@ -60,17 +60,17 @@ def choose(looking: Looking, q: Question) -> Any:
 
 
 def why(looking: Looking, q: Question) -> Any:
-    """Return why a step (or the step of a word) chose its token over a rival, as a sum that gives the difference
-    between their logits."""
+    """Explain why a step, or the step that produced a word, chose its token over a rival: a sum that equals the
+    difference between their logits."""
     return why_word.data(_why(looking, q))
 
 
 def why_words(looking: Looking, q: Question) -> Any:
-    """Return the effect of deleting and of hiding each source word on a token and on the translation."""
-    why = _why(looking, q)
-    hidden = interventions.each_word_hidden(why.seen, looking.stopped)  # raises an error if a model can't translate
-    translator = looking.translating.translator(q.model or looking.default) or translator_of(why.seen.model)
-    deleted = interventions.each_word_deleted(why.seen, translator, looking.stopped)
+    """Return how deleting or hiding each source word affects a token and the translation."""
+    request = _why(looking, q)
+    hidden = interventions.each_word_hidden(request.seen, looking.stopped)  # raises an error if a model can't translate
+    translator = looking.translating.translator(q.model or looking.default) or translator_of(request.seen.model)
+    deleted = interventions.each_word_deleted(request.seen, translator, looking.stopped)
     return {
         "deleted": intervention_views.as_data(why, deleted),
         "hidden": intervention_views.as_data(why, hidden),
@@ -78,16 +78,16 @@ def why_words(looking: Looking, q: Question) -> Any:
 
 
 def why_heads(looking: Looking, q: Question) -> Any:
-    """Return the effect of switching off each attention head on a token and on the translation."""
-    why = _why(looking, q)
-    return {"heads": intervention_views.as_data(why, interventions.each_head_off(why.seen, looking.stopped))}
+    """Return how switching off each attention head affects a token and the translation."""
+    request = _why(looking, q)
+    return {"heads": intervention_views.as_data(request, interventions.each_head_off(request.seen, looking.stopped))}
 
 
 def why_rows(looking: Looking, q: Question) -> Any:
-    """Return how much each row from a run on another text changes the difference between two logits."""
-    why = _why(looking, q)
-    found = interventions.rows_patched(why.seen, why.decision, q.other, looking.stopped)
-    return intervention_views.as_data(why, found)
+    """Return how substituting each row from a run on another text changes the difference between two logits."""
+    request = _why(looking, q)
+    found = interventions.rows_patched(request.seen, request.decision, q.other, looking.stopped)
+    return intervention_views.as_data(request, found)
 
 
 def _why(looking: Looking, q: Question) -> Why:
@@ -96,7 +96,7 @@ def _why(looking: Looking, q: Question) -> Why:
 
 
 def tokens(looking: Looking, q: Question) -> Any:
-    """Return every step from the text to its tokens."""
+    """Return every step of tokenisation, from the text to its tokens."""
     return run_data.tokenising_data(looking.run(q.request(looking.default)).look)
 
 
@@ -122,12 +122,12 @@ def receipt(looking: Looking, q: Question) -> Any:
 
 
 def copy(looking: Looking, q: Question) -> str:
-    """Return the arithmetic of a number, in a format that can be pasted elsewhere."""
+    """Return the arithmetic of a number, in a format to paste elsewhere."""
     return copied(looking.run(q.request(looking.default)).trace, q.address, q.kind)
 
 
 def learning(looking: Looking, q: Question) -> Any:
-    """Return the runs of one sentence at every checkpoint of the model, and the training curves."""
+    """Return a sentence's translation at every checkpoint of the model, and the training curves."""
     unchanged = replace(q.request(looking.default), changes=())
     seen = looking.run(unchanged).look
     ages = history.ages_data(seen.model, seen.text, seen.chosen_ids)
@@ -135,12 +135,12 @@ def learning(looking: Looking, q: Question) -> Any:
 
 
 def forced(looking: Looking, q: Question) -> Any:
-    """Return the loss of the correct translation, token by token."""
+    """Return the loss of each token in the correct translation."""
     request = q.request(looking.default)
     return history.forced_data(looking.loaded(request.model).in_floating_point(), looking.read(request), q.answer)
 
 
-# The functions, by the names that the page uses.
+# The functions by name. The page requests `/api/<name>`.
 ANSWERS: dict[str, Callable[[Looking, Question], Any]] = {
     answer.__name__: answer
     for answer in (

@@ -1,7 +1,7 @@
-"""A queue for the work of all clients.
+"""Schedule the work of all clients.
 
-A request's work is a generator that runs in short pieces. The request with the least work done so far goes next, so
-that a sentence does not wait for a book. The number of waiting requests and their total length are limited. When a
+Each request's work is a generator that runs in short pieces. The request with the least work done so far runs next, so
+that a sentence does not wait for a book. The number of requests in the queue and their total length are limited. If a
 client disconnects, its waiting piece is dropped and its running piece is stopped.
 """
 
@@ -20,8 +20,8 @@ PIECE = 400  # characters per turn: four to eight sentences, which the engine tr
 SHORT = 1_000  # characters; requests up to this length are short
 RETRY_AFTER = 5  # seconds
 Result = TypeVar("Result")
-Stopped = Callable[[], bool]  # whether the result is no longer wanted
-Steps = Generator[int, None, Result]  # yields after each step the number of characters that translate in the same time
+Stopped = Callable[[], bool]  # returns whether the result is no longer needed
+Steps = Generator[int, None, Result]  # yields each step's cost, as the number of characters translated in that time
 
 
 def overloaded() -> Refusal:
@@ -34,7 +34,8 @@ def in_one_step(result: Callable[[], Result]) -> Steps[Result]:
 
 
 def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
-    """Run some steps. Return the amount of work done, and a list that contains the result if the work is finished."""
+    """Run steps for one turn. Return the amount of work done, and a list that contains the result if the work is
+    finished."""
     done = 0
     try:
         while done < PIECE:
@@ -45,14 +46,14 @@ def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
 
 
 class Lane:
-    """Threads, and the requests that wait for them."""
+    """A thread pool, and the requests that wait for a thread."""
 
     def __init__(self, threads: int) -> None:
         self._pool, self._free = ThreadPoolExecutor(threads, thread_name_prefix="serve"), threads
         self._waiting: dict[asyncio.Future[None], int] = {}  # the work done so far for each request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
-        """Run a request's work, and return the result. Among requests that have not started, the smallest goes
+        """Run a request's work and return the result. Of the requests that have not started, the smallest runs
         first."""
         loop, left, done = asyncio.get_running_loop(), threading.Event(), size
 
@@ -97,8 +98,8 @@ class Lane:
 
 
 class Queue:
-    """Admits requests. Short work, long work, the page's runs and its what-ifs each have their own threads, which the
-    operating system schedules."""
+    """Admits requests. Short requests, long requests, the page's runs and its what-ifs each have their own threads,
+    which the operating system schedules."""
 
     def __init__(self, *, threads: int, most: int) -> None:
         threads = threads or cores()
@@ -106,7 +107,7 @@ class Queue:
         self.runs, self.glass = Lane(1), Lane(1)  # a run takes up to 100 MB, and NumPy is not faster with two threads
         self._most = most
         self.requests = 0
-        self.waiting = 0  # characters of requests that were admitted but have not been answered
+        self.waiting = 0  # characters in admitted requests that have not been answered
 
     @property
     def is_full(self) -> bool:
@@ -115,7 +116,8 @@ class Queue:
 
     @contextmanager
     def admitted(self, characters: int) -> Iterator[Lane]:
-        """Admit a request and choose its lane. A full queue refuses the request; an empty one admits any length."""
+        """Admit a request and yield its lane, or raise Refusal if the queue is full. An empty queue admits any
+        length."""
         if self.requests >= MAX_REQUESTS or (self.requests and self.waiting + characters > self._most):
             raise overloaded()
         self.requests += 1

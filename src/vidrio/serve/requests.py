@@ -1,6 +1,6 @@
 """Define the fields of requests, for OpenAPI and for parsing JSON and forms, and the error responses.
 
-Error messages for missing or invalid fields are the same as LibreTranslate's, because its clients rely on them.
+Messages about missing or invalid fields match LibreTranslate's, because its clients rely on them.
 """
 
 import json
@@ -19,18 +19,18 @@ from starlette.formparsers import MultiPartException
 from vidrio.errors import ConfigError, ModelError, VidrioError
 
 MAX_FIELDS, MAX_TERMS = 100, 1_000
-LARGEST_PART = 1 << 30  # bytes; the size of whole requests is limited before they are read (guards.py)
+LARGEST_PART = 1 << 30  # bytes; the size of the whole body is limited in guards.py
 JSON, URLENCODED, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 log = logging.getLogger("vidrio.serve")
 
 
 class Refusal(HTTPException):
-    """The error response to a refused request."""
+    """An error response that refuses a request."""
 
 
 def busy(status: int, error: str, seconds: float) -> Refusal:
-    """Return a refusal that allows the client to retry after `seconds`."""
+    """Return a refusal that asks the client to retry after `seconds`."""
     return Refusal(status, error, {"Retry-After": str(max(1, round(seconds)))})
 
 
@@ -39,8 +39,8 @@ def bad(error: str) -> Refusal:
 
 
 def refusal_of(error: VidrioError) -> Refusal:
-    """Return a refusal that explains an error to the client. The operator's mistakes, which may contain paths, are only
-    logged."""
+    """Return the refusal for an error. The operator's errors, which may contain paths, are logged instead of sent to
+    the client."""
     if not isinstance(error, ModelError | ConfigError):
         return bad(f"{error.what}, {error.found}".rstrip(", "))
     log.error("%s", error)
@@ -49,7 +49,7 @@ def refusal_of(error: VidrioError) -> Refusal:
 
 
 def _from_json(value: Any) -> Any:
-    """Parse JSON, which may be a request body or an object in a form field."""
+    """Parse a JSON request body, or a form field that contains JSON."""
     try:
         return json.loads(value) if isinstance(value, str | bytes) else value
     except (ValueError, RecursionError):
@@ -115,12 +115,12 @@ async def read(model: type[M], request: Request) -> M:
 
 
 async def body_of(request: Request) -> bytes:
-    """Return a request body. Unlike `request.body()`, this does not keep the body until the response is sent."""
+    """Read a request body. Unlike `request.body()`, this function does not keep the body until the response is sent."""
     return b"".join([part async for part in request.stream()])
 
 
 def fields_of(body: bytes) -> dict[str, str]:
-    """Return the fields of a form that is not multipart."""
+    """Parse a URL-encoded form."""
     try:
         text = body.decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict"))
@@ -129,8 +129,8 @@ def fields_of(body: bytes) -> dict[str, str]:
 
 
 async def json_of(request: Request) -> dict[str, Any]:
-    """Return a request body that is a JSON object. The media type must be JSON, which pages on other websites cannot
-    send without a preflight."""
+    """Parse a body that must be a JSON object. The media type must be JSON, because pages on other websites cannot send
+    JSON without a preflight."""
     if kind_of(request) != JSON:
         raise Refusal(415, f"Send JSON, with Content-Type: {JSON}")
     data = _from_json(await body_of(request) or b"{}")
@@ -145,7 +145,7 @@ def kind_of(request: Request) -> str:
 
 
 def of_form(model: type[M], fields: Mapping[str, Any]) -> M:
-    """Validate the fields of a form. Line breaks are normalised, because browsers send \\r\\n."""
+    """Validate the fields of a form. Browsers send line breaks as \\r\\n, which become \\n."""
     texts = {name: value.replace("\r\n", "\n") for name, value in fields.items() if isinstance(value, str)}
     return of_fields(model, texts)
 
@@ -176,7 +176,7 @@ def _in_words(error: ValidationError) -> str:
 
 @asynccontextmanager
 async def form_of(request: Request) -> AsyncIterator[FormData]:
-    """Parse a form. Its uploads are closed afterwards."""
+    """Parse a form, and close its uploads afterwards."""
     try:
         form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
@@ -190,7 +190,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
 
 
 def hold(what: str, number: int, name: str, limit: int) -> None:
-    """Refuse a request if a number exceeds a limit. −1 means no limit."""
+    """Raise Refusal if a number exceeds its limit. −1 means no limit."""
     if limit != -1 and number > limit:
         raise bad(f"{what} ({number}) exceeds {name} ({limit})")
 

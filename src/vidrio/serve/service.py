@@ -1,6 +1,6 @@
-"""Translate texts and documents for the routes, with one model or with several in succession.
+"""Translate texts and documents for the routes, with one model or a chain of models.
 
-A text is cut between sentences into slices of a few sentences, so that the requests of all clients take turns.
+Texts are cut between sentences into slices of a few sentences, so that the requests of all clients take turns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ class Reply(NamedTuple):
 
     text: str
     alternatives: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()  # facts that seem to be lost or invented
+    warnings: tuple[str, ...] = ()  # facts that seem lost or invented
 
 
 class Service:
@@ -70,7 +70,7 @@ class Service:
         return self._opened(self.folders[pair])
 
     def way(self, source: str, target: str) -> list[Pair]:
-        """Return the language pairs that lead from source to target. The list is empty if the two are the same."""
+        """Return the chain of language pairs from source to target, which is empty if the two are the same."""
         for code in (source, target):
             if code not in self.languages:
                 raise Refusal(400, f"{code:.20} is not supported")
@@ -83,7 +83,7 @@ class Service:
     def translate(
         self, way: Sequence[Pair], texts: Sequence[str], alternatives: int, terms: Terms, stopped: Stopped
     ) -> Steps[list[Reply]]:
-        """Translate texts with all models of `way` in succession. The last model provides the alternatives."""
+        """Translate texts with each model of `way` in turn. The last model provides the alternatives."""
         hidden = [hide(text, terms) for text in texts]
         found = [one.text for one in hidden]
         for pair in way[:-1]:
@@ -99,8 +99,8 @@ class Service:
         terms: Terms,
         stopped: Stopped,
     ) -> Steps[T]:
-        """Translate a document with all models of `way` in succession. `plan` is for the first model, and `planned`
-        makes the plans for the other models. The last plan inserts the terms."""
+        """Translate a document with each model of `way` in turn. `plan` is the plan for the first model, and `planned`
+        makes the plans for the others. The last plan inserts the terms."""
         pair, *others = way
         yield parsing(plan.texts)
         plan = with_terms(plan, () if others else terms)
@@ -133,7 +133,7 @@ def parsing(texts: Sequence[str]) -> int:
 
 
 def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Slice]:
-    """Yield the slices of each text, cut between sentences. A slice far exceeds PIECE only if a sentence does."""
+    """Yield the slices of each text, cut between sentences. A slice is much longer than PIECE only if a sentence is."""
     for number, text in enumerate(texts):
         if stopped():
             raise CancelledError
@@ -150,8 +150,8 @@ def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Sl
 
 def ends(text: str, language: str, stopped: Stopped) -> Iterator[int]:
     """Yield the positions where sentences of a long text end, at least PIECE characters apart. The text is read in
-    windows. In all but the last window, only ends in the first half count, because a protected span may cross the end
-    of the window."""
+    windows. In all windows but the last, only ends in the first half count, because a protected span may cross the
+    window's end."""
     start, size = 0, WINDOW
     while len(text) - start > 2 * PIECE:
         if stopped():
@@ -168,7 +168,7 @@ def ends(text: str, language: str, stopped: Stopped) -> Iterator[int]:
 
 
 def groups(slices: Iterable[Slice]) -> Iterator[list[Slice]]:
-    """Group neighbouring slices into batches. Each batch is translated at once."""
+    """Group neighbouring slices into batches."""
     group: list[Slice] = []
     size = 0
     for one in slices:
@@ -182,7 +182,7 @@ def groups(slices: Iterable[Slice]) -> Iterator[list[Slice]]:
 
 
 def reply(text: str, hidden: Hidden, translation: Translation, alternatives: int) -> Reply:
-    """Return the reply to a text, with the case and the surrounding spaces of the text."""
+    """Return the reply to a text. Its case, final punctuation and surrounding spaces match the text's."""
     texts = translation.alternatives[: 1 + alternatives] if alternatives else [translation.text]
     best, *others = dict.fromkeys(as_source(text, reveal(one, hidden)) for one in texts)
     return Reply(best, tuple(others), tuple(reveal(str(warning), hidden) for warning in translation.warnings))

@@ -1,4 +1,4 @@
-"""The server's settings. Each can be set by an option of `vidrio serve` or by an environment variable."""
+"""The server's settings, each set by an option of `vidrio serve` or by an environment variable."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,12 @@ from pathlib import Path
 class Settings:
     """The server's settings. As in LibreTranslate, −1 means no limit."""
 
-    models: tuple[str, ...] = ()  # names or folders; if empty, the available models
+    models: tuple[str, ...] = ()  # names or folders; if empty, all available models
     hosts: tuple[str, ...] = ()  # additional host names of the server
     proxies: tuple[str, ...] = ()  # reverse proxies whose X-Forwarded-For is trusted
     page: bool = True
-    shortlist: bool = False  # whether models that have a shortlist choose only from the tokens on it
-    cors: str = ""  # the website whose scripts may call the server; "*" allows any, and an empty string none
+    shortlist: bool = False  # whether to consider only the tokens on a model's shortlist, if it has one
+    cors: str = ""  # the origin whose scripts may call the server; "*" allows every origin, and "" none
     connections: int = 500  # maximum number of simultaneous connections
     # Requests
     char_limit: int = 200_000  # characters per request
@@ -21,11 +21,11 @@ class Settings:
     alternatives_limit: int = 16
     req_limit: int = -1  # requests per client per minute
     body_limit: int = 2 << 20  # bytes; larger bodies are refused before parsing
-    body_seconds: float = 30  # time for a request to arrive
+    body_seconds: float = 30  # seconds in which a body must arrive
     # Keys
     keys: Path | None = None  # the file of API keys
     key_required: bool = False
-    queue: int = 400_000  # maximum number of characters waiting
+    queue: int = 400_000  # maximum number of characters in the queue
     threads: int = 0  # number of tasks to run in parallel; 0 means one per core
     # Files
     files: Path | None = None  # the folder for translated files; None disables the translation of files
@@ -34,7 +34,7 @@ class Settings:
     file_minutes: float = 60  # minutes until a translated file is deleted
     # Logs
     log: bool = False  # whether to log a line per request, without its texts
-    suggestions: Path | None = None  # the file to which suggested translations are added
+    suggestions: Path | None = None  # the file to append suggested translations to
 
 
 DEFAULTS = Settings()

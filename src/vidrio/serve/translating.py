@@ -1,4 +1,4 @@
-"""Handles the page's first request, for the translation. It needs only the engine, so that the page can start in a
+"""Handle the page's first request, for the translation. Only the engine is needed, so that the page can start in a
 browser without NumPy or the reference implementation (looking.py)."""
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Question:
-    """A request: the run (text, model, changes), and which of its results to return."""
+    """A request from the page: the run (text, model, changes), and which of its results to return."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -45,7 +45,7 @@ class Question:
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
     numbers: str = ""
-    # A decoding step, and the sampling options to apply to it
+    # A decoding step, and the sampling options to apply at that step
     step: int = 0
     temperature: float = 1.0
     top_k: int = 0
@@ -58,7 +58,7 @@ class Question:
     answer: str = ""  # the correct translation
     word: str = ""  # a word of the translation, instead of a step
     rival: str = ""  # a token or word that was not chosen; empty means the runner-up
-    other: str = ""  # a text; each row of a run on it is substituted in turn
+    other: str = ""  # another text; the rows of a run on it are substituted one at a time
 
     def __post_init__(self) -> None:
         texts = [self.model, self.numbers, self.address, self.kind, self.word, self.rival]
@@ -79,7 +79,7 @@ class Question:
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
-    """Return a function that loads the translator in a folder, or returns it if it is already loaded."""
+    """Return a cache that loads the translator in a folder on first use."""
     return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 

@@ -1,4 +1,4 @@
-"""The routes of the page: its requests (questions.py), the models and the lessons."""
+"""Define the page's routes: its requests (questions.py), the models and the lessons."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,7 +26,7 @@ AS_IT_IS = {"Content-Encoding": "identity"}  # numbers hardly compress, and comp
 
 
 def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
-    """Return the page's routes. Searches and traces take the longest."""
+    """Return the page's routes."""
     api = APIRouter(prefix="/api")
     folders = looking.translating.folders
     walked = {name for name, folder in folders.items() if read_config(folder)[0].shape != "encoder-decoder"}
@@ -72,8 +72,8 @@ def router(looking: Looking, access: Access, queue: Queue) -> APIRouter:
 
 
 def lane_of(queue: Queue, name: str, *, is_kept: bool, is_slow: bool) -> Lane:
-    """Return the lane for a request. `is_kept` tells whether the request's run is kept. At most one what-if or search
-    is computed at a time, because each takes up to 100 MB."""
+    """Return the lane for a request. `is_kept` means that the request's run is cached. What-ifs and searches are
+    computed one at a time, because each takes up to 100 MB."""
     if name in SEARCHES:
         return queue.glass
     if is_kept or name == "translate":
@@ -91,7 +91,7 @@ async def question_of(request: Request) -> Question:
 
 
 def as_response(answer: Any) -> Response:
-    """Return a response with bytes, text, or data as JSON."""
+    """Return a response that contains bytes, text, or other data as JSON."""
     if isinstance(answer, bytes):
         return Response(answer, media_type="application/octet-stream", headers=AS_IT_IS)
     return PlainTextResponse(answer) if isinstance(answer, str) else as_json(answer)
