@@ -1,9 +1,9 @@
-"""Find the facts that a sentence states, to check that its translation states the same facts.
+"""Extract the facts that a sentence states, to check that its translation states the same facts.
 
-`facts` applies the same rules to both sides, and `compare` reports which facts were lost and which were invented. A
-fact is identified by its key, whatever its form: twelve, 12th, XII and 12 are the same number, and so are 1,234.5 and
-1.234,5. Some words are ambiguous (a second, "May I?"), so their facts are not `sure`: they match the same fact on the
-other side, but their absence from that side is not a fault.
+`facts` applies the same rules to source and translation, and `compare` returns the facts that were lost or invented.
+Facts are compared by key, not by form: twelve, 12th, XII and 12 are the same number, and so are 1,234.5 and 1.234,5.
+Facts from ambiguous words (a second, "May I?") are not `sure`: they match the same fact on the other side, but may also
+be missing there.
 """
 
 import re
@@ -47,7 +47,7 @@ class Fact(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The source facts that the translation lacks, and the facts in the translation that the source lacks."""
+    """The facts that a translation lost, and the facts that it invented."""
 
     lost: tuple[Fact, ...] = ()
     invented: tuple[Fact, ...] = ()
@@ -68,12 +68,12 @@ class _Token(NamedTuple):
 
     @property
     def joined(self) -> bool:
-        """Whether nothing but a space or a hyphen separates this token from the previous one."""
+        """Whether at most a space or a hyphen separates this token from the previous one."""
         return self.before in ("", " ", "-", "\xa0")
 
 
 def compare(source: Sequence[Fact], written: Sequence[Fact]) -> Faults:
-    """Return the facts that a translation has lost and invented, given the facts on both sides."""
+    """Return the facts that a translation lost and invented, given the facts of the source and of the translation."""
     invented = _without(written, source)
     return Faults(_without(source, written), tuple(fact for fact in invented if fact.kind not in _OF_SENTENCE))
 
@@ -118,7 +118,7 @@ def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
 
 
 def _words(tokens: Sequence[_Token], lexicon: Lexicon) -> Iterator[Fact]:
-    """Yield months and days, words for units, and rulers (names before a Roman numeral)."""
+    """Yield the facts that words state: months and days, units, and rulers (names before a Roman numeral)."""
     for n, (text, word, start, end, _, kind) in enumerate(tokens):
         if word in lexicon.calendar:
             capital = start > 0 and text[0].isupper()
@@ -177,7 +177,7 @@ def _is_decade(tokens: Sequence[_Token], at: int, after: int, lexicon: Lexicon) 
 
 
 def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_century: bool) -> bool:
-    """Return whether a model wrote this instead of a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
+    """Return whether a model wrongly wrote this instead of a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
     if before and before.text.istitle() and token.word in lexicon.ordinals:
         return token.text.isupper()
     is_usual = token.text.islower() or re.fullmatch(rf"{ROMAN}|\d.*", token.text)
@@ -185,7 +185,7 @@ def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_centur
 
 
 def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
-    """Return whether this is the number of a century: the 12th and the 13th century, siglos XII y XIII."""
+    """Return whether a token is the number of a century: the 12th and the 13th century, siglos XII y XIII."""
     follows = lexicon.century_follows
     for token in tokens[at + 1 : at + 1 + _NEAR] if follows else tokens[max(0, at - _NEAR) : at][::-1]:
         if token.word in lexicon.centuries:
@@ -197,8 +197,8 @@ def _is_century(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> bool:
 
 
 def _read_roman(token: _Token, before: _Token | None, lexicon: Lexicon) -> tuple[str, bool]:
-    """Return the key of a Roman numeral, and whether it is certainly a numeral: XII always is, and X is if it follows
-    a ruler or the word for a century."""
+    """Return the key of a Roman numeral, and whether it is certainly a numeral: XII always is, but X is only after a
+    ruler or the word for a century."""
     if not re.fullmatch(ROMAN, token.text):
         return "", False
     is_century, is_ruler = (bool(before and before.word in words) for words in (lexicon.centuries, lexicon.rulers))
@@ -225,8 +225,8 @@ def _read_number(tokens: Sequence[_Token], at: int, lexicon: Lexicon, *, shouted
 
 
 def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[str, int, bool] | None:
-    """Read a number written in words, or in digits and powers (2.5 million). Values smaller than `room` are added to
-    `group`, which powers multiply. `group` and `total` count units of the last decimal place."""
+    """Read a number written in words, or in digits and powers (2.5 million). A value below `room` is added to `group`,
+    and a power multiplies `group`. `group` and `total` count units of the last decimal place."""
     begin = end = at
     total, group, unit, room, sure, vague = 0, 0, 1, inf, False, False
     if tokens[at].kind == "number":
@@ -270,7 +270,7 @@ def _read_words(tokens: Sequence[_Token], at: int, lexicon: Lexicon) -> tuple[st
 
 
 def _room_after(value: int) -> int:
-    """Return a limit for the value after this one, which must be smaller to be added: twenty-one, ciento veinte."""
+    """Return the limit below which the next value is added to this one, as in twenty-one and ciento veinte."""
     return 10 if value in range(20, 91, 10) else 100 if value >= 100 else 1
 
 
@@ -287,7 +287,7 @@ def _in_units(text: str, point: str) -> tuple[int, int]:
 
 def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
     """Yield the number of items if a text contains commas. The fact is sure only if the text is clearly a list, because
-    any other text may be translated as a list."""
+    a translation may turn other texts into lists."""
     items = re.split(lexicon.between, text) if "," in text else []
     short = [item.split() for item in items[1:-1] if not re.search('[“”«»"]', item)]
     are_items = [item and len(item) <= _LONG_ITEM and item[0] not in lexicon.sentences["starters"] for item in short]
@@ -297,8 +297,8 @@ def _items(text: str, lexicon: Lexicon) -> Iterator[Fact]:
 
 
 def _polarity(tokens: Sequence[_Token], text: str, lexicon: Lexicon) -> Iterator[Fact]:
-    """Yield whether a text negates something, and whether it forbids or permits something. A text that does neither
-    contradicts nothing."""
+    """Yield whether a text contains a negation, and whether it says "must not" or "need not". A text that says neither
+    is compatible with both."""
     negative = [token for token in tokens if token.word in lexicon.negative or token.word.endswith("n't")]
     apart = [found.span() for found in re.finditer(lexicon.no_negation, text, re.IGNORECASE)]
     sure = [token for token in negative if not any(start <= token.start < end for start, end in apart)]

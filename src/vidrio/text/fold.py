@@ -20,7 +20,7 @@ _FOLDING = Table(lambda sign: " " if unicodedata.category(sign)[0] in "PSCZ" els
 
 
 def fold(text: str) -> str:
-    """Return the words in lower case, without punctuation, separated by spaces. Text without words is only stripped."""
+    """Return the words in lower case, without punctuation and separated by spaces. A text without words is stripped."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.casefold().translate(_FOLDING).split()) or text.strip()

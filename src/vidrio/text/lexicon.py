@@ -1,8 +1,8 @@
 """The words of a language that express facts: numbers, months and days, rulers, units, obligations and negations.
 
 `lexicons/` contains one file per language, named after its code. To add a language, add a file with the same fields.
-Words with the same meaning are listed in one string, and the first of them is used for writing. If either language of a
-pair has no file, only signs and digits are compared.
+Words with the same meaning share one string, and facts are written with its first word. If either language of a pair
+has no file, only signs and digits are compared.
 """
 
 from collections.abc import Mapping
@@ -54,8 +54,8 @@ class Lexicon:
         self.rulers = keys("rulers")  # names that are translated before a Roman numeral, in all their forms
         self.measures = keys("measures")  # words for units and currencies that may be written as signs
         self.negative = words("negative")
-        self.almost_negative = tuple(words("almost_negative"))  # beginnings of words that may correspond to a negation
-        self.no_negation: str = data.get("no_negation", "(?!)")  # a pattern for negative words in tags: isn't it?
+        self.almost_negative = tuple(words("almost_negative"))  # prefixes of words that may correspond to a negation
+        self.no_negation: str = data.get("no_negation", "(?!)")  # a pattern for negations in question tags: isn't it?
         # Patterns for "must not" (forbidden) and "need not" (needless), and templates for replacing one with the other.
         self.obligations: Mapping[str, str] = data.get("obligations", {})
         self.instead: Mapping[str, str] = data.get("instead", {})
@@ -91,7 +91,7 @@ def lexicon(code: str) -> Lexicon:
 
 
 def lexicons(source: str, target: str) -> tuple[Lexicon, Lexicon]:
-    """Return the lexicons of two languages. Unless both have words, the lexicons contain only the decimal separator."""
+    """Return the lexicons of two languages. If either of them has no words, both contain only the decimal separator."""
     codes = [code.lower().replace("_", "-").partition("-")[0] for code in (source, target)]
     first, second = map(lexicon, codes) if all(codes) else (NONE, NONE)
     both = bool(first.values and second.values)

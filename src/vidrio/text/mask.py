@@ -1,8 +1,8 @@
-"""Prepare a sentence for the model: replace text to copy with symbols, and simplify unusual characters.
+"""Prepare a sentence for the model: hide text to copy behind symbols, and simplify unusual characters.
 
 Addresses, placeholders, code, rare names and rare characters are hidden, because a model is likely to misspell them. A
 model that has learned to copy the symbols ①②③… (`About.symbols`) receives "Click ① to go on." instead of "Click
-{next_button} to go on.", and only has to write ① in the right place. `Masked.restore` returns None unless each symbol
+{next_button} to go on.", and only has to put ① in the right place. `Masked.restore` returns None unless each symbol
 occurs exactly once in the translation.
 """
 
@@ -34,7 +34,7 @@ UNSPELLABLE = 100  # the token count assigned to a word with letters outside the
 SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
 _DRAWN_OUT = r"([^\W\d_])\1{5}"  # six or more of the same letter: "aaaaaah" is in no vocabulary
 _SIGN = r"[^\w\s.,:;!?¡¿'`«»„\"“”‘’()\[\]…–—/-]"  # characters that may be rare
-# Characters that occur in more than a hundred pairs of the packaged models' training data, but in no longer token.
+# Characters in more than a hundred pairs of the packaged models' training data, but in no token of several characters.
 _USUAL = "°•€£¥äàãçčèôöšü"
 REMEMBERED = 10_000  # the maximum number of words whose token counts are cached
 
@@ -45,7 +45,7 @@ class Masked(NamedTuple):
     source: str
     given: str
     symbols: str = ""
-    hidden: Mapping[Span, str] = {}  # the spans of the sentence that are hidden, each with the text to write for it
+    hidden: Mapping[Span, str] = {}  # the hidden spans of the sentence, each with the text to write in its place
     capitals: bool = False  # whether the sentence is all in capitals and was lower-cased for the model
 
     @property
@@ -69,7 +69,7 @@ class Masked(NamedTuple):
 
 
 class Masker:
-    """Masks sentences for a model with this tokenizer. `symbols` are the symbols that the model has learned to copy."""
+    """Masks sentences for a model with this tokenizer. The model has learned to copy `symbols`."""
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "") -> None:
         self.symbols, self._tokenizer = symbols, tokenizer
@@ -83,7 +83,8 @@ class Masker:
         self._tokens, self._is_rare_sign = lru_cache(REMEMBERED)(self._count), lru_cache(REMEMBERED)(self._hardly_seen)
 
     def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] = {}) -> Masked:
-        """Return the model's input for a sentence. `also` contains more spans to hide, each with the text to write."""
+        """Return the model's input for a sentence. `also` maps more spans to hide to the text to write in their
+        place."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
         places = self._hidden(source, hide_names=hide_names)
         places = [*(place for place in also if is_free(place.start, place.end, places)), *places]
@@ -123,7 +124,7 @@ class Masker:
         return [Span(*sign, "sign") for sign in signs if is_free(*sign, spans(source))]
 
     def can_hide(self, text: str, sign: Span) -> Span | None:
-        """Return the span of a rare character and the text that touches it. Return None if that text contains words,
+        """Return the span of a rare character and the text that touches it. Return None if this text contains words,
         which must be translated, or if the model has no symbols."""
         before = re.split(r"\s", text[: sign.start])[-1]
         after = re.split(r"\s", text[sign.end :], maxsplit=1)[0].rstrip(".,:;!?)")
@@ -148,7 +149,7 @@ class Masker:
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        """The characters that occur in longer tokens or in _USUAL. The model has rarely seen any others."""
+        """The characters in _USUAL or in tokens of several characters. The model has rarely seen any others."""
         tokens = (token.strip("▁") for token in self._tokenizer.vocabulary() if token not in BYTES)
         return frozenset(_USUAL).union("".join(token for token in tokens if len(token) > 1))
 
@@ -162,8 +163,8 @@ class Masker:
         return min(count(given), count(given.lower())) if self._tokenizer.spells(given) else UNSPELLABLE
 
     def _hidden(self, source: str, *, hide_names: bool) -> list[Span]:
-        """Return the spans to hide, names last. A protected span that touches a word is not hidden: with a symbol in
-        its place, the word would be split into different tokens."""
+        """Return the spans to hide, names last. A protected span that touches a word is not hidden, because a symbol in
+        its place would change the word's tokens."""
         copied = [span for span in spans(source) if span.kind in HIDDEN and not touches(source, span)]
         names = list(self._names(source)) if hide_names else []
         strange = [word for word in self._strange_words(source) if is_free(word.start, word.end, names)]
@@ -176,7 +177,7 @@ class Masker:
 
     def _names(self, source: str) -> Iterator[Span]:
         """Yield groups of capitalised words that contain a rare name. The first word of a sentence is included only if
-        it has at least RARE_FIRST tokens, or at least LONG tokens and a rare name after it."""
+        it has at least RARE_FIRST tokens, or if it has at least LONG tokens and a rare name follows."""
         for match in re.finditer(_NAMES, source):
             start, end = match.span("names")
             names = match["names"].split()
@@ -192,7 +193,7 @@ class Masker:
 
 def _read_as(sign: str) -> str:
     """Return the plain form of a character. Invisible characters are removed; ligatures and full-width or mathematical
-    letters and digits become ASCII. №, ½ and ² are kept, because their plain forms would lose meaning."""
+    letters and digits become ASCII. №, ½ and ² are kept, because their plain forms would change the meaning."""
     kind = unicodedata.category(sign)
     if (kind in ("Cc", "Cf") and not sign.isspace()) or "VARIATION SELECTOR" in unicodedata.name(sign, ""):
         return ""
@@ -206,13 +207,13 @@ _READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "-
 
 
 def in_capitals(text: str) -> bool:
-    """Return whether all words are in capitals and at least one has five letters, so that NASA alone doesn't count."""
+    """Return whether all words are in capitals and at least one has five letters, which excludes NASA alone."""
     words = outside(text, str, kept=" ")
     return words.upper() == words != words.lower() and bool(re.search(r"[^\W\d_]{5}", words))
 
 
 def outside(text: str, change: Callable[[str], str], kept: str | None = None) -> str:
-    """Apply `change` to the text outside its protected spans. If `kept` is given, it replaces each protected span."""
+    """Apply `change` to the text outside protected spans. If `kept` is given, it replaces each protected span."""
     parts, at = list[str](), 0
     for start, end, _ in spans(text):
         parts += (change(text[at:start]), text[start:end] if kept is None else kept)
@@ -222,7 +223,7 @@ def outside(text: str, change: Callable[[str], str], kept: str | None = None) ->
 
 def plain(text: str) -> str:
     """Return the text on one line, with common characters and regular spacing. Characters outside the vocabulary would
-    be encoded as bytes, which also spoils the translation of the words around them."""
+    be encoded as bytes, which would also spoil the translation of the words around them."""
     if not (text.isascii() and text.isprintable()):
         text = text.translate(_READ_AS)
     text = re.sub(r" ([,.?!])(?= |\Z)", r"\1", " ".join(text.split()))  # yes , no

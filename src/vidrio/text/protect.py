@@ -1,9 +1,9 @@
-"""Find protected spans, which a translation must preserve: addresses, numbers, placeholders, tags, code, paths and
+"""Find the spans of a text that a translation must preserve: addresses, numbers, placeholders, tags, code, paths and
 emoji.
 
-`spans` finds them, and account.py checks that a translation contains the same spans. A number may be written
-differently (1,234.5 is 1.234,5 in Spanish, and €18.10 is 18,10 €), so numbers are compared by their digits. All other
-spans are compared character by character.
+account.py checks that a translation contains the same spans. A number may be written differently (1,234.5 is 1.234,5 in
+Spanish, and €18.10 is 18,10 €), so numbers are compared by their digits. All other spans are compared character by
+character.
 """
 
 import re
@@ -79,7 +79,7 @@ _KINDS = (
 )
 # Within a word, a span can begin only with one of these, so most positions are skipped.
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3|[\u2460-\u24ff\u2776-\u2793]))"
-# A text that contains none of these has no protected spans. For most sentences, this quick test is sufficient.
+# A text without any of these has no protected spans. For most sentences, this quick test is enough.
 _SIGN = "[\\d`@<>&{$#%\\[/~\\\\_+\u00a9\u00ae\u20e3\u2100-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]"
 LONG = 1_000  # characters; the spans of longer texts are not cached
 # A number with thousands separators, up to its fraction: 1,234 in 1,234.5.
@@ -110,7 +110,7 @@ _remembered = lru_cache(4096)(_found)  # several functions need the spans of the
 
 @lru_cache
 def _pattern() -> re.Pattern[str]:
-    """Return the pattern for all kinds. It is compiled on first use, because compiling it is slow."""
+    """Return the pattern for all kinds, which is compiled on first use because compiling it is slow."""
     kinds = (f"(?P<{kind}_{n}>{expression})" for n, (kind, expression) in enumerate(_KINDS))
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds)})")
 
@@ -129,14 +129,14 @@ def touches(text: str, span: Span) -> bool:
 
 
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
-    """Return whether the span from start to end overlaps none of the taken spans."""
+    """Return whether the span from start to end overlaps no taken span."""
     return not any(span.start < end and start < span.end for span in taken)
 
 
 def number_key(number: str) -> str:
-    """Return a key for a number that doesn't depend on how it is written: its groups of digits, without thousands
-    separators. 1,234.5 and 1.234,5 become 1234.5, not 12345; 9:30 and 9.30 have the same key, and so do 01.02.2023 and
-    01/02/2023. A number that mixes separators (1.250.00, 01,02.2023) is its own key."""
+    """Return a key for a number, whatever its notation: its groups of digits, without thousands separators. 1,234.5 and
+    1.234,5 become 1234.5, not 12345; 9:30 and 9.30 have the same key, and so do 01.02.2023 and 01/02/2023. A number
+    that mixes separators (1.250.00, 01,02.2023) is its own key."""
     thousands = re.search(_THOUSANDS, number)
     whole = number.replace(thousands[0], re.sub(r"\D", "", thousands[0]), 1) if thousands else number
     signs = set(re.findall(r"(?<=\d)\D(?=\d)", whole))

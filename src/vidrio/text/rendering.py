@@ -1,4 +1,4 @@
-"""Write a lost fact of the source in the target language."""
+"""Render facts that a translation lost in the target language."""
 
 import re
 
@@ -10,7 +10,7 @@ _UNITS = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 
 
 def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
-    """Return a fact as the target language writes it. `said` is the text of the fact in the source."""
+    """Return a fact as it is written in the target language. `said` is its text in the source."""
     if fact.key in target.written and fact.kind in ("calendar", "name"):
         name = target.written[fact.key][0]
         return name.capitalize() if target.capitals else name
@@ -38,7 +38,7 @@ def obliging(key: str, wrong: str, language: Lexicon) -> str:
 
 
 def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
-    """Return a number in digits with the target's separators, if it was written with the source's."""
+    """Convert a number in digits from the source's separators to the target's. Other numbers are returned unchanged."""
     comma = "," if source.point == "." else "."
     usual = rf"[^\d.,]*(?:\d{{1,3}}(?:{re.escape(comma)}\d{{3}})+|\d+)(?:{re.escape(source.point)}\d+)?[^\d.,]*"
     if source.point == target.point or not re.fullmatch(usual, said):

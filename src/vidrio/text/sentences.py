@@ -1,12 +1,12 @@
 """Find the parts of a text to translate: whole sentences, or pieces of a sentence that is too long.
 
-English and Spanish are split by rules, other languages by `sentencex`. The rules end a sentence at final punctuation
-(. ! ? …), except where the next word is in lower case (unless the whole paragraph is), or after an abbreviation, an
-initial or the number of a list item. A line break also ends a sentence, unless the line is long and neither an empty
+English and Spanish are split by rules, other languages by `sentencex`. The rules end a sentence at final punctuation (.
+! ? …), except after an abbreviation, an initial or the number of a list item, or before a word in lower case (unless
+the whole paragraph is in lower case). A line break also ends a sentence, unless the line is long and neither an empty
 line nor a list item follows, as in text wrapped at a fixed width.
 
 All functions return positions in the text, not copies. Only white space separates sentences, so a translation can
-preserve every byte of it.
+preserve it byte for byte.
 """
 
 import re
@@ -26,7 +26,7 @@ _WRAPPED = 40  # characters; a shorter line is a heading or a list item, and its
 
 _END = r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)"
 _OPENING = "\"'“‘«([{*_"
-# The word or character after a mark, with any opening brackets or quotes. A dash without a space opens speech.
+# The word or character after a mark, with any opening brackets or quotes. A dash without a space begins speech.
 _NEXT = rf"\s+[{re.escape(_OPENING)}]*(?:[—–-](?!\s))?(?P<next>[^\W\d_]+|\S)"
 _BEFORE_A_WORD = r"[\s\"“‘«(\[¿¡—–]"
 _LIST_MARK = r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z"
@@ -140,8 +140,9 @@ class Splitter:
     def parts(self, text: str, sentences: Iterable[Place]) -> Iterator[Place]:
         """Yield the parts of the sentences that contain words.
 
-        Symbols, numbers and addresses that stand alone are copied. So are the separators in a menu or a table row
-        ("File > Open | Yes / No"), and words in a script outside the vocabulary, which a model could not translate.
+        Everything else is copied: symbols, numbers and addresses that stand alone, the separators in a menu or a table
+        row ("File > Open | Yes / No"), and words in a script that the vocabulary lacks, because no model could
+        translate them.
         """
         protected = spans(text)
         # Emoji that touch a word count as separators; others are hidden (mask.py). Protected spans are never split.
@@ -180,8 +181,7 @@ def reaches(places: Sequence[Span], start: int, end: int) -> bool:
 
 
 def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Place]:
-    """Return the sentences. Neighbours are joined if a protected span, such as a tag with text, crosses the boundary
-    between them."""
+    """Join neighbouring sentences if a protected span, such as a tag with text, crosses the boundary between them."""
     whole: list[Place] = []
     for start, end in sentences:
         if whole and reaches(protected, whole[-1][1], whole[-1][1]):

@@ -19,9 +19,9 @@ _WORD = rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+"
 
 
 def words(text: str) -> list[Place]:
-    """Return the words of a text and its other signs, in order. Addresses, numbers and placeholders are single words.
+    """Return the words of a text and its other signs, in order. They cover everything except white space.
 
-    Together, they cover everything except white space.
+    Each address, number and placeholder is a single word.
     """
     protected = spans(text)
     between = gaps(0, len(text), protected)
@@ -35,9 +35,8 @@ def worded(text: str) -> bool:
 
 
 def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
-    """For each token, in order, return the index of the first word that it overlaps. If there is none, return the index
-    of the next word, because a token may be the space before a word or one byte of a character. If no word follows,
-    return −1."""
+    """Return the index of the first word that each token overlaps. A token that overlaps none, such as the space before
+    a word or one byte of a character, gets the index of the next word, or −1 if no word follows."""
     numbers: list[int] = []
     number = 0
     for start, _ in tokens:
@@ -48,9 +47,9 @@ def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
 
 
 def token_places(ids: Sequence[int], tokenizer: Tokenizer) -> list[Place]:
-    """Return the span of the decoded text that each token adds to the text of the tokens before it.
+    """Return the span that each token adds to the decoded text of the tokens before it.
 
-    The tokens for the bytes of a character start where the character starts, and the last of them covers it.
+    The byte tokens of a character all start where the character starts, and only the last of them covers it.
     """
     *begun, text = tokenizer.decode_batch([ids[:count] for count in range(len(ids) + 1)])
     return list(pairwise([*accumulate((in_common(part, text) for part in begun), max), len(text)]))

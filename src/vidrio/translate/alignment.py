@@ -1,10 +1,10 @@
 """Align the words of a translation with the words of its source, using the decoder's attention.
 
-A target token's attention is the last decoder layer's cross-attention at the step that chose the token, averaged over
-heads; the search returns it. A target word's attention to a source word is summed over the tokens of the source word
+The search returns the attention of each target token: the last decoder layer's cross-attention at the step that chose
+the token, averaged over heads. A target word's attention to a source word is summed over the tokens of the source word
 and averaged over the tokens of the target word. Each target word is aligned with the source word that it attends to
 most, whose share is the link's weight. A word with a letter or a digit is never aligned with punctuation, because full
-stops attract attention that has no meaning. End tokens are not words, so a word's shares may sum to less than 1.
+stops attract attention without meaning. End tokens are not words, so a word's shares may sum to less than 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def details(sentence: Sentence, source: Tokenizer, target: Tokenizer) -> Details
 
 
 def mean_of_words(values_TX: np.ndarray, word_T: Sequence[int], count: int) -> np.ndarray:
-    """For each word, return the mean over its tokens. `word_T` contains the index of each token's word, or −1."""
+    """Return the mean over the tokens of each word. `word_T` contains the index of each token's word, or −1."""
     belongs_TW = np.equal.outer(word_T, np.arange(count))
     mean_WX: np.ndarray = belongs_TW.T @ values_TX / np.maximum(belongs_TW.sum(axis=0), 1)[:, None]
     return mean_WX
@@ -71,8 +71,8 @@ def links(source: Sequence[Word], target: Sequence[Word], share_WW: np.ndarray) 
 
 
 def origins(text: str, given: str, things: Mapping[str, str]) -> list[int]:
-    """For each position in the model's input or output, including the end, return the position in the text. The symbols
-    are first replaced by what they represent; then the common parts of the two texts are found, ignoring case."""
+    """Map each position in the model's input or output, including the end, to a position in the text. Symbols are first
+    replaced by the text that they stand for; then the common parts of the two texts are found, ignoring case."""
     lengths = [len(things.get(letter, letter)) for letter in given]
     revealed = "".join(things.get(letter, letter) for letter in given)
     if len(text) == len(revealed) and text.lower() == revealed.lower():

@@ -1,4 +1,5 @@
-"""Run models that do not translate: a classifier names the class of a text, and a language model continues it."""
+"""Run models that do not translate: classifiers, which name the class of a text, and language models, which continue
+it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

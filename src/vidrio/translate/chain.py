@@ -1,4 +1,4 @@
-"""Translate with several models in succession: Spanish to English, then English to French."""
+"""Translate with a chain of models: Spanish to English, then English to French."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,8 +8,8 @@ from vidrio.translate.translator import Translator
 
 
 def load_chain(names: Sequence[str | None], workers: int | None = None, *, shortlist: bool = False) -> list[Translator]:
-    """Load models that translate in succession. The source language of each model must be the target language of the
-    previous one. Without names, load the default model."""
+    """Load a chain of models, or only the default model if no names are given. The source language of each model must
+    be the target language of the previous one."""
     translators = [Translator.load(name, workers, shortlist=shortlist) for name in names or [None]]
     for one, following in pairwise(translators):
         written, read = one.about.target_language, following.about.source_language

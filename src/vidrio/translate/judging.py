@@ -1,4 +1,4 @@
-"""Find the faults of the hypotheses from a search, and choose the best hypothesis."""
+"""Find the faults in the hypotheses of a search, and choose the best hypothesis."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from vidrio.text.words import token_places
 from vidrio.translate.translation import FactWarning, Pieces, Sentence
 
 AGAIN = r"(?s)(.{1,8}?)\1{3}"  # one to eight tokens, four times in a row; each token is represented by a character
-UNREADABLE = 1_000  # the faults of a translation that lost a symbol, so that any other translation is better
+UNREADABLE = 1_000  # the number of faults that a lost symbol counts as, so that any other translation is better
 MARGIN = 0.25  # how much lower the score of a hypothesis may be if it keeps a bracket or a negation
 # A word may be a misspelled name if the log p of one of its tokens is below UNSURE and its similarity to the name is
 # above ALIKE, or above ALMOST if the word is not capitalised.
@@ -58,7 +58,7 @@ class Attempt(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """The parts of a model that are needed to find the faults of its translations."""
+    """Finds the faults in the translations of a model."""
 
     masker: Masker
     target: Tokenizer
@@ -84,9 +84,9 @@ class Judge(NamedTuple):
             yield Candidate(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
-        """Return the names that an unsure model misspelled, each with the similar word that it wrote instead: Núñez and
-        Areñez. The word must end like the name; Lisboa for Lisbon does not, so it is not a misspelling. A confident
-        model's Londres for London isn't one either."""
+        """Return the names that the model misspelled, each with the similar word written instead: Núñez and Areñez. The
+        model must have been unsure of the word, so Londres for London is no misspelling. The word must end like the
+        name, so Lisboa for Lisbon is none either."""
         tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
         found = dict[Fact, Fact]()
         for other in re.finditer(r"[^\W\d_]{3,}", written):
@@ -102,8 +102,8 @@ class Judge(NamedTuple):
 
 
 def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bool) -> list[Fact]:
-    """Return the names that a translation lacks: all of them if two words were merged into one (RafaelÍñez), otherwise
-    names with accents for which an unsure model wrote no similar word. (For Córcega, Corsica would be similar.)"""
+    """Return the names that a translation lacks. If words were merged (RafaelÍñez), these are all names; otherwise,
+    they are the names with accents for which an unsure model wrote no similar word. (Corsica is similar to Córcega.)"""
     words = re.findall(r"[^\W\d_]+", written)
     if any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words):
         return [*names]

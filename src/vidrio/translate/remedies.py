@@ -1,7 +1,7 @@
-"""Decide what to search for next if a translation has lost or invented something.
+"""Plan further searches for a sentence whose translation has lost or invented something.
 
-The first remedy is another hypothesis of the same beam (judging.py). REMEDIES are then tried in order while there are
-faults. Any faults that remain become the sentence's warnings.
+The first remedy is another hypothesis of the same beam (judging.py). If faults remain, REMEDIES are tried in order.
+Faults that remain even then become the sentence's warnings.
 """
 
 import re
@@ -20,22 +20,22 @@ from vidrio.translate.translation import Sentence, fitted
 
 NO_REPEAT = 3  # if a translation repeated itself, no sequence of this many tokens may recur
 HIDEABLE = ("number", "calendar", "sign", "name")
-ALIKE = {("calendar", False), ("number", True)}  # facts that are hidden together: kind, and whether it is of a century
+ALIKE = {("calendar", False), ("number", True)}  # facts to hide together: their kind, and whether they are centuries
 WITH_POWER = r"\S*\d\s[^\W\d]+"
 LARGE = r"\d{7,}"  # smaller numbers in words are translated together with the noun that they count
 
 
 class Plan(NamedTuple):
-    """The parts of a sentence to search for and the parts that need no search, each with its position."""
+    """The parts of a sentence that need a search, and the parts that need none, each with its position."""
 
     queries: Sequence[tuple[int, Query]]
     fixed: Sequence[tuple[int, Sentence]] = ()
 
 
 def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
-    """Plan a different search for the whole sentence. If a symbol was lost, names are not hidden. If a fact is wrong,
-    the translation up to that fact is forced, with the fact corrected. Otherwise, lost facts are hidden behind symbols
-    and invented facts are forbidden."""
+    """Plan another search for the whole sentence. If a symbol was lost, names are not hidden. If a fact is wrong, the
+    search must start with the translation up to that fact, corrected. Otherwise, lost facts are hidden behind symbols,
+    and the tokens of invented facts are forbidden."""
     masked, options = attempt.query
     account, written = attempt.best.account, attempt.best.written
     never_forced = (*MINOR, "name") if judge.masker.symbols else MINOR
@@ -58,8 +58,8 @@ def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
 
 
 def translate_parts(attempt: Attempt, judge: Judge) -> Plan:
-    """Plan a search for each part of the sentence between protected spans and facts, which are copied or written in the
-    target language."""
+    """Plan one search for each part of the sentence between protected spans and facts. The spans and facts are copied
+    or written in the target language."""
     masked, options = attempt.query
     source, wanted, protected = masked.source, hideable(attempt, judge), spans(masked.source)
     is_list = any(fact.kind == "list" for fact in attempt.best.account.lost)
@@ -93,7 +93,7 @@ REMEDIES = (search_again, translate_parts)
 
 
 def combine(before: Attempt, plan: Plan, found: Sequence[Attempt], judge: Judge) -> Attempt:
-    """Return the sentence as translated by a plan if the result has fewer faults; otherwise, return it as before."""
+    """Return the result of a plan if it has fewer faults than the previous attempt, otherwise the previous attempt."""
     if len(found) == 1 and found[0].query.masked.source == before.query.masked.source:
         return min(before, found[0], key=lambda one: one.faults)
     pieces = [sentence._replace(source_start=start) for start, sentence in plan.fixed]

@@ -13,12 +13,12 @@ Found = TypeVar("Found")
 CHUNKS = 4
 CHUNK = 8_000  # characters, which take a few seconds to translate
 POLL_SECONDS = 0.2  # the maximum delay of Ctrl-C
-SLOW = 0.1  # seconds; a text that takes longer to arrive is translated at once
+SLOW = 0.1  # seconds; if a text takes longer to arrive, its chunk is translated at once
 
 
 def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
-    """Yield chunks of texts with about `size` characters each. If a text takes longer to arrive than to translate, its
-    chunk ends with it, and an empty chunk follows."""
+    """Yield chunks of texts with about `size` characters each. If a text arrives slowly, its chunk ends with it, and an
+    empty chunk follows."""
     chunk: list[str] = []
     length = 0
     started = time.perf_counter()
@@ -44,7 +44,7 @@ def in_order(
     chunks: Iterable[Sequence[str]], work: Callable[[Sequence[str], Callable[[], bool]], Found]
 ) -> Iterator[Found]:
     """Yield the result of each chunk in order, with several chunks in progress. An empty chunk means that all chunks in
-    progress must be finished first. `work` receives a function that returns whether to stop."""
+    progress must be finished first. `work` is called with a chunk and a function that returns whether to stop."""
     left = threading.Event()
     pending: deque[Future[Found]] = deque()
     pool = ThreadPoolExecutor(CHUNKS)

@@ -29,7 +29,7 @@ class Link(NamedTuple):
 
     source: Word
     target: Word
-    weight: float  #: the share of the target word's attention, from 0 to 1
+    weight: float  #: the share of the target word's attention that the source word gets, from 0 to 1
 
     def __str__(self) -> str:
         return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
@@ -45,14 +45,14 @@ class Details(NamedTuple):
 
 
 class FactWarning(NamedTuple):
-    """A fact that only the source or only the translation states, or that the two state differently."""
+    """A fact that is missing from the source or the translation, or that differs between them."""
 
     kind: str
     source: str  #: empty if only the translation states the fact
     target: str  #: empty if the translation lacks the fact
 
     def __str__(self) -> str:
-        """Return the reason as text."""
+        """Return the reason for the doubt."""
         if self.source and self.target:
             return f"the source says {self.source}, the translation {self.target}"
         return f"the translation lacks {self.source}" if self.source else f"the source lacks {self.target}"
@@ -66,7 +66,7 @@ class Sentence(NamedTuple):
     hypotheses: tuple[Hypothesis, ...]  #: best first
     masked: Masked  #: the sentence and the model's input for it
     options: Options  #: the options of the search that found the translations
-    warnings: tuple["FactWarning", ...] = ()  #: facts that seem to be lost or invented
+    warnings: tuple["FactWarning", ...] = ()  #: facts that seem lost or invented
     source_start: int = 0  #: the position of the sentence in the text, in characters
     target_start: int = 0  #: the position of its translation in the whole translation, in characters
 
@@ -82,7 +82,7 @@ class Sentence(NamedTuple):
 
     @property
     def given(self) -> str:
-        """The model's input: `source` on one line, with symbols in place of text that is copied."""
+        """The model's input: `source` on one line, with symbols as placeholders for text that is copied."""
         return self.masked.given
 
 
@@ -91,7 +91,7 @@ Pieces = tuple[Sentence, ...]  # a sentence, or its parts if it was translated i
 
 @dataclass(frozen=True)
 class Translation:
-    """A text, its translation, and how the translation was found. `str()` returns the translation."""
+    """A text, its translation, and how it was produced. `str()` returns the translation."""
 
     source: str  #: the source text
     text: str  #: the translation
@@ -103,7 +103,8 @@ class Translation:
 
     @property
     def score(self) -> float:
-        """The mean log-probability of the tokens, or 0 if nothing was translated. −1 corresponds to 37 % per token."""
+        """The mean log-probability of the tokens, or 0 if nothing was translated. −1 means 37 % per token on
+        average."""
         return mean([log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs], 0.0)
 
     @property
@@ -118,7 +119,7 @@ class Translation:
 
     @property
     def warnings(self) -> list[FactWarning]:
-        """Facts that seem to be lost or invented, and that a person should check."""
+        """Facts that seem lost or invented, and that a person should check."""
         return [warning for sentence in self.sentences for warning in sentence.warnings]
 
     @property
@@ -139,8 +140,8 @@ class Translation:
 
     @property
     def alternatives(self) -> list[str]:
-        """The text with the best translation of each sentence, then the text with the second-best translations, and so
-        on, without duplicates. If a sentence has fewer translations, its last one is used."""
+        """Translations of the whole text: one with the best translation of each sentence, one with the second-best, and
+        so on, without duplicates. A sentence with fewer translations contributes its last one."""
         most = max((len(sentence.alternatives) for sentence in self.sentences), default=1)
         return list(dict.fromkeys(put_back(self.source, [(0, self.sentences)], n)[0] for n in range(most)))
 
@@ -231,7 +232,7 @@ def confidence(sentences: Sequence[Sentence]) -> float:
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
     """Replace each sentence of a text with its n-th best translation (or its last, if it has fewer). Return the new
-    text, and the sentences with their positions. Positions in `found` are relative to the offset given with them."""
+    text, and the sentences with their positions. In `found`, each position is relative to the offset of its pieces."""
     written: list[str] = []
     placed: list[Sentence] = []
     at = length = 0
@@ -258,7 +259,7 @@ def without_places(text: str, places: Iterable[Place]) -> str:
 
 
 def fitted(part: str, translation: str, lexicon: Lexicon = NONE) -> str:
-    """Adapt the translation of a part of a sentence to its place: remove the full stop and the initial capital of a
+    """Adapt the translation of a part of a sentence to the rest: remove the full stop and the initial capital of a
     whole sentence, and add the comma, semicolon or colon at the end of the part."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]

@@ -64,8 +64,7 @@ class Translator:
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
         """Load a model by name or folder. `workers` is the number of threads that translate at the same time, by
-        default one per core. With `shortlist`, only the tokens on the model's shortlist are considered, if it has
-        one."""
+        default one per core. With `shortlist`, if the model has a shortlist, only the tokens on it are considered."""
         folder = find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -106,7 +105,7 @@ class Translator:
         ]
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
-        """Translate any number of texts, in order and in constant memory. Texts are read only when they are needed."""
+        """Translate any number of texts, in order and in constant memory. Each text is read only when it is needed."""
         if isinstance(texts, str):
             raise InputError(
                 "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
@@ -116,13 +115,13 @@ class Translator:
             yield from translations
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """Return the log-probability of each token, including the end token, of given translations. Each pair (source,
-        translation) is treated as one sentence."""
+        """Return the log-probability of each token in the given translations, including the end token. Each pair
+        (source, translation) is treated as one sentence."""
         found = self.engine.forced([self._pair_ids(*pair) for pair in pairs])
         return list(map(tuple, found))
 
     def fits(self, source: str, target: str) -> bool:
-        """Return whether a pair can be scored as one sentence: the source is not empty, and neither side is too
+        """Return whether a pair can be scored as one sentence: the source is not empty, and neither text is too
         long."""
         source_ids, target_ids = self._pair_ids(source, target)
         there = len(source_ids) > len(self._close)
@@ -150,7 +149,7 @@ class Translator:
         return [(start, text[start:end]) for start, end in self._splitter.parts(text, sentences)]
 
     def _translated(self, sentences: Sequence[str], options: Options, stopped: Stopped) -> dict[str, Pieces]:
-        """Translate each sentence with at most three searches, and return the translations with the fewest faults."""
+        """Translate each sentence with at most three searches, and return the translation with the fewest faults."""
         first = self._attempts([Query(self._masker.mask(source), options) for source in sentences], stopped)
         best = dict(zip(sentences, first, strict=True))
         for remedy in REMEDIES:
@@ -189,7 +188,7 @@ class Translator:
             groups.setdefault(one, []).append(n)
         found: dict[int, list[Hypothesis]] = {}
         for one, numbers in groups.items():
-            returns_n_best = one.sampling or one.length_penalty == 0  # otherwise, the whole beam comes at no cost
+            returns_n_best = one.sampling or one.length_penalty == 0  # otherwise, the whole beam costs nothing
             wide = replace(one, n_best=one.n_best if returns_n_best else one.beam)
             some = [sources[n] for n in numbers]
             listed = [self.shortlist.of(source) for source in some] if self.shortlist else None

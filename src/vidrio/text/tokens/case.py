@@ -1,12 +1,11 @@
-"""Capital letters as separate tokens, so that *Preheat*, *preheat* and *PREHEAT* are one word to a model.
+"""Capital letters as separate tokens, so that *Preheat*, *preheat* and *PREHEAT* are the same word for a model.
 
 `⇧` capitalises the next letter, and `⇪` all letters up to the end of the word. Both come before the space that precedes
 their word, and everything after them is in lower case:
 
     ▁Hello▁NATO▁McDonald  →  ⇧▁hello⇪▁nato⇧▁mc⇧donald
 
-A capital is marked only if it can be restored from a single lower-case letter. All others are unchanged, so `restore`
-is exact.
+A capital that cannot be restored from a single lower-case letter is left unchanged, so `restore` is exact.
 """
 
 import re
@@ -24,7 +23,7 @@ _MARKED = re.compile(
 
 
 def capital_of(letter: str) -> str:
-    """Return the letter's capital if the change is reversible, otherwise an empty string."""
+    """Return the letter's upper-case form if the mapping is reversible, otherwise an empty string."""
     upper = letter.upper()
     return upper if len(upper) == 1 and upper != letter and upper.lower() == letter else ""
 
@@ -39,7 +38,7 @@ def in_small_letters(counts: Counter[str]) -> Counter[str]:
 
 
 def marking(letters: Iterable[str]) -> list[normalizers.Normalizer]:
-    """Return the steps that mark the capitals of these letters and lower-case them, in text with `▁` for spaces."""
+    """Return the steps that mark and lower-case the capitals of these letters, in text that uses `▁` for spaces."""
     capitals = "".join(filter(None, map(capital_of, letters)))
     if not capitals:
         return []

@@ -1,7 +1,7 @@
-"""SentencePiece's normaliser, which rewrites a text by the rules in a model's file and writes each space as ▁.
+"""SentencePiece's normaliser, which applies the rules in a model's file and replaces each space with ▁.
 
-The rules (`precompiled_charsmap`, for instance NFKC) are a trie of UTF-8 keys in Darts' format, and the replacements to
-which the values of the trie point. At each position, the longest matching key is replaced.
+The rules (`precompiled_charsmap`, for instance NFKC) are a trie of UTF-8 keys in Darts' format, whose values point to
+the replacements. At each position, the longest matching key is replaced.
 
     bytes 0–3   the size of the trie in bytes
     trie        32-bit units: the label of the byte, the offset of its successors, and whether there is a value

@@ -1,8 +1,9 @@
 """Check whether a tokenizer file contains exactly the steps that Vidrio writes.
 
-A `tokenizers` file may chain any replacements and regular expressions, and nine of them can turn a word into gigabytes.
-Therefore, the normalizer, pre-tokenizer and decoder are rebuilt from the few choices that a file has (the names of its
-special tokens, whether it is lower-case, the letters whose capitals are marked) and compared with the ones in the file.
+A `tokenizers` file can chain arbitrary replacements and regular expressions, and nine of them can expand a word to
+gigabytes. The normalizer, pre-tokenizer and decoder are therefore rebuilt from the few choices that a file has (the
+names of its special tokens, whether it is lower-case, the letters whose capitals are marked) and compared with the ones
+in the file.
 """
 
 import json
@@ -39,5 +40,5 @@ def _small_letter(step: dict[str, Any]) -> str:
 
 
 def _state(part: Any) -> Any:
-    """Return a step as the library writes it to a file."""
+    """Return a step as the library serialises it."""
     return json.loads(part.__getstate__())

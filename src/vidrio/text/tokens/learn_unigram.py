@@ -1,4 +1,4 @@
-"""Train a SentencePiece unigram model, the tokenizer of Marian's engines.
+"""Train a SentencePiece unigram model, the tokenizer that Marian's engines use.
 
 The pieces come from byte-pair merges, and the score of a piece is the log of its relative frequency. Characters without
 a piece are encoded as bytes. Texts are not normalised, so the file contains no rules.
@@ -15,7 +15,7 @@ from vidrio.text.tokens.unigram import CONTROL, NORMAL, UNKNOWN
 from vidrio.text.tokens.vocabulary import BYTES, MAX_TEXTS, thin
 
 SPECIAL = {"</s>": CONTROL, "<unk>": UNKNOWN}  # their ids are 0 and 1
-BYTE = 6  # a type of piece
+BYTE = 6  # the type of pieces for bytes
 MULTIPLE = 8  # the number of pieces is a multiple of this, because Marian multiplies this many columns at a time
 AT_ONCE = 10_000  # the number of texts to tokenise at a time
 # Fields of the file's protobuf messages.

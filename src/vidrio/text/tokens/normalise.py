@@ -36,7 +36,7 @@ WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}
 
 
 def normalise(text: str) -> str:
-    """Apply step 2. The result is the text that encoding and decoding preserve."""
+    """Apply step 2. Encoding and decoding preserve the result."""
     return normalizers.NFC().normalize_str(valid(text))
 
 
@@ -89,7 +89,7 @@ def for_words(names: Iterable[str], *, lowercase: bool) -> Pipeline:
     lower = [normalizers.Lowercase()] if lowercase else []
     escape = normalizers.Replace(ESCAPE, f"{ESCAPE}0")
     white = pre_tokenizers.Split(Regex(r"\s+"), "removed")
-    join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]  # the first argument never occurs
+    join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]  # no token has this prefix
     close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
     open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
     return Pipeline(

@@ -1,8 +1,7 @@
 """SentencePiece models as engines of a `Tokenizer`, for models from OPUS-MT, Marian and Firefox.
 
-Texts are normalised (charsmap.py) and split (unigram.py) exactly as the SentencePiece library does it. The ids of
-pieces come from a separate list (`vocab.json`), as in OPUS-MT. This list may contain pieces that only the model of the
-other language has.
+Texts are normalised (charsmap.py) and split (unigram.py) exactly as in the SentencePiece library. The ids of pieces
+come from a separate list (`vocab.json`), as in OPUS-MT, which may also contain pieces of the other language's model.
 
 The model is stored as a JSON object instead of a `tokenizers` file:
 
@@ -29,7 +28,7 @@ END = "</s>"
 
 
 class Encoding(NamedTuple):
-    """The tokens of a text, in the form in which `tokenizers` returns them."""
+    """The tokens of a text, with the attribute names of `tokenizers`."""
 
     ids: list[int]
     tokens: list[str]
@@ -37,7 +36,7 @@ class Encoding(NamedTuple):
 
 
 class SentencePieces:
-    """The methods that a `Tokenizer` needs from its engine, named as in `tokenizers`."""
+    """A SentencePiece model with the methods that a `Tokenizer` needs from its engine, named as in `tokenizers`."""
 
     def __init__(self, proto: bytes, vocabulary: Sequence[str], unknown: int, opening: str = "") -> None:
         try:
@@ -131,7 +130,7 @@ class SentencePieces:
         return self._model.scores
 
     def _surface(self, token: int) -> bytes:
-        """Return the text of a token, in bytes."""
+        """Return the text of a token, as bytes."""
         piece = self._vocabulary[token]
         if piece in self._bytes:
             return self._bytes[piece]
@@ -144,8 +143,7 @@ class SentencePieces:
         return {name: bytes([byte]) for byte, name in enumerate(BYTES)} if self._model.has_bytes else {}
 
     def _opened(self, text: str) -> tuple[Sequence[str], str]:
-        """Return the token for the target language, and the rest of the text. A text may begin with its own such
-        token."""
+        """Split off the token for the target language. If the text does not begin with one, use the model's, if any."""
         if text.startswith(">>") and (end := text.find("<<")) >= 0 and text[: end + 2] in self._ids:
             return [text[: end + 2]], text[end + 2 :]
         return self.openings, text

@@ -1,7 +1,7 @@
 """Explain how a text was split into tokens, step by step.
 
 The final pieces come from `encode`. The steps are recomputed here and must lead to the same pieces; otherwise, an
-AssertionError is raised, because an explanation that differs from the code is worse than none.
+AssertionError is raised, because a wrong explanation is worse than none.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from vidrio.text.tokens.vocabulary import BYTES
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge of two neighbours. Of all possible merges, the one with the lowest rank comes first."""
+    """A merge of two neighbouring symbols. Of all possible merges, the one with the lowest rank is applied first."""
 
     left: str
     right: str

@@ -80,7 +80,7 @@ class Tokenizer:
         """Train a BPE tokenizer with at most `size` tokens.
 
         The rarest characters, 1 - `coverage` of all characters in the texts, are encoded as bytes. With `case_tokens`,
-        the vocabulary contains only lower-case words, and separate marks for capitals (case.py).
+        the vocabulary contains only lower-case words, and separate tokens that mark capitals (case.py).
         """
         engine = vocabulary.learn(texts, size, coverage=coverage, case_tokens=case_tokens)
         return Tokenizer(engine, SpecialNames().ids(engine))
@@ -152,7 +152,7 @@ class Tokenizer:
         return {(left, right): rank for rank, (left, right) in enumerate(merges)}
 
     def prepared(self, text: str) -> str:
-        """Return the text as it is before splitting: normalised and escaped, with `▁` for each space."""
+        """Return the prepared text, before splitting: normalised and escaped, with `▁` for each space."""
         with _library():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
@@ -284,7 +284,8 @@ def _read(text: str) -> tokenizers.Tokenizer:
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files cause panics."""
+    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files can cause
+    panics."""
     try:
         yield
     except BaseException as error:
@@ -296,8 +297,7 @@ def _library() -> Iterator[None]:
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
-    """Return the source and target tokenizers of a model. They are one object unless the vocabularies are
-    separate."""
+    """Return a model's source and target tokenizers, which are one object unless the vocabularies are separate."""
     names = [name for name in TOKENIZERS if (folder / name).is_file()] or TOKENIZERS[:1]
     check_files(folder, names)
     found = [Tokenizer.load(folder / name, config.special) for name in names]

@@ -1,4 +1,4 @@
-"""SentencePiece's unigram model: split a normalised text into the pieces with the largest sum of scores (log p).
+"""Split a normalised text with a SentencePiece unigram model, into the pieces with the largest sum of scores (log p).
 
 Like the library, this code adds scores in float32 from the start of the text. Rounding therefore decides between splits
 with nearly the same score, such as the splits of a row of dots.
@@ -36,7 +36,7 @@ class Unigram:
             raise ValueError(f"{len(normal):,} pieces, or one of more than {LONGEST_PIECE} characters")
         self.hidden = frozenset(name for name, _, kind in pieces if kind in (UNKNOWN, CONTROL))
         self.has_bytes = bool(trainer.get(35, [0])[-1])
-        largest = max(0.0, *normal.values())  # the library starts with the smallest positive number
+        largest = max(0.0, *normal.values())  # the library's maximum starts at the smallest positive number
         symbols = {
             name: array("f", [len(name.encode()) * largest])[0] - 0.1
             for name, _, kind in pieces

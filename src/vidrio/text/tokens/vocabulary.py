@@ -22,7 +22,7 @@ T = TypeVar("T")
 NONE = -1  # the id of a special token that is not in the vocabulary
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
-MAX_TEXTS = 2_000_000  # the maximum number of training texts in memory; if there are more, a regular sample is kept
+MAX_TEXTS = 2_000_000  # the maximum number of training texts in memory; of more, an evenly spaced sample is kept
 
 # Signs and letters of European names. Vocabularies of at least this size contain them, however rare they are in texts.
 ROOM_FOR_MORE = 4_000
@@ -73,7 +73,7 @@ def learn(texts: Iterable[str], size: int, *, coverage: float, case_tokens: bool
         )
     engine = tokenizers.Tokenizer(models.BPE())
     pipeline.install(engine)
-    # Rare letters and escapes fall back to bytes. A space replaces them here, so that no merge crosses them.
+    # Rare letters and escapes fall back to bytes. In training, a space replaces them, so that no merge crosses them.
     unlearned = [f"{normalise.literal(ESCAPE)}.", *map(normalise.literal, rare)]
     spaces = normalizers.Replace(Regex("|".join(unlearned)), SPACE)
     engine.normalizer = normalizers.Sequence([pipeline.normalizer, spaces])
