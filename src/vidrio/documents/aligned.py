@@ -1,4 +1,4 @@
-"""Translations for documents, with aligned words and with the case and final punctuation of the source."""
+"""Align a translation with its source, and match the case and final punctuation of the source."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -41,8 +41,7 @@ def _links(translation: Translation, length: int) -> Iterator[Link]:
 
 
 def as_source(source: str, translation: str) -> str:
-    """Adapt the case and the final punctuation of a translation to the source, because clients of LibreTranslate rely
-    on both."""
+    """Match the case and final punctuation of a translation to the source's. LibreTranslate's clients rely on both."""
     text, found = source.rstrip(), translation.rstrip()
     rest = translation[len(found) :]
     if not text or not found:

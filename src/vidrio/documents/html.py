@@ -1,4 +1,4 @@
-"""Tokenise HTML with the justhtml parser, which recognises tags, comments and scripts as browsers do and reports the
+"""Tokenise HTML with the justhtml parser, which recognises tags, comments and scripts as browsers do, and reports the
 positions of tags."""
 
 import re
@@ -37,7 +37,7 @@ DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re
 # Markup that the parser ignores: comments, declarations, misplaced tags.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
 MAX_TAGS = 100_000  # each tag takes about 100 µs and 1 kB
-# Formatting elements, which the parser reopens in every block until they are closed, so the tree can outgrow the page.
+# Formatting elements. The parser reopens them in every block until they are closed, so the tree can outgrow the page.
 REOPENED = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b|<", re.IGNORECASE)
 
 

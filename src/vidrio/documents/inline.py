@@ -1,7 +1,7 @@
 """Transfer the inline markup of a sentence to its translation, placing each tag around the corresponding words.
 
-A translated word goes into the elements that contain its source word: the identical word if there is one, and otherwise
-the aligned word. Text between two words goes into the elements that contain both words.
+A translated word goes into the elements that contain its source word: the identical word if there is one, otherwise the
+aligned word. Text between two words goes into the elements that contain both words.
 """
 
 import re
@@ -28,7 +28,7 @@ class Element(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Text, or a thing that is copied unchanged, such as an image. The text may contain a placeholder for a thing."""
+    """Text, or a thing: markup that is copied unchanged, such as an image."""
 
     path: Path
     text: str  # the placeholder of a thing, or an empty string if it has none
@@ -56,14 +56,14 @@ class Inline(NamedTuple):
 
 
 def unused_name(text: str, *names: str) -> str:
-    """Return a name for placeholders {t0} {t1} … that is not used in the text, preferably one of `names`."""
+    """Return a name for placeholders {t0} {t1} … that the text does not use, preferably one of `names`."""
     used = set(re.findall(rf"\{{({names[0]}\d+_)", text))
     numbered = (f"{names[0]}{number}_" for number in range(len(used) + 1))
     return next((name for name in names if f"{{{name}" not in text), "") or next(n for n in numbered if n not in used)
 
 
 def carry(source: Inline, found: Aligned) -> list[Piece]:
-    """Return the translation as pieces, with the source's elements and things."""
+    """Return the translation as pieces, with the elements and things of the source."""
     if not source.marked:
         return [Piece((), found.text)]
     placed = [*_placed(source, found)]
@@ -103,7 +103,7 @@ def _text(path: Path, text: str) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A word of the translation or part of one, with its source position and source piece (−1 if unknown)."""
+    """A word of the translation, or a part of a word, with its position and piece in the source (−1 if unknown)."""
 
     start: int
     end: int
@@ -112,8 +112,8 @@ class _Placed(NamedTuple):
 
 
 def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
-    """Yield all words of the translation. The n-th occurrence of a word or symbol is matched to its n-th occurrence in
-    the source, if there is one. The model's alignment is used for all other words."""
+    """Yield all words of the translation. The n-th occurrence of a word or sign is matched with its n-th occurrence in
+    the source, if there is one. All other words are matched by the model's alignment."""
     whole = source.text
     piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
     placeholders = {piece.text for piece in source.pieces if piece.raw and piece.text}
@@ -164,7 +164,8 @@ def _words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path, Path], Path]) -> Iterator[Path]:
-    """Yield the enclosing elements of each word. A word without a source gets the elements of both neighbours."""
+    """Yield the elements that enclose each word. For a word without a source, these are the elements that enclose both
+    of its neighbours."""
     known = [source.pieces[place.piece].path if place.piece >= 0 else None for place in placed]
     after = source.pieces[-1].path
     following = [after := after if path is None else path for path in reversed(known)]
@@ -175,9 +176,9 @@ def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path,
 
 
 def _complete(paths: list[Path], between: Things, source: Inline, order: Order, placed: Set[int]) -> None:
-    """Modify `paths` and `between` so that no element or thing is lost. `placed` contains the pieces that have words.
-    An element without words takes the nearest word that is not the only one in its element. If there is no such word,
-    the element stays empty."""
+    """Update `paths` and `between` so that no element or thing is lost. `placed` contains the pieces that have words.
+    An element without words takes the nearest word that is not alone in its own element. If there is none, the element
+    stays empty."""
     words = Counter(paths)
     there = Counter(element for path in paths for element in path)
     at = 0
@@ -199,7 +200,7 @@ def _complete(paths: list[Path], between: Things, source: Inline, order: Order, 
 
 
 def _next_word(order: Order, at: int) -> int:
-    """Return the index of the first word that comes from this source position or a later one."""
+    """Return the index of the first word whose source is at or after this position."""
     after = bisect_left(order, (at,))
     return order[after][1] if after < len(order) else len(order)
 
@@ -208,16 +209,15 @@ NEAR = 16  # number of words to try before and after a position
 
 
 def _nearest_free(order: Order, at: int, is_free: Callable[[int], bool]) -> int | None:
-    """Return the index of the free word whose source is nearest to a position."""
+    """Return the index of the word nearest to a source position for which `is_free` is true, or None."""
     middle = bisect_left(order, (at,))
     near = [one for one in order[max(0, middle - NEAR) : middle + NEAR] if is_free(one[1])]
     return min(near, key=lambda one: (one[0] < 0, abs(one[0] - at)))[1] if near else None
 
 
 def _things(source: Inline, order: Order) -> tuple[Things, Things]:
-    """Assign things without a placeholder to words. The first mapping contains the things before each word, and the
-    second the things after it. A thing that touches only the text before it, such as a footnote mark, goes after its
-    word."""
+    """Attach each thing that has no placeholder to a word. Return the things before each word, and those after it. A
+    thing that is adjacent only to the text before it, such as a footnote reference, goes after its word."""
     before: Things = defaultdict(list)
     after: Things = defaultdict(list)
     text, start = source.text, 0

@@ -1,4 +1,4 @@
-"""Change the declared language of a document to the target language. The language of quotations is unchanged."""
+"""Set the declared language of a document to the target language. Parts in other languages keep theirs."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Translate Markdown. Tokens from markdown-it are located in the source text, where only words are replaced."""
+"""Translate Markdown. markdown-it's tokens are located in the source text, and only words are replaced there."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +63,7 @@ def plan_markdown(source: str, target: str = "") -> Plan:
 
 
 def _kept(state: StateInline, silent: bool) -> bool:
-    """Parse formulas, footnote marks and alert markers."""
+    """Parse formulas, footnote references and alert markers."""
     found = KEPT.match(state.src, state.pos) if state.src[state.pos] in "$\\[" else None
     if not found or not MATHS.search(found["inner"] or found["display"] or "="):
         return False
@@ -87,7 +87,7 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
 
 
 def _formula(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Parse lines from $$ to $$, which are not Markdown."""
+    """Parse the lines of a formula, from $$ to $$, as one block."""
     if not _line(state, first).startswith("$$"):
         return False
     for end in range(first, min(last, first + FORMULA_LINES)):
@@ -130,7 +130,7 @@ def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -
 
 
 def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
-    """Plan the text of a block. `line_start` is the prefix of its continuation lines."""
+    """Plan the text of a block. `line_start` is the prefix of all lines after the first."""
     tokens = list(_tokens(found))
     plain = "".join(token.raw for token in tokens if token.kind == "text" and token.raw == token.text)
     special = str.maketrans({sign: f"\\{sign}" for sign in SPECIAL if sign not in plain})

@@ -1,8 +1,8 @@
 """Extract the texts to translate from a marked-up document, and rebuild the document from their translations.
 
 HTML, XHTML, the XML in DOCX and ODT, and Markdown's inline syntax are tokenised differently, and their elements have
-different meanings (see `Dialect`). This module contains what they have in common. Everything that is not translated is
-copied byte for byte. Every step takes time proportional to the number of tokens.
+different roles (see `Dialect`). This module contains the common code. Everything that is not translated is copied byte
+for byte. Every step takes time proportional to the number of tokens.
 """
 
 import re
@@ -18,7 +18,7 @@ from vidrio.errors import DataError
 
 Kind = Literal["text", "start", "end", "thing"]  # a "thing" has no text: a comment or an image
 SPACES = re.compile(r"[ \t\r\n\f]+")
-MARKER = re.compile("\x00(\\d+)\x00")  # represents an inset
+MARKER = re.compile("\x00(\\d+)\x00")  # stands for an inset
 DEEPEST = 250  # maximum nesting of elements; the time per word grows with the depth
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def escape(text: str) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """The meaning of elements in a document format. An element that is not listed begins and ends a block."""
+    """The roles of elements in a document format. An element that is not listed begins and ends a block."""
 
     inline: frozenset[str] = frozenset()  # elements that occur within a sentence
     things: frozenset[str] = frozenset()  # elements without words that occur within a sentence
@@ -82,7 +82,7 @@ FilePlan = Planned[bytes]
 
 
 def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Planned[T]:
-    """Combine several documents into one; `put` combines the rendered documents."""
+    """Combine the plans of several documents. `put` combines the rendered documents into one."""
 
     def render(found: Sequence[Aligned]) -> T:
         rest = iter(found)
@@ -92,7 +92,7 @@ def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Pl
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
-    """Concatenate parts into a document. Strings are copied unchanged."""
+    """Combine the parts of a document into one plan. Strings are copied unchanged."""
 
     def put(texts: list[str]) -> str:
         rest = iter(texts)
@@ -209,7 +209,7 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
 
 
 def _ends(tokens: Sequence[Token]) -> list[int]:
-    """For each token, return the index of the token that closes the element, or of the last token if there is none."""
+    """Return, for each token, the index of the token that closes its element, or of the last token if there is none."""
     ends = [len(tokens) - 1] * len(tokens)
     opened: dict[str, list[int]] = defaultdict(list)
     for number, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Read and write archives of XML files (DOCX, ODT, EPUB). Parts with text are rewritten, and all others are copied."""
+"""Translate archives of XML files (DOCX, ODT, EPUB). Parts with text are rewritten, and all other parts are copied."""
 
 import re
 import zipfile
@@ -28,7 +28,7 @@ from vidrio.documents.markup import (
 from vidrio.errors import DataError
 
 MAX_PARTS, LARGEST, MAX_TIMES = 20_000, 256 << 20, 200  # maximum parts, decompressed bytes and compression ratio
-LARGEST_TEXT, MAX_TAGS = 64 << 20, 500_000  # maximum totals for the parts with text
+LARGEST_TEXT, MAX_TAGS = 64 << 20, 500_000  # maximum bytes and tags in all parts with text
 
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
@@ -69,7 +69,7 @@ def plan_docx(data: bytes, target: str) -> FilePlan:
 
 
 def _runs(found: Sequence[Token]) -> Iterator[Token]:
-    """Merge each run's start tag with its properties, and preserve spaces at the edges of its text."""
+    """Merge the start tag of each run with its properties, and preserve the spaces around its text."""
     at = 0
     while at < len(found):
         token, end = found[at], at
@@ -148,7 +148,7 @@ def _read(parts: dict[str, bytes], names: Sequence[str]) -> dict[str, list[Token
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
-    """Return the parts of an archive by name, within size limits. Nothing is written to disk."""
+    """Return the parts of an archive by name. Raise DataError if they exceed the size limits or have unsafe names."""
     found: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
@@ -168,7 +168,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
-    """Return the plan of an archive in which the parts with plans are rewritten."""
+    """Return the plan of an archive. Parts with a plan are rewritten, and all others are copied."""
 
     def put(texts: list[str]) -> bytes:
         new, out = dict(zip(plans, texts, strict=True)), BytesIO()
@@ -191,10 +191,10 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """Split an XML file into tokens, which concatenate to the file. `what` names the file in error messages.
+    """Split an XML file into tokens, which add up to the whole file. `what` names the file in error messages.
 
-    Declarations are refused, because entities can expand without limit. Equal tokens share one object, because most of
-    a document is repetitive.
+    Declarations are rejected, because entities can expand without limit. Equal tokens share one object, because
+    documents are repetitive.
     """
 
     def doctype(name: str, system: str | None, public: str | None, has_declarations: int) -> None:

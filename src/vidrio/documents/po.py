@@ -1,4 +1,4 @@
-"""Translate gettext's PO files. Only untranslated and fuzzy messages are translated; all other lines are copied."""
+"""Translate gettext's PO files. Only untranslated and fuzzy messages are translated. All other lines are copied."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -110,7 +110,7 @@ def _translated(message: Message, texts: Sequence[str]) -> Iterator[str]:
 
 
 def _statement(keyword: str, text: str) -> list[str]:
-    """Format a keyword and its string. As in gettext, each line of a multi-line string goes on its own line."""
+    """Format a keyword and its string. As in gettext, each line of a multi-line string is on a line of its own."""
     lines = [f'"{line.translate(ESCAPED)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
     return [f"{keyword} {lines[0]}"] if len(lines) == 1 else [f'{keyword} ""', *lines]
 

@@ -28,7 +28,7 @@ def plan_subtitles(source: str, target: str = "") -> Plan:
 
 
 def _cue(text: str) -> Plan:
-    """Plan the text of a cue, preserving the number of lines. Lines of different speakers are translated separately."""
+    """Plan a cue. Its number of lines is preserved. Lines of different speakers are translated separately."""
     lines = text.split("\n")
     if any(line.lstrip().startswith(("-", "–", "♪")) for line in lines):
         return joined([part for line in lines for part in (_cue(line) if len(lines) > 1 else _line(line), "\n")][:-1])

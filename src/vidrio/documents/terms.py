@@ -1,6 +1,6 @@
 """Translate glossary terms as specified, or keep them unchanged.
 
-The model receives a placeholder instead of a term, and must copy it. The placeholder is then replaced with the term's
+The model sees a placeholder instead of each term, and copies it. The placeholder is then replaced with the term's
 translation, so the surrounding words may not agree with the term grammatically.
 """
 
@@ -20,14 +20,14 @@ Terms = tuple[tuple[str, str], ...]  # each term and its translation
 
 
 class Hidden(NamedTuple):
-    """A text with placeholders, and the term and translation that each placeholder represents."""
+    """A text with placeholders, and the term and translation that each placeholder stands for."""
 
     text: str
     places: tuple[tuple[str, str, str], ...] = ()  # placeholder, term, translation
 
 
 def read_terms(path: Path | None) -> Terms:
-    """Read lines of `term<TAB>translation`. A term without a translation is left unchanged. # begins a comment."""
+    """Read lines of `term<TAB>translation`. A term without a translation is kept unchanged. # begins a comment."""
     if path is None:
         return ()
     terms = []

@@ -1,4 +1,4 @@
-"""exp, log and sums that are bit-for-bit identical on every processor, whereas NumPy's may differ in the last bit.
+"""exp, log and sums that are bit-for-bit identical on every processor. (NumPy's may differ in the last bit.)
 
 Everything is float32, rounded after each operation. The engine implements the same functions in C (docs/engine.md). exp
 and log are based on expf and logf from Cephes, and are accurate to two units in the last place.
@@ -61,7 +61,7 @@ def log(x: ArrayLike) -> np.ndarray:
 
 
 def in_lanes(x: ArrayLike) -> np.ndarray:
-    """Sum over the last axis in 16 lanes. Each lane is summed in order, starting from +0, and the lanes are then added
+    """Sum over the last axis in 16 lanes. Each lane is summed in order, starting from +0. The lanes are then added
     pairwise."""
     x = np.asarray(x, F)
     rows = -(-x.shape[-1] // LANES)

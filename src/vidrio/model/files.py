@@ -1,4 +1,4 @@
-"""Reads files up to a size limit, and writes files atomically."""
+"""Read files up to a size limit, and write files atomically."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def keep_access(path: Path, successor: Path) -> None:
-    """Copy the mode of a file to the file that will replace it."""
+    """Copy a file's mode to the file that will replace it."""
     with suppress(OSError):
         shutil.copymode(path, successor)
 
@@ -59,7 +59,7 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def write_all(file: BinaryIO | FileIO, data: bytes) -> None:
-    """Write all data, although an unbuffered file may accept only part of it at a time."""
+    """Write all data. An unbuffered file may accept only part of it at a time."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]

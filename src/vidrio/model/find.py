@@ -1,4 +1,4 @@
-"""Finds models by name: the path of a folder, an imported model or a packaged model, in this order. Default: en-es."""
+"""Find models. A name can be the path of a folder, an imported model or a packaged model, tried in this order."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from vidrio.errors import ModelError
 PACKAGE = Path(__file__).parents[1]  # vidrio never writes to this folder
 DEFAULT = "en-es"
 LESSON = "lesson"  # the model used in lessons: a few thousand parameters, 16 words
-WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # not trained; corrected, and as printed in the post
+WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # untrained; corrected, and as printed in the post
 LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 
@@ -38,7 +38,7 @@ def available() -> dict[str, Path]:
 
 
 def find(name: str | Path | None = None) -> Path:
-    """Find the folder of a model, by default en-es, or the lesson model if en-es is not packaged."""
+    """Return the folder of a model. The default is en-es or, if en-es is not available, the lesson model."""
     ready = available()
     if name is None:
         name = DEFAULT if DEFAULT in ready else LESSON

@@ -1,4 +1,4 @@
-"""Reads and writes model folders.
+"""Read and write model folders.
 
     MODEL/
       config.json         format version, architecture, languages, special tokens, provenance, scores, checksums
@@ -7,7 +7,7 @@
       README.md           the model card
 
 No code in the folder is executed, and no pickles are read. Each file is written atomically, and config.json is written
-last. If the process is killed at any time, the folder therefore contains either a complete model or none.
+last. Even if the process is killed, the folder therefore contains either a complete model or none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ TOKENIZERS = ("tokenizer.json", "target-tokenizer.json")
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """The metadata of a model, i.e. everything in its config apart from the architecture."""
+    """The metadata of a model: everything in its config except the architecture."""
 
     name: str = ""
     source_language: str = ""
@@ -136,7 +136,7 @@ def write_config(folder: Path, config: ModelConfig, about: About) -> None:
 
 
 def write_parameters(folder: Path, parameters: Mapping[str, Any]) -> None:
-    """Write the parameters."""
+    """Write the parameters to `model.safetensors`."""
     import numpy as np
     from safetensors.numpy import save
 

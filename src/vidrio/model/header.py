@@ -1,4 +1,4 @@
-"""Reads the header of a safetensors file: names, types and shapes.
+"""Read the header of a safetensors file: names, types and shapes.
 
     8 bytes   length of the header
     header    JSON: {"embed": {"dtype": "F32", "shape": [8000, 256], "data_offsets": [0, 8192000]}, …}
@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 
 def read_header(path: Path) -> dict[str, Stored]:
-    """Return the arrays in a file, by name. Raises ValueError if they do not fill the file without gaps."""
+    """Return the arrays in a file, by name. Raises ValueError if there are gaps or bytes that belong to no array."""
     with path.open("rb") as file:
         size, length = path.stat().st_size, int.from_bytes(file.read(8), "little")
         if length > min(size - 8, LONGEST_HEADER):

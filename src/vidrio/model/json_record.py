@@ -1,4 +1,4 @@
-"""Creates dataclasses from untrusted JSON. Types must match exactly: 256.0 and true are not accepted as integers."""
+"""Create dataclasses from untrusted JSON. Types must match exactly: 256.0 and true are not accepted as integers."""
 
 import reprlib
 from dataclasses import is_dataclass
@@ -32,7 +32,7 @@ def record(kind: type[T], data: Any) -> T:
 
 
 def fitted(hint: Any, value: Any) -> Any:
-    """Return the value if it has this type, including its parts, and raise TypeError otherwise."""
+    """Return the value if it and its parts have this type; otherwise, raise TypeError."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if is_dataclass(kind):
         return record(kind, value)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Reads and writes strict JSON, without NaN, infinities or lone surrogates."""
+"""Read and write strict JSON, without NaN, infinities or lone surrogates."""
 
 import json
 import math

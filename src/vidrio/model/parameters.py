@@ -1,7 +1,7 @@
 """The names, axes and shapes of all trained parameters, as a function of the config.
 
-The names serve as addresses and as the keys in `model.safetensors`. They are the only code that `glass/`, `learn/` and
-`engine/` share. Matrices are oriented as in the paper (x W + b): `enc.0.self.WQ`[h] is the paper's W_h^Q.
+The names are also addresses and the keys in `model.safetensors`. `glass/`, `learn/` and `engine/` share them. Matrices
+are oriented as in the paper (x W + b): `enc.0.self.WQ`[h] is the paper's W_h^Q.
 
 Every sub-layer (`self` or `ssru`, `cross`, `ffn`) has its own layer norm.
 """
@@ -149,7 +149,7 @@ def refuse(problems: list[str], where: str) -> None:
 
 
 def random_parameters(config: ModelConfig, generator: "np.random.Generator") -> "dict[str, np.ndarray]":
-    """Initialise parameters: Glorot-uniform matrices, gains of 1, biases of 0, and embeddings from N(0, 1/D)."""
+    """Initialise parameters: Glorot-uniform matrices, gains of 1, biases of 0, and embeddings drawn from N(0, 1/D)."""
     import numpy as np
 
     parameters = {}

@@ -1,4 +1,4 @@
-"""Matrices quantised to int8: integers from −63 to 63, with one scale per sum.
+"""Quantise matrices to int8: integers from −63 to 63, with one scale per sum.
 
     enc.0.ffn.W1         I8   D × F
     enc.0.ffn.W1.scale   F32  1 × F       value = integer · scale
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCALE = ".scale"
 LARGEST = 63
-LARGE = 1_000_000  # size of the parameters, in bytes, from which models use int8
+LARGE = 1_000_000  # bytes of parameters; models of at least this size use int8
 # The axis that is summed over in a product with the matrix. Embeddings are multiplied only if they are tied (§3.4).
 SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DD": 0, "DV": 0, "DC": 0}
 
@@ -37,7 +37,7 @@ def uses_int8(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> bool:
 
 
 def int8_rule(config: ModelConfig, stored_so: bool, n_bytes: int) -> bool:
-    """Return whether to use int8. Large models and models stored in int8 do, unless the config disables it."""
+    """Return whether to use int8: for large models and for models stored in int8, unless the config disables it."""
     return config.int8 and (stored_so or n_bytes >= LARGE)
 
 
@@ -69,7 +69,7 @@ def int8_matrices(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> di
 
 
 def summed_axes(config: ModelConfig) -> dict[str, int]:
-    """Return the axis that is summed over in products with each matrix of a model, by name."""
+    """Return the axis that a product with each matrix sums over, by the name of the matrix."""
     return {name: SUMMED[axes] for name, (axes, _) in parameter_specs(config).items() if axes in SUMMED}
 
 

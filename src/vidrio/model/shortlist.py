@@ -1,4 +1,4 @@
-"""Shortlists: the likely translations of each source token, as in Marian's lex*.bin files."""
+"""Read shortlists: the likely translations of each source token, as in Marian's lex*.bin files."""
 
 import struct
 from collections.abc import Iterable
