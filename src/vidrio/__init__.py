@@ -38,8 +38,7 @@ def look_inside(translation: "Translation", sentence: int = 0) -> "Look":
 
 
 def why(translation: "Translation", word: str, rival: str | None = None, sentence: int = 0) -> "Why":
-    """Explain a word in a translation: its logit minus that of `rival`, as an exact sum. The default rival is the
-    runner-up."""
+    """Explain a word in a translation: its logit minus that of `rival` (default: the runner-up), as an exact sum."""
     from vidrio.look.why_word import why_word
 
     return why_word(look_inside(translation, sentence), word, rival)

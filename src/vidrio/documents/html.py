@@ -1,5 +1,4 @@
-"""Tokenise HTML with the justhtml parser, which recognises tags, comments and scripts as browsers do, and reports the
-positions of tags."""
+"""Tokenise HTML with the justhtml parser, which parses as browsers do and reports the positions of tags."""
 
 import re
 from collections.abc import Iterator

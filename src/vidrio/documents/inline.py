@@ -40,7 +40,7 @@ Order = Sequence[tuple[int, int]]  # sorted pairs: position in the source, index
 
 
 class Inline(NamedTuple):
-    """Text with inline elements that is translated as a unit."""
+    """A unit of translation: text with inline elements."""
 
     pieces: tuple[Piece, ...]
     elements: tuple[Element, ...]

@@ -118,7 +118,7 @@ class ModelConfig:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
 
     def problems_of_file(self) -> Iterator[str]:
-        """Yield problems that are acceptable in lessons but not in model files: invalid special tokens and excessive
+        """Yield problems that are allowed in lessons but not in model files: invalid special tokens, excessive
         sizes."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():

@@ -61,8 +61,7 @@ def log(x: ArrayLike) -> np.ndarray:
 
 
 def in_lanes(x: ArrayLike) -> np.ndarray:
-    """Sum over the last axis in 16 lanes. Each lane is summed in order, starting from +0. The lanes are then added
-    pairwise."""
+    """Sum over the last axis in 16 lanes. Each lane is summed in order from +0, then the lanes are added pairwise."""
     x = np.asarray(x, F)
     rows = -(-x.shape[-1] // LANES)
     padded = np.zeros((*x.shape[:-1], rows * LANES), F)

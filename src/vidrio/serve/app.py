@@ -81,8 +81,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
 
 def tidied(settings: Settings, looking: Looking | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return the app's lifespan handler. It removes old files and runs, and logs the same error at most once a
-    minute."""
+    """Return the lifespan handler, which deletes old files and runs, and logs the same error at most once a minute."""
 
     async def tidy() -> None:
         while True:

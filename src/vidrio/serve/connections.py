@@ -18,8 +18,8 @@ Idle = dict["Connection", None]  # connections, longest idle first
 
 
 class Connection(H11Protocol):
-    """A connection. At most `most` connections stay open: if there are more, an idle one is closed. Clients that send
-    their requests promptly are therefore served, even if many others are slow."""
+    """A connection. If more than `most` are open, an idle one is closed. Clients that send their requests promptly are
+    therefore served, even if many others are slow."""
 
     def __init__(self, *, most: int, idle: "tuple[Idle, Idle]", **given: Any) -> None:
         super().__init__(**given)
@@ -49,7 +49,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._check()
         self._new[self] = None
-        if len(self._all) > self._most:  # abort the longest idle in the larger group: attackers displace each other
+        if len(self._all) > self._most:  # abort the longest idle in the larger group, so attackers displace each other
             group = max(self._new, self._answered, key=len)
             longest = next(iter(group))
             del group[longest]
@@ -98,8 +98,7 @@ class Connection(H11Protocol):
         self.send_until = None
 
     def _check(self) -> None:
-        """Close the connection if a request's head is late or the client is not reading its response. Runs every
-        second."""
+        """Close the connection if a request's head is late or its client stops reading. Runs every second."""
         end = self.idle_since + HEAD_SECONDS if self.is_answered else inf
         if self.loop.time() >= (self.send_until or end):
             self.transport.abort()

@@ -1,4 +1,4 @@
-"""ASGI middleware for all routes: checks host names and origins, limits request bodies, and adds headers.
+"""ASGI middleware for all routes. It checks host names and origins, limits request bodies, and adds headers.
 
 Each function wraps an app. `guarded` is the outermost layer.
 """
@@ -42,7 +42,7 @@ class Left(Exception):
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error response. The message is in the field "what" for the page, and in "error" for LibreTranslate."""
+    """Return an error response, with the message in "what" for the page and in "error" for LibreTranslate's clients."""
     return as_json({"what" if path.startswith("/api/") else "error": error}, status, headers)
 
 
@@ -66,8 +66,8 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
 
 
 def is_foreign(origin: str, host: str) -> bool:
-    """Return whether a page on another website sent the request. Browsers send the Origin header even with forms and
-    plain text, which need no preflight. Extensions and apps send other schemes; other programs send none."""
+    """Return whether a page on another website sent the request. Browsers send Origin even with forms and plain text,
+    which need no preflight. Extensions and apps send origins with other schemes; other programs send none."""
     scheme, _, site = origin.lower().partition("://")
     return origin == "null" or (scheme in ("http", "https") and site != host)
 
@@ -168,8 +168,7 @@ def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """Run the work and return its result, or cancel it if the client disconnects. The body must already have been
-    read."""
+    """Run the work and return its result, or cancel it if the client disconnects. Call this after reading the body."""
     task = asyncio.ensure_future(work)
 
     async def watch() -> None:

@@ -30,8 +30,7 @@ class Language(NamedTuple):
 
 
 def route(source: str, target: str, pairs: Sequence[Pair]) -> list[Pair] | None:
-    """Return the shortest chain of pairs from source to target, or None. If two are equally short, earlier pairs
-    win."""
+    """Return the shortest chain of pairs from source to target, or None. In a tie, earlier pairs win."""
     ways: dict[str, list[Pair]] = {source: []}
     waiting = deque([source])
     while waiting:

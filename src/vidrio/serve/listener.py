@@ -16,7 +16,7 @@ from vidrio.errors import ConfigError
 
 BACKLOG = 2048  # the number of connections that can wait to be accepted
 SILENT = 5  # seconds until a connection that has sent nothing can be accepted; Linux rounds it up to 7
-HEAD_SECONDS = 10.0  # seconds in which the head of a request must arrive
+HEAD_SECONDS = 10.0  # seconds within which the head of a request must arrive
 LONGEST_HEAD = 64 * 1024  # bytes; uvicorn rejects a longer head
 TOGETHER = 32  # the number of connections to check before asyncio does other work
 HEAD_END = re.compile(rb"\n\r?\n")
@@ -116,8 +116,7 @@ def has_head(client: socket.socket) -> bool | None:
 
 
 def has_left(client: socket.socket) -> bool:
-    """Return whether the client has closed its end, so that its request need not be read. Always False outside
-    Linux."""
+    """Return whether the client has closed its end, so that its request need not be read. Works only on Linux."""
     if not hasattr(socket, "TCP_INFO"):
         return False
     return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT

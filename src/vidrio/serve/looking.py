@@ -78,8 +78,7 @@ class Looking:
         self._runs = Memo(self._run, most=kept, size=Run.size)
 
     def until(self, stopped: Stopped) -> "Looking":
-        """Return a copy that shares the models and runs, for a request that is cancelled once `stopped` returns
-        True."""
+        """Return a copy that shares the models and runs, for a request that `stopped` can cancel."""
         request = copy(self)
         request.stopped = stopped
         return request

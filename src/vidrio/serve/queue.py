@@ -34,8 +34,7 @@ def in_one_step(result: Callable[[], Result]) -> Steps[Result]:
 
 
 def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
-    """Run steps for one turn. Return the amount of work done, and a list that contains the result if the work is
-    finished."""
+    """Run steps for one turn. Return the amount of work done, and a list with the result once the work is finished."""
     done = 0
     try:
         while done < PIECE:
@@ -53,8 +52,7 @@ class Lane:
         self._waiting: dict[asyncio.Future[None], int] = {}  # the work done so far for each request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
-        """Run a request's work and return the result. Of the requests that have not started, the smallest runs
-        first."""
+        """Run a request's work and return the result. Of the requests that wait to start, the smallest runs first."""
         loop, left, done = asyncio.get_running_loop(), threading.Event(), size
 
         def over(_: Any) -> None:
@@ -116,8 +114,7 @@ class Queue:
 
     @contextmanager
     def admitted(self, characters: int) -> Iterator[Lane]:
-        """Admit a request and yield its lane, or raise Refusal if the queue is full. An empty queue admits any
-        length."""
+        """Admit a request and yield its lane, or raise Refusal. An empty queue admits a request of any length."""
         if self.requests >= MAX_REQUESTS or (self.requests and self.waiting + characters > self._most):
             raise overloaded()
         self.requests += 1

@@ -145,7 +145,7 @@ def kind_of(request: Request) -> str:
 
 
 def of_form(model: type[M], fields: Mapping[str, Any]) -> M:
-    """Validate the fields of a form. Browsers send line breaks as \\r\\n, which become \\n."""
+    """Validate the fields of a form. Line breaks become \\n, because browsers send \\r\\n."""
     texts = {name: value.replace("\r\n", "\n") for name, value in fields.items() if isinstance(value, str)}
     return of_fields(model, texts)
 

@@ -21,7 +21,7 @@ class Settings:
     alternatives_limit: int = 16
     req_limit: int = -1  # requests per client per minute
     body_limit: int = 2 << 20  # bytes; larger bodies are refused before parsing
-    body_seconds: float = 30  # seconds in which a body must arrive
+    body_seconds: float = 30  # seconds within which a body must arrive
     # Keys
     keys: Path | None = None  # the file of API keys
     key_required: bool = False

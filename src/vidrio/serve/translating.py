@@ -1,4 +1,4 @@
-"""Handle the page's first request, for the translation. Only the engine is needed, so that the page can start in a
+"""Handle the page's first request, for the translation. This needs only the engine, so that the page can start in a
 browser without NumPy or the reference implementation (looking.py)."""
 
 from collections.abc import Mapping

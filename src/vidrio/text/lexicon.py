@@ -63,11 +63,11 @@ class Lexicon:
         self.point: str = data.get("point", ".")  # the decimal separator
         self.ordinal: str = data.get("ordinal", "{}")  # a template
         self.century: str = data.get("century", "{}")
-        # The forms of each month, day, ruler and power, with accents; the first form is used for writing.
+        # The forms of each month, day, ruler and power, with accents. Facts are written in the first form.
         tables = (data.get(name, {}) for name in ("powers", "calendar", "rulers"))
         self.written: Mapping[str, list[str]] = {key: forms.split() for table in tables for key, forms in table.items()}
         # Abbreviations (without the last full stop) that occur before words, before numbers or at the end of a
-        # sentence, and words that begin a sentence far more often than they are a name after an abbreviation.
+        # sentence, and words that usually begin a sentence and are rarely a name after an abbreviation.
         self.sentences = {kind: words(kind) for kind in ("before_words", "before_numbers", "may_end", "starters")}
 
 

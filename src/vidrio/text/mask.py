@@ -83,8 +83,7 @@ class Masker:
         self._tokens, self._is_rare_sign = lru_cache(REMEMBERED)(self._count), lru_cache(REMEMBERED)(self._hardly_seen)
 
     def mask(self, source: str, *, hide_names: bool = True, also: Mapping[Span, str] = {}) -> Masked:
-        """Return the model's input for a sentence. `also` maps more spans to hide to the text to write in their
-        place."""
+        """Return the model's input for a sentence. `also` maps more spans to hide to their replacements."""
         symbols = "".join(symbol for symbol in self.symbols if symbol not in source)
         places = self._hidden(source, hide_names=hide_names)
         places = [*(place for place in also if is_free(place.start, place.end, places)), *places]
@@ -105,16 +104,15 @@ class Masker:
         return Masked(source, given, symbols, hidden, capitals)
 
     def is_long(self, name: str) -> bool:
-        """Return whether a name has so many tokens (at least LONG) that it may be misspelled."""
+        """Return whether a name has at least LONG tokens, so that it may be misspelled."""
         return self._tokens(name) >= LONG
 
     def is_rare(self, name: str) -> bool:
-        """Return whether a name has so many tokens (at least RARE) that it is hidden."""
+        """Return whether a name has at least RARE tokens, so that it is hidden."""
         return self._tokens(name) >= RARE
 
     def unspellable(self, source: str) -> list[Span]:
-        """Return the spans that the vocabulary cannot spell: words with rare or repeated letters, and rare
-        characters."""
+        """Return the spans of rare characters, and of words with rare or repeated letters."""
         words = list(self._strange_words(source))
         return sorted([*words, *(sign for sign in self.rare_signs(source) if is_free(sign.start, sign.end, words))])
 
@@ -207,7 +205,7 @@ _READ_AS.update(zip(map(ord, "\u2010\u2011‛‚‹›′´„‟″‒―"), "-
 
 
 def in_capitals(text: str) -> bool:
-    """Return whether all words are in capitals and at least one has five letters, which excludes NASA alone."""
+    """Return whether all words are in capitals and at least one has five letters, so that NASA alone does not count."""
     words = outside(text, str, kept=" ")
     return words.upper() == words != words.lower() and bool(re.search(r"[^\W\d_]{5}", words))
 

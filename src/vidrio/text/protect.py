@@ -1,5 +1,4 @@
-"""Find the spans of a text that a translation must preserve: addresses, numbers, placeholders, tags, code, paths and
-emoji.
+"""Find the spans that a translation must preserve: addresses, numbers, placeholders, tags, code, paths and emoji.
 
 account.py checks that a translation contains the same spans. A number may be written differently (1,234.5 is 1.234,5 in
 Spanish, and €18.10 is 18,10 €), so numbers are compared by their digits. All other spans are compared character by

@@ -1,4 +1,4 @@
-"""Render facts that a translation lost in the target language."""
+"""Render lost facts in the target language."""
 
 import re
 
@@ -31,7 +31,7 @@ def rendered(fact: Fact, said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def obliging(key: str, wrong: str, language: Lexicon) -> str:
-    """Return "must not" in place of a wrong "need not" ("no tienes que" → "no debes"), or the reverse."""
+    """Correct a wrong "need not" to "must not" ("no tienes que" → "no debes"), or the reverse."""
     found = [match for pattern in language.obligations.values() if (match := re.search(pattern, wrong, re.IGNORECASE))]
     end = found[0].groupdict().get("end") if found else ""
     return language.instead[key].format(end=end or "e")

@@ -138,7 +138,7 @@ class Splitter:
         self._tokenizer, self._masker, self._longest = tokenizer, masker, longest
 
     def parts(self, text: str, sentences: Iterable[Place]) -> Iterator[Place]:
-        """Yield the parts of the sentences that contain words.
+        """Yield the parts of the sentences that the model translates.
 
         Everything else is copied: symbols, numbers and addresses that stand alone, the separators in a menu or a table
         row ("File > Open | Yes / No"), and words in a script that the vocabulary lacks, because no model could
@@ -191,13 +191,12 @@ def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Pla
 
 
 def within(protected: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    """Return the protected spans (which are sorted) that start in text[start:end]."""
+    """Return the protected spans that start in text[start:end]. They must be sorted."""
     return protected[bisect_left(protected, (start,)) : bisect_left(protected, (end,))]
 
 
 def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[Place]:
-    """Yield the parts of text[start:end] that contain words, excluding the taken spans and adjacent quotes and
-    brackets."""
+    """Yield the parts of text[start:end] that contain words, without the taken spans and adjacent punctuation."""
     if not taken:
         yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return

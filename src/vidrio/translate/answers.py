@@ -1,5 +1,4 @@
-"""Run models that do not translate: classifiers, which name the class of a text, and language models, which continue
-it."""
+"""Run models that do not translate: classifiers, and language models, which continue a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -84,9 +84,9 @@ class Judge(NamedTuple):
             yield Candidate(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
-        """Return the names that the model misspelled, each with the similar word written instead: Núñez and Areñez. The
-        model must have been unsure of the word, so Londres for London is no misspelling. The word must end like the
-        name, so Lisboa for Lisbon is none either."""
+        """Return the names that the model misspelled, each with the similar word written instead: Núñez and Areñez.
+        Londres for London is no misspelling if the model was sure of it. Nor is Lisboa for Lisbon, because the last two
+        letters must be equal."""
         tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
         found = dict[Fact, Fact]()
         for other in re.finditer(r"[^\W\d_]{3,}", written):

@@ -17,8 +17,8 @@ SLOW = 0.1  # seconds; if a text takes longer to arrive, its chunk is translated
 
 
 def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
-    """Yield chunks of texts with about `size` characters each. If a text arrives slowly, its chunk ends with it, and an
-    empty chunk follows."""
+    """Yield chunks of texts with about `size` characters each. A text that arrives slowly ends its chunk, and an empty
+    chunk follows."""
     chunk: list[str] = []
     length = 0
     started = time.perf_counter()

@@ -36,8 +36,7 @@ class Link(NamedTuple):
 
 
 class Details(NamedTuple):
-    """Data that is computed for a sentence on first use. Positions refer to the whole text and the whole
-    translation."""
+    """Data computed for a sentence on first use. Positions refer to the whole text and the whole translation."""
 
     alignment: tuple[Link, ...]
     words: tuple[Word, ...]  # the words of the translation that contain a letter or a digit
@@ -103,8 +102,8 @@ class Translation:
 
     @property
     def score(self) -> float:
-        """The mean log-probability of the tokens, or 0 if nothing was translated. −1 means 37 % per token on
-        average."""
+        """The mean log-probability of the tokens, or 0 if nothing was translated. A score of −1 corresponds to an
+        average probability of 37 % per token."""
         return mean([log_prob for sentence in self.sentences for log_prob in sentence.best.token_log_probs], 0.0)
 
     @property
@@ -259,8 +258,8 @@ def without_places(text: str, places: Iterable[Place]) -> str:
 
 
 def fitted(part: str, translation: str, lexicon: Lexicon = NONE) -> str:
-    """Adapt the translation of a part of a sentence to the rest: remove the full stop and the initial capital of a
-    whole sentence, and add the comma, semicolon or colon at the end of the part."""
+    """Adapt the translation of a part of a sentence to its context: remove the full stop and the capital of a whole
+    sentence, and add the part's final comma, semicolon or colon."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]
     if part[-1:] in ",;:" and translation[-1:].isalnum():

@@ -121,8 +121,7 @@ class Translator:
         return list(map(tuple, found))
 
     def fits(self, source: str, target: str) -> bool:
-        """Return whether a pair can be scored as one sentence: the source is not empty, and neither text is too
-        long."""
+        """Return whether a pair can be scored as one sentence. The source must not be empty, and no text too long."""
         source_ids, target_ids = self._pair_ids(source, target)
         there = len(source_ids) > len(self._close)
         return there and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions

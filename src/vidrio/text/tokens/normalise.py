@@ -9,7 +9,7 @@ Before a text is split into tokens, these steps are applied in order:
 The remaining steps are reversible, and decoding reverses them:
 
 3. escaping, so that no text can be mistaken for a special token. The noncharacter U+FDD0, which Unicode reserves for
-   use inside programs, is followed by a digit: `0` for U+FDD0 itself, `1` for a literal `▁`, `3` and `4` for `⇧` and
+   internal use, is followed by a digit: `0` for U+FDD0 itself, `1` for a literal `▁`, `3` and `4` for `⇧` and
    `⇪`, and `2` for a wedge, which keeps text such as `<s>` or `<0x41>` from being read as a special token or a byte;
 4. each space becomes `▁`, and one `▁` is added before the text, so that a word has the same token everywhere
    (`▁Hello`);
@@ -54,7 +54,7 @@ def valid(text: str) -> str:
 
 
 class Pipeline(NamedTuple):
-    """How a text is prepared and split before tokenisation, and how tokens are converted back to text."""
+    """The steps that prepare and split a text before tokenisation, and that convert tokens back to text."""
 
     normalizer: normalizers.Normalizer
     splitter: pre_tokenizers.PreTokenizer

@@ -78,8 +78,7 @@ class SentencePieces:
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
         """Return the ids, pieces and spans of a text's tokens, beginning with the token for the target language, if
-        any. Adjacent unknown characters are combined into one token, or encoded as bytes if the model has byte
-        tokens."""
+        any. Adjacent unknown characters become one token, or byte tokens if the model has them."""
         opening, rest = self._opened(text)
         begin = len(text) - len(rest)
         normalised, places = self._model.normalise(rest)
@@ -126,7 +125,7 @@ class SentencePieces:
 
     @property
     def scores(self) -> dict[str, float]:
-        """The log-probability of each piece that is not a byte, which determines how texts are split."""
+        """The log-probabilities of all pieces except bytes. They determine how texts are split."""
         return self._model.scores
 
     def _surface(self, token: int) -> bytes:

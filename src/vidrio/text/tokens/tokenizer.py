@@ -147,7 +147,7 @@ class Tokenizer:
 
     @cached_property
     def ranks(self) -> dict[tuple[str, str], int]:
-        """The BPE merges, each with its index in the order in which the merges were learned."""
+        """The BPE merges, each with its index in the order of learning."""
         merges = json.loads(self.file_text())["model"]["merges"]
         return {(left, right): rank for rank, (left, right) in enumerate(merges)}
 
@@ -243,7 +243,7 @@ class Tokenizer:
 
     def spells(self, word: str) -> bool:
         """Return whether the vocabulary contains every letter, combining mark and non-ASCII number (such as ½ and ²) of
-        a word. For a word tokenizer, this is always true."""
+        a word. Always true for a word tokenizer."""
         letters = normalize("NFC", word.lower() if self.has_case_tokens else word)
         return self.of_whole_words or all(sign in self._ids for sign in letters if is_spelled(sign))
 
@@ -284,8 +284,7 @@ def _read(text: str) -> tokenizers.Tokenizer:
 
 @contextmanager
 def _library() -> Iterator[None]:
-    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files can cause
-    panics."""
+    """Convert a panic in the library, which is not an Exception, to a TokenizerError. Damaged files cause panics."""
     try:
         yield
     except BaseException as error:
