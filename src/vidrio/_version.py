@@ -1,3 +1,3 @@
-"""The version. It has its own module, so that any module can import it without importing the package."""
+"""The version, in a module of its own so that any module can import it."""
 
 __version__ = "0.1.0"

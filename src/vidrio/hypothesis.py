@@ -1,4 +1,4 @@
-"""Search options and results. This module does not import NumPy, because the import is slow.
+"""Search options and results. This module does not import NumPy, which is slow to import.
 
 Hypotheses are ranked by
 

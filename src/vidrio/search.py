@@ -133,8 +133,8 @@ def expand(
     step: Step, start: int, end: int, options: Options, beam: list[int], tree: Tree
 ) -> tuple[list[int], list[int]]:
     """Return the 2 · beam best continuations of the beam, best first, and the hypotheses that have no continuation. The
-    2 · beam most probable tokens of each hypothesis (ties broken by id) are ranked by their totals (ties broken by
-    hypothesis, then probability)."""
+    2 · beam most probable tokens of each hypothesis (ties broken by id) are ranked by total log-probability (ties
+    broken by hypothesis, then probability)."""
     found: list[tuple[float, int, int, float]] = []
     stuck = []
     rows = step([(start, *tree.ids(place)) for place in beam])
@@ -228,7 +228,7 @@ def uniform(seed: int, number: int) -> Iterator[np.float32]:
 
 
 def draw(logits_V: np.ndarray, sampling: Sampling, number: np.float32) -> int:
-    """Sample a token: the first one whose cumulative weight exceeds the fraction `number` of the total."""
+    """Sample a token: the first one whose cumulative weight exceeds `number` times the total weight."""
     tokens, weights = _drawable(logits_V, sampling)
     sums = np.add.accumulate(weights)
     return int(tokens[min(np.searchsorted(sums, number * sums[-1], side="right"), len(tokens) - 1)])
@@ -275,7 +275,7 @@ def explain_dropped(candidates: list[Node], end: int, options: Options) -> None:
 def explain_ends(
     tree: Tree, finished: list[tuple[Hypothesis, int]], beam: list[int], options: Options, cut: Cut
 ) -> None:
-    """Record which hypothesis won, and why each of the others ended."""
+    """Record which hypothesis won, and why each other hypothesis ended."""
     went_on = {node.parent for node in tree.nodes if node.fate != "dropped"}
     ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
     for place, node in enumerate(tree.nodes):

@@ -200,7 +200,7 @@ def _complete(paths: list[Path], between: Things, source: Inline, order: Order, 
 
 
 def _next_word(order: Order, at: int) -> int:
-    """Return the index of the first word whose source is at or after this position."""
+    """Return the index of the first word whose source word is at or after this position."""
     after = bisect_left(order, (at,))
     return order[after][1] if after < len(order) else len(order)
 

@@ -1,4 +1,4 @@
-"""Translate Markdown. markdown-it's tokens are located in the source text, and only words are replaced there."""
+"""Translate Markdown. markdown-it's tokens are located in the source text, where only the words are replaced."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

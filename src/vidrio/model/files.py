@@ -59,7 +59,7 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def write_all(file: BinaryIO | FileIO, data: bytes) -> None:
-    """Write all data. An unbuffered file may accept only part of it at a time."""
+    """Write all data, in several calls if an unbuffered file accepts only part of it."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]

@@ -1,4 +1,4 @@
-"""Extend uvicorn's HTTP protocol with a limit on connections, timeouts and no pipelining."""
+"""Extend uvicorn's HTTP protocol: limit connections, add timeouts, and disable pipelining."""
 
 import asyncio
 from math import inf
@@ -18,8 +18,8 @@ Idle = dict["Connection", None]  # connections, longest idle first
 
 
 class Connection(H11Protocol):
-    """A connection. If more than `most` are open, an idle one is closed. Clients that send their requests promptly are
-    therefore served, even if many others are slow."""
+    """A connection. If more than `most` connections are open, an idle one is closed, so that clients that send their
+    requests promptly are served even if many others are slow."""
 
     def __init__(self, *, most: int, idle: "tuple[Idle, Idle]", **given: Any) -> None:
         super().__init__(**given)
@@ -117,5 +117,6 @@ def most_connections(wanted: int) -> int:
 
 
 def most_arriving(wanted: int) -> int:
-    """Return how many more connections may wait for a request's head: the same number, if enough files may be open."""
+    """Return how many more connections may wait for a request's head: the same number, if enough files may be
+    opened."""
     return max(8, most_connections(2 * wanted) - most_connections(wanted))

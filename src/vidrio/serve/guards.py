@@ -120,7 +120,7 @@ class Arriving:
 
 
 def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Limit the size of each body and the time in which it must arrive. If the bodies being received take too much
+    """Limit the size of each body and the time within which it must arrive. If the bodies being received take too much
     memory together, refuse the oldest one."""
     arriving = dict[Arriving, None]()
 

@@ -63,7 +63,7 @@ class Memo(Generic[K, V]):
             made.set()
 
     def _drop_oldest(self, fewest: int) -> None:
-        """Drop the oldest results until the rest fit into the limit, but keep at least `fewest`."""
+        """Drop the oldest results until the rest fit within the limit, but keep at least `fewest`."""
         with self._lock:
             while len(self._kept) > fewest and sum(size for _, size, _ in self._kept.values()) > self._most:
                 del self._kept[next(iter(self._kept))]

@@ -39,8 +39,8 @@ def bad(error: str) -> Refusal:
 
 
 def refusal_of(error: VidrioError) -> Refusal:
-    """Return the refusal for an error. The operator's errors, which may contain paths, are logged instead of sent to
-    the client."""
+    """Return the refusal for an error. The operator's errors, which may contain paths, are logged instead of being sent
+    to the client."""
     if not isinstance(error, ModelError | ConfigError):
         return bad(f"{error.what}, {error.found}".rstrip(", "))
     log.error("%s", error)
@@ -61,7 +61,7 @@ Glossary = Annotated[dict[Term, Term], Field(max_length=MAX_TERMS), BeforeValida
 
 
 class Body(BaseModel):
-    """The fields of every request."""
+    """The fields that all requests have."""
 
     api_key: Annotated[str, Field(description="An API key, if the server wants one")] = ""
 

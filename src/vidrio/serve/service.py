@@ -1,4 +1,4 @@
-"""Translate texts and documents for the routes, with one model or a chain of models.
+"""Translate texts and documents for the API, with one model or a chain of models.
 
 Texts are cut between sentences into slices of a few sentences, so that the requests of all clients take turns.
 """
@@ -150,8 +150,8 @@ def sliced(texts: Sequence[str], language: str, stopped: Stopped) -> Iterator[Sl
 
 def ends(text: str, language: str, stopped: Stopped) -> Iterator[int]:
     """Yield the positions where sentences of a long text end, at least PIECE characters apart. The text is read in
-    windows. In all windows but the last, only ends in the first half count, because a protected span may cross the
-    window's end."""
+    windows. In all windows but the last, only sentence ends in the first half are used, because a protected span may
+    cross the window's end."""
     start, size = 0, WINDOW
     while len(text) - start > 2 * PIECE:
         if stopped():

@@ -35,7 +35,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Question:
-    """A request from the page: the run (text, model, changes), and which of its results to return."""
+    """A request from the page. It specifies a run (text, model, changes) and which of its results to return."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -79,12 +79,12 @@ class Question:
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
-    """Return a cache that loads the translator in a folder on first use."""
+    """Return a cache of translators, each of which is loaded from its folder on first use."""
     return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 
 class Translating:
-    """The models by name, with the default model first. Each is loaded on first use."""
+    """The models by name, the default model first. Each model is loaded on first use."""
 
     def __init__(self, folders: Mapping[str, Path], translators: Memo[Path, Translator] | None = None) -> None:
         self.folders = dict(folders)

@@ -115,7 +115,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def gaps(start: int, end: int, places: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Yield the parts from start to end that are outside these sorted spans."""
+    """Yield the parts from start to end that lie outside these sorted spans."""
     for place in places:
         yield start, place.start
         start = place.end
@@ -128,7 +128,7 @@ def touches(text: str, span: Span) -> bool:
 
 
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
-    """Return whether the span from start to end overlaps no taken span."""
+    """Return whether the span from start to end does not overlap any taken span."""
     return not any(span.start < end and start < span.end for span in taken)
 
 

@@ -47,7 +47,7 @@ def in_notation(said: str, source: Lexicon, target: Lexicon) -> str:
 
 
 def grouped(number: int, language: Lexicon) -> str:
-    """Return an integer in digits, with thousands separators from 10,000 on."""
+    """Return an integer in digits, with thousands separators from 10,000 upwards."""
     return str(number) if number < 10**4 else f"{number:,}".replace(",", "," if language.point == "." else ".")
 
 

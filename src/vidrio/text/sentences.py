@@ -196,7 +196,7 @@ def within(protected: Sequence[Span], start: int, end: int) -> Sequence[Span]:
 
 
 def around(text: str, start: int, end: int, taken: Sequence[Span]) -> Iterator[Place]:
-    """Yield the parts of text[start:end] that contain words, without the taken spans and adjacent punctuation."""
+    """Yield the parts of text[start:end] that contain words, excluding taken spans and adjacent punctuation."""
     if not taken:
         yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return

@@ -27,7 +27,7 @@ NEVER_INVENTED = f"{MONEY}\ufffd"
 
 
 class Query(NamedTuple):
-    """A sentence to search for, and the options of the search."""
+    """A sentence to translate, and the options of the search."""
 
     masked: Masked
     options: Options
@@ -84,9 +84,9 @@ class Judge(NamedTuple):
             yield Candidate(hypothesis, written, text, account, again)
 
     def _misspelled(self, names: Sequence[Fact], given: str, written: str, hypothesis: Hypothesis) -> dict[Fact, Fact]:
-        """Return the names that the model misspelled, each with the similar word written instead: Núñez and Areñez.
-        Londres for London is no misspelling if the model was sure of it. Nor is Lisboa for Lisbon, because the last two
-        letters must be equal."""
+        """Return the names that the model misspelled, each with the similar word written instead, such as Areñez for
+        Núñez. Londres for London does not count if the model was sure of it. Nor does Lisboa for Lisbon, because the
+        last two letters must match."""
         tokens = list(zip(token_places(hypothesis.ids, self.target), hypothesis.token_log_probs, strict=False))
         found = dict[Fact, Fact]()
         for other in re.finditer(r"[^\W\d_]{3,}", written):
@@ -102,8 +102,8 @@ class Judge(NamedTuple):
 
 
 def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bool) -> list[Fact]:
-    """Return the names that a translation lacks. If words were merged (RafaelÍñez), these are all names; otherwise,
-    they are the names with accents for which an unsure model wrote no similar word. (Corsica is similar to Córcega.)"""
+    """Return the names that a translation lacks: all of them if words were merged (RafaelÍñez), otherwise those with
+    accents for which an unsure model wrote no similar word. (Corsica is similar to Córcega.)"""
     words = re.findall(r"[^\W\d_]+", written)
     if any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words):
         return [*names]

@@ -63,7 +63,7 @@ def in_order(
 
 def waited_for(future: Future[Found]) -> Found:
     """Wait for a result. The system may deliver Ctrl-C to any thread, but Python handles it only when the main thread
-    runs, so the main thread must run from time to time."""
+    runs, so the main thread must wake up regularly."""
     while not future.done():
         wait([future], POLL_SECONDS)
     return future.result()

@@ -63,8 +63,8 @@ class Translator:
 
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None, *, shortlist: bool = False) -> "Translator":
-        """Load a model by name or folder. `workers` is the number of threads that translate at the same time, by
-        default one per core. With `shortlist`, if the model has a shortlist, only the tokens on it are considered."""
+        """Load a model by name or folder. `workers` is the number of threads that translate in parallel, by default one
+        per core. `shortlist` restricts the search to the tokens on the model's shortlist, if it has one."""
         folder = find(name)
         config, about = read_config(folder)
         if config.shape != "encoder-decoder":
@@ -92,7 +92,7 @@ class Translator:
         self, text: str | Sequence[str], options: Options | None = None, stopped: Stopped = None
     ) -> Translation | list[Translation]:
         """Translate a text, or a list of texts as one batch, by default with the model's own search options. `stopped`
-        is called from time to time; if it returns True, a CancelledError is raised."""
+        is called regularly; if it returns True, a CancelledError is raised."""
         if isinstance(text, str):
             return self.translate([text], options, stopped)[0]
         plans = [self._sentences(one) for one in text]

@@ -17,10 +17,10 @@ LONGEST_REPLACEMENT = 256  # bytes; the longest replacement in NFKC has 33
 
 
 class Normaliser:
-    """The rules of one model. `symbols` are pieces that are left unchanged."""
+    """The normalisation rules of a model. `symbols` are pieces to leave unchanged."""
 
     def __init__(self, charsmap: bytes, symbols: frozenset[str], *, prefix: bool, squeeze: bool) -> None:
-        """`prefix` adds a space before the text. `squeeze` merges adjacent spaces and strips the text."""
+        """With `prefix`, add a space before each text. With `squeeze`, merge adjacent spaces and strip the text."""
         self._prefix, self._squeeze = prefix, squeeze
         size = int.from_bytes(charsmap[:4], "little")
         if charsmap and (size % 4 or not 4 <= size <= len(charsmap) - 4):

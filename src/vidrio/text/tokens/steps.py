@@ -1,6 +1,6 @@
 """Explain how a text was split into tokens, step by step.
 
-The final pieces come from `encode`. The steps are recomputed here and must lead to the same pieces; otherwise, an
+The final pieces come from `encode`. The steps are recomputed here and must result in the same pieces; otherwise, an
 AssertionError is raised, because a wrong explanation is worse than none.
 """
 
@@ -13,7 +13,7 @@ from vidrio.text.tokens.vocabulary import BYTES
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge of two neighbouring symbols. Of all possible merges, the one with the lowest rank is applied first."""
+    """A merge of two adjacent symbols. Of all possible merges, the one with the lowest rank is applied first."""
 
     left: str
     right: str
@@ -42,7 +42,7 @@ class Steps:
 
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
-    """Return all steps from a text to its pieces."""
+    """Return every step from a text to its pieces."""
     pieces = iter(tokenizer.pieces(text))
     words = [_word(tokenizer, part, tuple(next(pieces) for _ in range(n))) for part, n in tokenizer.words(text)]
     return Steps(text, tokenizer.prepared(text), tuple(words))
@@ -68,7 +68,7 @@ def _spelled(tokenizer: Tokenizer, character: str) -> list[str]:
 
 
 def _merges(ranks: dict[tuple[str, str], int], symbols: tuple[str, ...]) -> tuple[Merge, ...]:
-    """Merge as in Sennrich et al. (2016): repeatedly merge the neighbours with the lowest rank."""
+    """Merge as in Sennrich et al. (2016): repeatedly merge the adjacent pair with the lowest rank."""
     merges: list[Merge] = []
     while True:
         known = [(ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in ranks]

@@ -79,8 +79,8 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Train a BPE tokenizer with at most `size` tokens.
 
-        The rarest characters, 1 - `coverage` of all characters in the texts, are encoded as bytes. With `case_tokens`,
-        the vocabulary contains only lower-case words, and separate tokens that mark capitals (case.py).
+        The rarest characters, which make up 1 - `coverage` of the texts, are encoded as bytes. With `case_tokens`, the
+        vocabulary contains only lower-case words, and separate tokens that mark capitals (case.py).
         """
         engine = vocabulary.learn(texts, size, coverage=coverage, case_tokens=case_tokens)
         return Tokenizer(engine, SpecialNames().ids(engine))
@@ -271,7 +271,7 @@ def is_spelled(sign: str) -> bool:
 
 
 def _read(text: str) -> tokenizers.Tokenizer:
-    """Parse a file of one of the two kinds that Vidrio writes with the `tokenizers` library."""
+    """Parse a `tokenizers` file, which must be one of the two kinds that Vidrio writes."""
     with _library():
         engine = tokenizers.Tokenizer.from_str(text)
     ours = isinstance(engine.model, models.BPE | models.WordLevel)
@@ -296,7 +296,7 @@ def _library() -> Iterator[None]:
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
-    """Return a model's source and target tokenizers, which are one object unless the vocabularies are separate."""
+    """Return a model's source and target tokenizers: the same object unless the vocabularies are separate."""
     names = [name for name in TOKENIZERS if (folder / name).is_file()] or TOKENIZERS[:1]
     check_files(folder, names)
     found = [Tokenizer.load(folder / name, config.special) for name in names]

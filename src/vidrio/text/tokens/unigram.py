@@ -50,7 +50,7 @@ class Unigram:
 
     def split(self, text: str) -> tuple[str, ...]:
         """Split a normalised text into pieces by Viterbi's algorithm: the best split up to each position extends the
-        best split up to an earlier position. An unknown character is a piece."""
+        best split up to an earlier position. An unknown character becomes a piece of its own."""
         size = len(text)
         best, rounded, begins = array("f", [0.0]) * (size + 1), array("f", [0.0]), [-1] * (size + 1)
         for begin in range(size):
@@ -98,7 +98,7 @@ def fields(message: bytes) -> dict[int, list[Any]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """Read an integer with seven bits per byte, and return it with the position after it."""
+    """Return an integer stored with seven bits per byte, and the position after it."""
     byte = message[at]
     if byte < 128:
         return byte, at + 1
