@@ -1,8 +1,8 @@
 """The command line: `vidrio VERB …`.
 
 Each command is in its own file in `commands/` and is imported only when it is called, so that `vidrio --help` starts
-quickly. Data is written to stdout, messages to stderr. The exit code is 0 for success, 1 for an error explained by a
-message, 2 for an invalid command line and 130 for an interruption.
+quickly. Data is written to stdout, messages to stderr. The exit code is 0 for success, 1 for a reported error, 2 for an
+invalid command line and 130 for an interruption.
 """
 
 import errno

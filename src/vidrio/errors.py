@@ -1,4 +1,4 @@
-"""Errors for users.
+"""Errors that are reported to users.
 
 Every message has three parts: what is wrong, what was found, and what to do. The exit code is 1. An invalid command
 line raises click's `UsageError`, with exit code 2. Bugs raise ordinary Python exceptions.
@@ -10,7 +10,7 @@ from os import PathLike
 
 
 class VidrioError(Exception):
-    """The base class of all errors for users. Its message says what is wrong, what was found, and what to do."""
+    """The base class of all reported errors. Its message says what is wrong, what was found, and what to do."""
 
     exit_code = 1
 

@@ -20,7 +20,7 @@ from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SI
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end tokens
 LARGEST_SEED = 2**32 - 1
-SMALLEST, LARGEST = 1e-30, 1e30  # with these, float32 results are finite and above 0 for any logit
+SMALLEST, LARGEST = 1e-30, 1e30  # within these limits, float32 results are finite and above 0 for any logit
 # The range of each option, used by the command line, the server and the Python API.
 WHOLE = {
     "beam": (1, LARGEST_BEAM),

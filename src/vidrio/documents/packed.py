@@ -191,7 +191,8 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """Split an XML file into tokens, which add up to the whole file. `what` names the file in error messages.
+    """Split an XML file into tokens. Concatenating them gives the original file. `what` names the file in error
+    messages.
 
     Declarations are rejected, because entities can expand without limit. Equal tokens share one object, because
     documents are repetitive.

@@ -42,7 +42,7 @@ class About:
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, About]:
-    """Read the config of a model, and check it against the header of the parameters file, before loading parameters."""
+    """Read a model's config, and check it against the header of the parameters file without loading the parameters."""
     path = folder / CONFIG
     data = _read(folder)
     if data.get("format") != FORMAT:

@@ -32,7 +32,7 @@ SAMPLE = 50  # the number of texts used to detect a file's language
 
 
 def files_router(settings: Settings, service: Service, access: Access) -> APIRouter:
-    """Return the routes for files. Without a folder for files, all requests are refused."""
+    """Return the routes. If the settings name no folder for files, every request is refused."""
     router = APIRouter()
     at_work, turn = asyncio.Semaphore(AT_ONCE + MAX_WAITING), asyncio.Semaphore(AT_ONCE)
 

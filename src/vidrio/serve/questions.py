@@ -122,7 +122,7 @@ def receipt(looking: Looking, q: Question) -> Any:
 
 
 def copy(looking: Looking, q: Question) -> str:
-    """Return the arithmetic of a number, in a format to paste elsewhere."""
+    """Return the arithmetic of a number, formatted for pasting elsewhere."""
     return copied(looking.run(q.request(looking.default)).trace, q.address, q.kind)
 
 

@@ -1,4 +1,4 @@
-"""Define the fields of requests, for OpenAPI and for parsing JSON and forms, and the error responses.
+"""Define the fields of requests (for OpenAPI, and for parsing JSON and forms) and the error responses.
 
 Messages about missing or invalid fields match LibreTranslate's, because its clients rely on them.
 """

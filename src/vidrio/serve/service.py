@@ -25,7 +25,7 @@ from vidrio.translate.translation import Pieces, Translation, put_back
 from vidrio.translate.translator import Translator
 
 AT_ONCE = 40  # the maximum number of texts in a batch
-WINDOW = 4_000  # the number of characters to search for the ends of sentences at a time
+WINDOW = 4_000  # the number of characters searched for sentence ends at a time
 SPEED = 8  # parsing this many characters takes as long as translating one
 
 
@@ -59,7 +59,7 @@ class Reply(NamedTuple):
 
 
 class Service:
-    """Translates for all clients."""
+    """Translates texts and documents for all clients."""
 
     def __init__(self, folders: dict[Pair, Path], queue: Queue, opened: Memo[Path, Translator]) -> None:
         self.queue, self.pairs, self.folders, self._opened = queue, list(folders), folders, opened

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The server's settings. As in LibreTranslate, −1 means no limit."""
+    """The options of the server. As in LibreTranslate, −1 means no limit."""
 
     models: tuple[str, ...] = ()  # names or folders; if empty, all available models
     hosts: tuple[str, ...] = ()  # additional host names of the server

@@ -118,7 +118,7 @@ def _tokens(text: str, places: Sequence[Span]) -> Iterator[_Token]:
 
 
 def _words(tokens: Sequence[_Token], lexicon: Lexicon) -> Iterator[Fact]:
-    """Yield the facts that words state: months and days, units, and rulers (names before a Roman numeral)."""
+    """Yield the facts stated by words: months and days, units, and rulers (names before a Roman numeral)."""
     for n, (text, word, start, end, _, kind) in enumerate(tokens):
         if word in lexicon.calendar:
             capital = start > 0 and text[0].isupper()
@@ -177,7 +177,7 @@ def _is_decade(tokens: Sequence[_Token], at: int, after: int, lexicon: Lexicon) 
 
 
 def _is_odd(token: _Token, before: _Token | None, lexicon: Lexicon, *, of_century: bool) -> bool:
-    """Return whether a model wrongly wrote this instead of a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
+    """Return whether a model wrote this token instead of a Roman numeral: siglo SEGUNDA, Henry EIGHTEENTH."""
     if before and before.text.istitle() and token.word in lexicon.ordinals:
         return token.text.isupper()
     is_usual = token.text.islower() or re.fullmatch(rf"{ROMAN}|\d.*", token.text)

@@ -165,6 +165,6 @@ def said(fact: Fact, text: str) -> str:
 
 def repeats(source: Ids, target: Ids) -> bool:
     """Return whether the target repeats a few tokens four times in a row although the source does not. Models do this
-    with input that was rare in training: a single word, a line in capitals, another language."""
+    with input that was rare in training: a single word, a line in capitals, text in another language."""
     found, there = (re.search(AGAIN, "".join(map(chr, ids))) for ids in (target, source))
     return bool(found and not there)

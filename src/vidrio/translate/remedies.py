@@ -58,8 +58,8 @@ def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
 
 
 def translate_parts(attempt: Attempt, judge: Judge) -> Plan:
-    """Plan one search for each part of the sentence between protected spans and facts. The spans and facts are copied
-    or written in the target language."""
+    """Plan a separate search for each part of the sentence between protected spans and facts. The spans and facts are
+    copied, or written in the target language."""
     masked, options = attempt.query
     source, wanted, protected = masked.source, hideable(attempt, judge), spans(masked.source)
     is_list = any(fact.kind == "list" for fact in attempt.best.account.lost)

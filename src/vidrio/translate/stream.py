@@ -9,7 +9,7 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-# The number of chunks in progress at the same time, so that one is searched while others are encoded and decoded.
+# The number of chunks in progress, so that one can be searched while others are encoded or decoded.
 CHUNKS = 4
 CHUNK = 8_000  # characters, which take a few seconds to translate
 POLL_SECONDS = 0.2  # the maximum delay of Ctrl-C

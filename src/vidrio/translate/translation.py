@@ -231,7 +231,7 @@ def confidence(sentences: Sequence[Sentence]) -> float:
 
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
     """Replace each sentence of a text with its n-th best translation (or its last, if it has fewer). Return the new
-    text, and the sentences with their positions. In `found`, each position is relative to the offset of its pieces."""
+    text, and the sentences with their positions. `found` contains offsets with sentences relative to them."""
     written: list[str] = []
     placed: list[Sentence] = []
     at = length = 0

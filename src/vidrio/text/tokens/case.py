@@ -1,4 +1,4 @@
-"""Capital letters as separate tokens, so that *Preheat*, *preheat* and *PREHEAT* are the same word for a model.
+"""Represent capitals by separate tokens, so that *Preheat*, *preheat* and *PREHEAT* are the same word for a model.
 
 `⇧` capitalises the next letter, and `⇪` all letters up to the end of the word. Both come before the space that precedes
 their word, and everything after them is in lower case:

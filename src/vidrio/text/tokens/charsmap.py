@@ -60,8 +60,8 @@ class Normaliser:
             at += length
 
     def _rule(self, text: str, at: int) -> tuple[str, int]:
-        """Return the replacement of the longest key at a position, and the key's length. If no key matches, return the
-        character itself."""
+        """Return the replacement for the longest key that matches at a position, and the key's length. If no key
+        matches, return the character itself."""
         data, value, length = text[at : at + LONGEST_KEY].encode(), 0, 0
         node = _offset(self._units[0]) if self._units else 0
         for count, byte in enumerate(data if self._units else b"", 1):

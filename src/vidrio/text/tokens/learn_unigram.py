@@ -52,7 +52,7 @@ def file_of(pieces: list[tuple[str, float, int]]) -> bytes:
 
 
 def message(fields: Mapping[int, int | float | bytes]) -> bytes:
-    """Return a protobuf message with these fields: integers, float32 numbers and bytes by field number."""
+    """Return a protobuf message. `fields` maps field numbers to integers, floats (stored as float32) or bytes."""
     data = b""
     for number, value in fields.items():
         if isinstance(value, bytes):

@@ -1,7 +1,7 @@
-"""SentencePiece models as engines of a `Tokenizer`, for models from OPUS-MT, Marian and Firefox.
+"""Provide SentencePiece models as engines of a `Tokenizer`, for models from OPUS-MT, Marian and Firefox.
 
 Texts are normalised (charsmap.py) and split (unigram.py) exactly as in the SentencePiece library. The ids of pieces
-come from a separate list (`vocab.json`), as in OPUS-MT, which may also contain pieces of the other language's model.
+come from a separate list (`vocab.json`), as in OPUS-MT. The list may also contain pieces of the other language's model.
 
 The model is stored as a JSON object instead of a `tokenizers` file:
 
@@ -142,7 +142,8 @@ class SentencePieces:
         return {name: bytes([byte]) for byte, name in enumerate(BYTES)} if self._model.has_bytes else {}
 
     def _opened(self, text: str) -> tuple[Sequence[str], str]:
-        """Split off the token for the target language. If the text does not begin with one, use the model's, if any."""
+        """Return the token for the target language, if any, and the rest of the text. A token in the text takes
+        precedence."""
         if text.startswith(">>") and (end := text.find("<<")) >= 0 and text[: end + 2] in self._ids:
             return [text[: end + 2]], text[end + 2 :]
         return self.openings, text

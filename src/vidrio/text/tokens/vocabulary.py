@@ -30,7 +30,7 @@ MORE_LETTERS = "€£¥‘’“”«»–—…•×°¿¡ªº§àâäåãæç�
 
 
 class SpecialNames(NamedTuple):
-    """The names of the special tokens in a vocabulary. None means that the vocabulary lacks a token."""
+    """The names of the special tokens in a vocabulary. None means that the vocabulary has no such token."""
 
     pad: str | None = "<pad>"
     unk: str | None = "<unk>"
