@@ -191,11 +191,10 @@ TOKEN = re.compile(
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
-    """Split an XML file into tokens. Concatenating them gives the original file. `what` names the file in error
-    messages.
+    """Split an XML file into tokens that concatenate to the file. `what` names the file in error messages.
 
-    Declarations are rejected, because entities can expand without limit. Equal tokens share one object, because
-    documents are repetitive.
+    Declarations are rejected, because entities can expand without limit. Documents repeat many tokens, so equal tokens
+    share one object.
     """
 
     def doctype(name: str, system: str | None, public: str | None, has_declarations: int) -> None:

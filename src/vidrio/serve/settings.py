@@ -33,7 +33,7 @@ class Settings:
     file_char_limit: int = 1_000_000  # characters of text per file
     file_minutes: float = 60  # minutes until a translated file is deleted
     # Logs
-    log: bool = False  # whether to log a line per request, without its texts
+    log: bool = False  # whether to log one line per request, without the texts
     suggestions: Path | None = None  # the file to append suggested translations to
 
 

@@ -18,7 +18,7 @@ LONGEST_TEXT = 4_000  # characters
 MAX_TENSORS = 512  # per request
 MAX_CHANGES = 64
 SHORT = 300  # maximum characters of an address or a change
-TRANSLATIONS = 64  # the number of translations to keep
+TRANSLATIONS = 64  # the number of translations to cache
 
 
 @dataclass(frozen=True)

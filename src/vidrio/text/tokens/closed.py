@@ -1,9 +1,8 @@
 """Check whether a tokenizer file contains exactly the steps that Vidrio writes.
 
 A `tokenizers` file can chain arbitrary replacements and regular expressions, and nine of them can expand a word to
-gigabytes. The normalizer, pre-tokenizer and decoder are therefore rebuilt from the few choices that a file has (the
-names of its special tokens, whether it is lower-case, the letters whose capitals are marked) and compared with the ones
-in the file.
+gigabytes. The normalizer, pre-tokenizer and decoder are therefore rebuilt from the file's few choices (the names of
+special tokens, lower-casing, the letters whose capitals are marked) and compared with the ones in the file.
 """
 
 import json

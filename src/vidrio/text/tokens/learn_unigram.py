@@ -25,8 +25,7 @@ MODEL_TYPE, SIZE, BYTE_FALLBACK, UNK_ID, BEGIN_ID, END_ID, PAD_ID = 3, 4, 35, 40
 
 
 def learn(texts: Iterable[str], size: int, *, coverage: float = 0.9999) -> SentencePieces:
-    """Train a model with at most `size` pieces. The rarest characters, which make up 1 - `coverage` of the texts, get
-    no piece."""
+    """Train a model with at most `size` pieces. The rarest characters, 1 - `coverage` of the texts, get no piece."""
     sample = thin(map(normalise.valid, texts), MAX_TEXTS)
     names = [*SPECIAL, *BYTES]
     engine = vocabulary.learn(sample, size, coverage=coverage, case_tokens=False)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 NONE = -1  # the id of a special token that is not in the vocabulary
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
-MAX_TEXTS = 2_000_000  # the maximum number of training texts in memory; of more, an evenly spaced sample is kept
+MAX_TEXTS = 2_000_000  # maximum training texts in memory; if there are more, an evenly spaced sample is kept
 
 # Signs and letters of European names. Vocabularies of at least this size contain them, however rare they are in texts.
 ROOM_FOR_MORE = 4_000
