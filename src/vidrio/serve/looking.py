@@ -79,9 +79,9 @@ class Looking:
 
     def until(self, stopped: Stopped) -> "Looking":
         """Return a copy that shares the models and runs, for a request that `stopped` can cancel."""
-        request = copy(self)
-        request.stopped = stopped
-        return request
+        same = copy(self)
+        same.stopped = stopped
+        return same
 
     def is_kept(self, request: RunRequest) -> bool:
         return request in self._runs

@@ -67,10 +67,10 @@ def why(looking: Looking, q: Question) -> Any:
 
 def why_words(looking: Looking, q: Question) -> Any:
     """Return how deleting or hiding each source word affects a token and the translation."""
-    request = _why(looking, q)
-    hidden = interventions.each_word_hidden(request.seen, looking.stopped)  # raises an error if a model can't translate
-    translator = looking.translating.translator(q.model or looking.default) or translator_of(request.seen.model)
-    deleted = interventions.each_word_deleted(request.seen, translator, looking.stopped)
+    why = _why(looking, q)
+    hidden = interventions.each_word_hidden(why.seen, looking.stopped)  # raises an error if a model can't translate
+    translator = looking.translating.translator(q.model or looking.default) or translator_of(why.seen.model)
+    deleted = interventions.each_word_deleted(why.seen, translator, looking.stopped)
     return {
         "deleted": intervention_views.as_data(why, deleted),
         "hidden": intervention_views.as_data(why, hidden),
@@ -79,15 +79,15 @@ def why_words(looking: Looking, q: Question) -> Any:
 
 def why_heads(looking: Looking, q: Question) -> Any:
     """Return how switching off each attention head affects a token and the translation."""
-    request = _why(looking, q)
-    return {"heads": intervention_views.as_data(request, interventions.each_head_off(request.seen, looking.stopped))}
+    why = _why(looking, q)
+    return {"heads": intervention_views.as_data(why, interventions.each_head_off(why.seen, looking.stopped))}
 
 
 def why_rows(looking: Looking, q: Question) -> Any:
     """Return how substituting each row from a run on another text changes the difference between two logits."""
-    request = _why(looking, q)
-    found = interventions.rows_patched(request.seen, request.decision, q.other, looking.stopped)
-    return intervention_views.as_data(request, found)
+    why = _why(looking, q)
+    found = interventions.rows_patched(why.seen, why.decision, q.other, looking.stopped)
+    return intervention_views.as_data(why, found)
 
 
 def _why(looking: Looking, q: Question) -> Why:
