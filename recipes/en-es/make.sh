@@ -5,7 +5,8 @@
 #
 # DIRECTION is en-es or es-en. FROM is the model to start from (default: the packaged one). You can interrupt the
 # script at any time; run it again to resume. `make model` runs it, and recipes/en-es/model-log.md explains the
-# choices.
+# choices. If TEACH is set to a time, such as 90m, teachers are trained for that time (teach.sh) and translate the
+# monolingual sentences; otherwise the packaged models do.
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3} FROM=${6:-$3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
@@ -37,15 +38,21 @@ if [ ! -d "$WORK/train" ]; then
   mv "$WORK/varied" "$WORK/train"
 fi
 
-# Translate monolingual sentences with the packaged models. The opposite direction trains on tagged translations as its
+# Translate monolingual sentences. The opposite direction trains on tagged translations as its
 # source and the original sentences as its target. The same direction trains on the best translations as its target.
 for FIRST in en es; do
   case $FIRST in en) SECOND=es ;; es) SECOND=en ;; esac
   ALONE=$WORK/alone/$FIRST
   if [ ! -f "$WORK/train/back-$FIRST.tsv" ]; then
-    "$PYTHON" -m vidrio translate --model "$FIRST-$SECOND" --resume --input "$ALONE.txt" --output "$ALONE.out"
-    case $FIRST in en) paste "$ALONE.txt" "$ALONE.out" ;; es) paste "$ALONE.out" "$ALONE.txt" ;; esac > "$ALONE.tsv"
-    "$PYTHON" "$HERE/forward.py" "$ALONE.txt" "$ALONE.out" "$SECOND-$FIRST" "$ALONE.best.tsv"
+    if [ "${TEACH-}" ]; then
+      sh "$HERE/teach.sh" "$WORK" "$FIRST" "$TEACH" "$PYTHON"
+      "$PYTHON" "$HERE/taught.py" "$DATA" "$WORK/clean" "$ALONE.txt" "$ALONE.scored" "$FIRST" "$ALONE.tsv"
+      cp "$ALONE.tsv" "$ALONE.best.tsv"
+    else
+      "$PYTHON" -m vidrio translate --model "$FIRST-$SECOND" --resume --input "$ALONE.txt" --output "$ALONE.out"
+      case $FIRST in en) paste "$ALONE.txt" "$ALONE.out" ;; es) paste "$ALONE.out" "$ALONE.txt" ;; esac > "$ALONE.tsv"
+      "$PYTHON" "$HERE/forward.py" "$ALONE.txt" "$ALONE.out" "$SECOND-$FIRST" "$ALONE.best.tsv"
+    fi
     "$PYTHON" -m vidrio data clean "$ALONE.tsv" --to "$ALONE.clean.tsv" --apart "$WORK/dev.tsv" $APART
     "$PYTHON" -m vidrio data clean "$ALONE.best.tsv" --to "$WORK/train/forward-$FIRST.tsv" --apart "$WORK/dev.tsv" $APART
     case $FIRST in

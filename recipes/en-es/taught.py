@@ -13,7 +13,6 @@ from collections import Counter
 from pathlib import Path
 
 from corpora import monolingual, read
-
 from vidrio.text.account import compare, facts
 from vidrio.text.lexicon import lexicons
 

@@ -5,7 +5,8 @@ const WORDS: Record<string, number> = { NaN: Number.NaN, inf: Infinity, "-inf": 
 
 export const asNumber = (value: Num): number => (typeof value === "number" ? value : (WORDS[value] ?? Number.NaN));
 
-/** Formats a number with a Unicode minus sign. Integers have no decimals; tiny and huge numbers have an exponent. */
+/** Formats a number with a Unicode minus sign. Integers have no decimals; very small and very large numbers have
+ * an exponent. */
 export function written(value: Num, decimals = 4): string {
   const x = asNumber(value);
   if (Number.isNaN(x)) return "NaN";

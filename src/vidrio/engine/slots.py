@@ -95,7 +95,8 @@ class Slots:
                     slot.model = None
 
     def _take(self) -> tuple[Slot, Model]:
-        """Take the slot with the fewest users. If no more models can be opened, only slots with a model are kept."""
+        """Take the slot with the fewest users. If no more models can be opened, consider only slots that
+        already have a model."""
         while True:
             with self._lock:
                 slot = min(self._slots, key=lambda slot: (slot.users, slot.model is None))

@@ -71,7 +71,7 @@ def sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
 
 
 def sinusoidal_halves(n_positions: int, d_model: int) -> np.ndarray:
-    """Return the same numbers in the order of MarianMT in `transformers`: all sines, then all cosines."""
+    """Return the same numbers in the order used by MarianMT in `transformers`: all sines, then all cosines."""
     return np.concatenate(waves(n_positions, scales(d_model)), axis=1)
 
 

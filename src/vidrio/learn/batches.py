@@ -208,7 +208,8 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
 def pad(
     ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
 ) -> Sentences:
-    """Split concatenated sentences into padded rows, with tokens added to each row. Returns the rows and lengths."""
+    """Split concatenated sentences into padded rows, adding the given tokens to each row. Returns the rows and
+    lengths."""
     whole = lengths + len(before) + len(after)
     rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)
     places = np.arange(rows.shape[1])

@@ -139,7 +139,8 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 
 def linear(rows: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
-    """Compute x W + b. `rows` must be 2-D, because other shapes give a view, which autograd copies if modified."""
+    """Compute x W + b. `rows` must be 2-D, because other shapes give a view, which autograd copies when it is
+    modified."""
     return rows @ W if b is None else torch.addmm(b, rows, W)
 
 

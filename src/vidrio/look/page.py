@@ -1,6 +1,6 @@
 """Writes a standalone page: a single HTML file with the page of `vidrio serve` and the data of one run.
 
-The page is built from `page/`. Its code and the data are compressed, encoded in base 85 and unpacked by a short script,
+The page is built from `page/`. Its code and the data are compressed, Base85-encoded and unpacked by a short script,
 so the file needs neither a server nor a network connection.
 """
 

@@ -143,7 +143,7 @@ class ModelConfig:
 
     @property
     def layers_in_words(self) -> str:
-        """The number of layers as text, e.g. `6 + 2` for an encoder and a decoder, or `6` for one of them."""
+        """The number of layers as text, e.g. `6 + 2` for an encoder and a decoder, or `6` for one of them alone."""
         sides = ((self.n_encoder_layers, self.has_encoder), (self.n_decoder_layers, self.has_decoder))
         return " + ".join(str(n) for n, there in sides if there)
 

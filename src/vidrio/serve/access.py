@@ -77,7 +77,7 @@ class Access:
         return key
 
     def key_of(self, request: Request, field: str = "") -> Key:
-        """Return the key in the field `api_key` or in the header `Authorization: Bearer KEY`. If there is none, return
+        """Return the key from the `api_key` field or the `Authorization: Bearer KEY` header. If there is none, return
         a key with the server's default limits. Raise Refusal if the key is invalid, or if a required key is missing."""
         everybody = Key("", self.settings.req_limit)
         if self.settings.keys is None:

@@ -117,6 +117,6 @@ def most_connections(wanted: int) -> int:
 
 
 def most_arriving(wanted: int) -> int:
-    """Return how many more connections may wait for a request's head: the same number, if enough files may be
-    opened."""
+    """Return how many more connections may wait for request headers: as many again, if the process may open
+    enough files."""
     return max(8, most_connections(2 * wanted) - most_connections(wanted))

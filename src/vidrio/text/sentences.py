@@ -1,4 +1,4 @@
-"""Find the parts of a text to translate: whole sentences, or pieces of a sentence that is too long.
+"""Find the parts of a text to translate: whole sentences, or pieces of sentences that are too long.
 
 English and Spanish are split by rules, other languages by `sentencex`. The rules end a sentence at final punctuation (.
 ! ? …), except after an abbreviation, an initial or the number of a list item, or before a word in lower case (unless
