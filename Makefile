@@ -1,6 +1,6 @@
 # Vidrio from a fresh machine with Python 3.11+ and make:   make hello   make test
 # Variables: PYTHON (which Python), VENV and VENV_TEST (where to install), TEXT (what to translate), WORKERS (for tests);
-# DATA, WORK, DIRECTION, TIME and FROM (for make model).
+# DATA, WORK, DIRECTION, TIME, FROM and TEACH (for make model).
 
 PYTHON ?= python3
 VENV ?= .venv

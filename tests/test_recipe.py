@@ -269,6 +269,50 @@ def test_what_is_typed_in_haste_keeps_its_translation(frames):
     ]
 
 
+# --- what a teacher writes --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def teacher(lexicon):
+    yield imported("teacher"), imported("taught")
+    del sys.modules["teacher"], sys.modules["taught"]
+
+
+def test_spanish_in_the_tokens_of_portuguese_can_be_restored(teacher):
+    module, _ = teacher
+    for name in ("everyday", "news", "encyclopedic"):
+        for line in (RECIPE / "written" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[::7]:
+            text = " ".join(line.split("\t")[2].translate(module.PLAIN).split())
+            assert module.unspelled(module.spelled(text)) == text
+    assert module.spelled("¿Dónde está el niño?") == "? Dónde está el ninho?"
+    assert module.unspelled(module.spelled('Ho Chi Minh (¿Ñandú?) dijo: "¡Íntimo pingüino!"')) == (
+        'Ho Chi Minh (¿Ñandú?) dijo: "¡Íntimo pingüino!"'
+    )
+
+
+def test_bad_translations_of_a_teacher_are_rejected(teacher, tmp_path, capsys):
+    _, module = teacher
+    for language, text in (("en", "A dog"), ("es", "Veo un perro y 12 gatos")):
+        for name in (f"mono.{language}.tsv.xz", f"mono-2.{language}.xz"):
+            with lzma.open(tmp_path / name, "wt", encoding="utf-8") as file:
+                file.write(f"wikipedia\t{text}\n" if "tsv" in name else f"{text}\n")
+        (tmp_path / f"mono-2.{language}.sources.tsv").write_text("source\tfirst\tlast\nwikipedia\t1\t1\n")
+    lines = [
+        ("I see a dog.", "0.9\tVeo un perro."),
+        ("I see Łódź.", "0.9\tVeo Łódź."),
+        ("I see a dog and a cat.", "0.9\tVeo un perro y un gatro."),
+        ("I see 12 dogs.", "0.9\tVeo 13 perro."),
+        ("A dog.", "0.1\tUn perro."),
+    ]
+    for name, side in (("en.txt", 0), ("en.scored", 1)):
+        (tmp_path / name).write_text("".join(f"{line[side]}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "clean").mkdir()
+    files = (tmp_path / name for name in ("clean", "en.txt", "en.scored"))
+    module.taught(tmp_path, *files, "en", tmp_path / "en.tsv")
+    assert (tmp_path / "en.tsv").read_text(encoding="utf-8") == "I see a dog.\tVeo un perro.\nI see Łódź.\tVeo Łódź.\n"
+    assert "'unknown word': 1, 'facts': 1, 'improbable': 1" in capsys.readouterr().err
+
+
 # --- the whole recipe, on a language of a few words -------------------------------------------------------------------
 
 NOUNS = {"dog": "perro", "cat": "gato", "boy": "niño", "book": "libro", "tree": "árbol", "cook": "cocinero"}

@@ -2,7 +2,7 @@
 
     python taught.py DATA CLEAN SENTENCES SCORED LANGUAGE TO    # LANGUAGE: en or es, the language of SENTENCES
 
-SCORED has one line for each sentence: the mean log-probability of a token, a tab, and the teacher's translation.
+SCORED has one line for each sentence: the mean probability of a token, a tab, and the teacher's translation.
 A translation is rejected if it contains a word that occurs neither in real texts nor in the source, if it loses or
 invents a fact, such as a number, or if it belongs to the least probable fifth.
 """
@@ -17,7 +17,7 @@ from vidrio.text.account import compare, facts
 from vidrio.text.lexicon import lexicons
 
 WORD = re.compile(r"[^\W\d_]+")
-KEPT = 0.8  # fraction of the translations to keep, from the most probable
+REJECTED = 0.2  # fraction of the translations to reject, from the least probable
 OCCURRENCES = 2  # in real texts; a word that occurs less often may be a misspelling
 
 
@@ -41,7 +41,7 @@ def taught(data: Path, clean: Path, sentences: Path, scored: Path, language: str
     known, (ours, theirs) = known_words(data, clean, target), lexicons(language, target)
     lines = [line.split("\t", 1) for line in scored.read_text(encoding="utf-8").split("\n")[:-1]]
     sources = sentences.read_text(encoding="utf-8").split("\n")[: len(lines)]
-    least = sorted(float(score) for score, _ in lines)[int((1 - KEPT) * len(lines))]
+    least = sorted(float(score) for score, _ in lines)[int(REJECTED * len(lines))]
     rejected: Counter[str] = Counter()
     with to.open("w", encoding="utf-8") as out:
         for source, (score, translation) in zip(sources, lines, strict=True):

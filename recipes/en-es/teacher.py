@@ -32,7 +32,7 @@ def unspelled(text: str) -> str:
     """Undo `spelled`."""
     for sign, (_, plain, _) in SIGNS.items():
         text = re.sub(rf"(^| )\{plain} ", rf"\1{sign}", text)
-    text = re.sub(r'(\(|(?:^|(?<= ))") ([¿¡])', r"\1\2", text)  # after an opening bracket or quotation mark
+    text = re.sub(r'(\(|(?:^|(?<= ))["-]) ([¿¡])', r"\1\2", text)  # after an opening sign
     for letter in "üÍÓÚÜ":
         text = text.replace(LETTERS[letter], letter)
     text = re.sub(r"(?<![nN])(n|N)h(?=[aeiouáéíóúAEIOU])", lambda match: "ñ" if match[1] == "n" else "Ñ", text)
