@@ -44,7 +44,7 @@ def choosing(page: Page) -> Locator:
 
 
 def why(page: Page) -> Locator:
-    page.get_by_role("region", name="Where the decision is made").first.wait_for()
+    page.get_by_role("region", name="Activation patching").first.wait_for()
     return page.locator("section", has=page.locator("#steps-title"))
 
 

@@ -77,8 +77,8 @@ def test_a_command_of_the_lesson_opens_its_view(open_page: Open) -> None:
     page = open_page(lesson="why-this-word/5", text="hello")
     page.get_by_role("region", name="Lesson").locator("pre a").first.click()
     expect(page.locator("#why h3")).to_have_text("Why “to” and not “jue”?")
-    expect(page.get_by_role("region", name="Where the decision is made: Encoder")).to_contain_text("piano ← game")
-    expect(page.get_by_role("region", name="Removing each word")).to_contain_text("plays")
+    expect(page.get_by_role("region", name="Activation patching: Encoder")).to_contain_text("piano ← game")
+    expect(page.get_by_role("region", name="Deleting words")).to_contain_text("plays")
 
 
 def test_a_word_is_left_out(open_page: Open, server: str) -> None:
@@ -90,7 +90,7 @@ def test_a_word_is_left_out(open_page: Open, server: str) -> None:
     expect(away.locator("del").first).to_be_visible()
     kept = away.evaluate(WITHOUT_DELETED)
     assert re.sub(r"\s+", " ", kept).removeprefix("Without “car”: ").strip() == told["car"]["translation"]
-    page.locator(".unfold", has_text="Removing each word").click()
+    page.locator(".unfold", has_text="Deleting words").click()
     rows = page.locator("tr", has=page.locator("td .below, td ins, td del"))
     expect(rows.filter(has_text="yesterday")).to_contain_text(written(told["yesterday"]["losses"][COCHE]))
 
@@ -153,7 +153,7 @@ def test_a_row_of_another_sentence_is_put_in(open_page: Open, server: str) -> No
     page.get_by_role("button", name="Compare").click()
     told = ask(server, "why_rows", step=4, rival="▁una", other=other)
     for side, name in (("source", "Encoder"), ("target", "Decoder")):
-        rows = page.get_by_role("region", name=f"Where the decision is made: {name}").locator("tbody tr")
+        rows = page.get_by_role("region", name=f"Activation patching: {name}").locator("tbody tr")
         layers = [layer for layer in told["layers"] if layer["side"] == side]
         expect(rows).to_have_count(len(layers))
         shown = [row.locator("td").all_text_contents() for row in reversed(rows.all())]
@@ -174,7 +174,7 @@ def test_it_fits_and_a_screen_reader_can_use_it(open_page: Open) -> None:
     expect(page.locator("#why")).to_be_visible()
     page.get_by_role("button", name="feed-forward networks").click()
     expect(page.get_by_role("region", name="Layer by layer")).to_be_visible()
-    expect(page.get_by_role("region", name="Where the decision is made: Encoder")).to_be_visible()
+    expect(page.get_by_role("region", name="Activation patching: Encoder")).to_be_visible()
     for width in (390, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 1000})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -57,4 +57,4 @@ def taught(data: Path, clean: Path, sentences: Path, scored: Path, language: str
 
 
 if __name__ == "__main__":
-    taught(*map(Path, sys.argv[1:5]), sys.argv[5], Path(sys.argv[6]))
+    taught(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]), sys.argv[5], Path(sys.argv[6]))

@@ -30,8 +30,8 @@ def spelled(text: str) -> str:
 
 def unspelled(text: str) -> str:
     """Undo `spelled`."""
-    for sign, (_, plain, _) in SIGNS.items():
-        text = re.sub(rf"(^| )\{plain} ", rf"\1{sign}", text)
+    for sign, plain in SIGNS.items():
+        text = re.sub(rf"(^| )\{plain.strip()} ", rf"\1{sign}", text)
     text = re.sub(r'(\(|(?:^|(?<= ))["-]) ([¿¡])', r"\1\2", text)  # after an opening sign
     for letter in "üÍÓÚÜ":
         text = text.replace(LETTERS[letter], letter)

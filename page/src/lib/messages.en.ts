@@ -270,7 +270,7 @@ export const en = {
   whyWithout: "Without “{word}”",
   whyLoses: "The log-probability of “{name}” falls by {loss}.",
   whyGains: "The log-probability of “{name}” rises by {loss}.",
-  whyEachWithout: "Removing each word",
+  whyEachWithout: "Deleting words",
   whyEachSays:
     "Each word of the source is removed in turn. The table shows how much the log-probability of “{name}” falls and what the translation becomes. Unlike the sum, this measures the effect of the whole word.",
   newTranslation: "translation",
@@ -300,7 +300,7 @@ export const en = {
   whyHeads: "Every head",
   whyHeadsSay:
     "Each image shows the weights of one head. Orange means that “{name}” becomes less likely without the head; blue means that it becomes more likely. An outline means that the translation changes. Hover over a head to see the new translation, or select it to open its numbers.",
-  whyRows: "Where the decision is made",
+  whyRows: "Activation patching",
   whyRowsSay:
     "Change a word of the sentence. Each cell represents a run in which one vector is replaced with the one from the other sentence, and shows how much “{first}” minus “{second}” changes. Strong colours mark the vectors that carry the difference at that layer.",
   whyOther: "Other sentence",

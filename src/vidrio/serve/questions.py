@@ -106,8 +106,8 @@ def tensors(looking: Looking, q: Question) -> bytes:
     wanted = [address for address in q.addresses if not q.if_there or run_data.holds(trace, address)]
     found = {address: run_data.array_at(trace, address) for address in wanted}
     if (size := sum(array.nbytes for array in found.values())) > LARGEST_ANSWER:
-        found = f"{size:,} bytes; at most {LARGEST_ANSWER:,} are sent"
-        raise InputError("these are too many numbers", found=found, do="ask for fewer quantities at a time")
+        limit = f"{size:,} bytes; at most {LARGEST_ANSWER:,} are sent"
+        raise InputError("these are too many numbers", found=limit, do="ask for fewer quantities at a time")
     return save(found)
 
 
