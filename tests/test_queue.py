@@ -1,4 +1,4 @@
-"""Test the queue with many clients: turns, limits, clients that disconnect, and slow clients, which delay nobody."""
+"""Test the queue with many clients: turns, limits, clients that disconnect, and slow clients."""
 
 import asyncio
 import http.client

@@ -103,7 +103,7 @@ def terms(language: str) -> list[tuple[str, str]]:
 
 
 def sentences(language: str, forms: str, times: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield `times` pairs for each term, from random templates, some of which contain another term as well."""
+    """Yield `times` pairs for each term, from random templates. Some templates also contain another term."""
     draw, all_terms, all_forms = random.Random(seed), terms(language), columns(forms, language)
     for term in all_terms * times:
         form, other = draw.choice(all_forms), draw.choice(all_terms)

@@ -47,14 +47,15 @@ for FIRST in en es; do
     if [ "${TEACH-}" ]; then
       sh "$HERE/teach.sh" "$WORK" "$FIRST" "$TEACH" "$PYTHON"
       "$PYTHON" "$HERE/taught.py" "$DATA" "$WORK/clean" "$ALONE.txt" "$ALONE.scored" "$FIRST" "$ALONE.tsv"
-      cp "$ALONE.tsv" "$ALONE.best.tsv"
+      BEST=$ALONE.tsv
     else
       "$PYTHON" -m vidrio translate --model "$FIRST-$SECOND" --resume --input "$ALONE.txt" --output "$ALONE.out"
       case $FIRST in en) paste "$ALONE.txt" "$ALONE.out" ;; es) paste "$ALONE.out" "$ALONE.txt" ;; esac > "$ALONE.tsv"
       "$PYTHON" "$HERE/forward.py" "$ALONE.txt" "$ALONE.out" "$SECOND-$FIRST" "$ALONE.best.tsv"
+      BEST=$ALONE.best.tsv
     fi
     "$PYTHON" -m vidrio data clean "$ALONE.tsv" --to "$ALONE.clean.tsv" --apart "$WORK/dev.tsv" $APART
-    "$PYTHON" -m vidrio data clean "$ALONE.best.tsv" --to "$WORK/train/forward-$FIRST.tsv" --apart "$WORK/dev.tsv" $APART
+    "$PYTHON" -m vidrio data clean "$BEST" --to "$WORK/train/forward-$FIRST.tsv" --apart "$WORK/dev.tsv" $APART
     case $FIRST in
     en) awk -F '\t' '{ print $1 "\t⟲ " $2 }' "$ALONE.clean.tsv" ;;
     es) awk -F '\t' '{ print "⟲ " $1 "\t" $2 }' "$ALONE.clean.tsv" ;;

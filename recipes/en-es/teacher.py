@@ -42,10 +42,12 @@ def unspelled(text: str) -> str:
 def written(model: str, language: str, sentences: Path, to: Path) -> None:
     """Translate the sentences greedily. Continue after an interruption."""
     lines = sentences.read_text(encoding="utf-8").split("\n")[:-1]
-    done = to.read_text(encoding="utf-8").count("\n") if to.exists() else 0
+    before = to.read_bytes() if to.exists() else b""
+    done, complete = before.count(b"\n"), before.rfind(b"\n") + 1
     translator = Translator.load(model)
     texts = (spelled(line) if language == "es" else line for line in lines[done:])
     with to.open("a", encoding="utf-8") as out:
+        out.truncate(complete)  # drop a line that was interrupted
         for one in translator.stream(texts, replace(translator.options, beam=1)):
             text = unspelled(one.text) if language == "en" else one.text
             print(f"{one.confidence:.4f}\t{text}", file=out)

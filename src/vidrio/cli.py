@@ -57,7 +57,7 @@ class ReaderLeft(Exception):
 
 
 class Verbs(click.Group):
-    """The group of commands, each of which is imported only when it is called."""
+    """The group of commands. A command is imported only when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)

@@ -17,7 +17,7 @@ _CONTROL = re.compile(
 )
 _SPACES = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LETTER = re.compile(r"[^\W\d_]")
-# East Asian characters, each of which represents a syllable or a word.
+# East Asian characters. A character represents a syllable or a word.
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _BEYOND_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")

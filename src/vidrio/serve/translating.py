@@ -79,7 +79,7 @@ class Question:
 
 
 def opened(*, shortlist: bool = False) -> Memo[Path, Translator]:
-    """Return a cache of translators, each of which is loaded from its folder on first use."""
+    """Return a cache of translators. A translator is loaded from its folder on first use."""
     return Memo(lambda folder, stopped: Translator.load(folder, shortlist=shortlist), most=inf)
 
 
