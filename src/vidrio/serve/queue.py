@@ -6,6 +6,8 @@ client disconnects, its waiting piece is dropped and its running piece is stoppe
 """
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ from vidrio.translate.translator import cores
 MAX_REQUESTS = 256
 PIECE = 400  # characters per turn: four to eight sentences, which the engine translates as one batch
 SHORT = 1_000  # characters; requests up to this length are short
+NICE = 10  # of the threads for long requests, runs and what-ifs, as in the command `nice`
 RETRY_AFTER = 5  # seconds
 Result = TypeVar("Result")
 Stopped = Callable[[], bool]  # returns whether the result is no longer needed
@@ -44,11 +47,18 @@ def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
     return done, []
 
 
-class Lane:
-    """A thread pool, and the requests that wait for a thread."""
+def _lower_priority(nice: int) -> None:
+    """Let other threads run first. Only Linux sets the priority of a single thread."""
+    if nice and sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
 
-    def __init__(self, threads: int) -> None:
-        self._pool, self._free = ThreadPoolExecutor(threads, thread_name_prefix="serve"), threads
+
+class Lane:
+    """A thread pool, and the requests that wait for a thread. Threads with a high `nice` value yield to other lanes."""
+
+    def __init__(self, threads: int, nice: int = 0) -> None:
+        self._pool = ThreadPoolExecutor(threads, "serve", initializer=_lower_priority, initargs=(nice,))
+        self._free = threads
         self._waiting: dict[asyncio.Future[None], int] = {}  # the work done so far for each request
 
     async def run(self, work: Callable[[Stopped], Steps[Result]], size: int = 0) -> Result:
@@ -101,8 +111,9 @@ class Queue:
 
     def __init__(self, *, threads: int, most: int) -> None:
         threads = threads or cores()
-        self.short, self.long = Lane(threads), Lane(max(1, threads - 1))  # leave a core for short requests
-        self.runs, self.glass = Lane(1), Lane(1)  # a run takes up to 100 MB, and NumPy is not faster with two threads
+        self.short, self.long = Lane(threads), Lane(max(1, threads - 1), NICE)  # leave a core for short requests
+        # One thread each: a run takes up to 100 MB, and NumPy is not faster with two threads.
+        self.runs, self.glass = Lane(1, NICE), Lane(1, NICE)
         self._most = most
         self.requests = 0
         self.waiting = 0  # characters in admitted requests that have not been answered
