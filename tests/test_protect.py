@@ -67,6 +67,7 @@ def found(text: str) -> list[tuple[str, str]]:
             ["550e8400-e29b-41d4-a716-446655440000", "4d94054"],
         ),
         ("key AB-9X7Z-QQ12, gate 42B, 10AM, COVID-19", ["AB-9X7Z-QQ12", "42B", "10", "19"]),
+        ("20 ± 2 dollars, 5.2±0.3 kg, ± 4", ["20 ± 2", "5.2±0.3 kg", "4"]),
         ("-15 °C, 2.5 kg, 100 km/h, 20 m, 5 Mbit", ["-15 °C", "2.5 kg", "100 km/h", "20", "5"]),
         ("&lt;b&gt;5&lt;/b&gt; &lt; 6", ["&lt;b&gt;", "5", "&lt;/b&gt;", "&lt;", "6"]),
         ("H2O, mp3, B2B and iPhone are words.", []),

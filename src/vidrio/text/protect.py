@@ -73,7 +73,7 @@ _KINDS = (
     (
         "number",
         rf"(?<![\w.])(?:[{MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d++)(?!{_ORDINAL})"
-        rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{MONEY}%‰°](?!%)|(?:{UNITS})(?!\w)))?(?:\.\d+)*",
+        rf"(?:[.,]\d+)?(?:\s?±\s?\d+(?:[.,]\d+)?)?(?:\s?(?:°[CF](?!\w)|[{MONEY}%‰°](?!%)|(?:{UNITS})(?!\w)))?(?:\.\d+)*",
     ),
 )
 # Within a word, a span can begin only with one of these, so most positions are skipped.
