@@ -39,10 +39,9 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
 
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
-        ask = await read(Translate, request)
+        ask = await read(Translate, request, settings.batch_limit)
         key = access.key_of(request, ask.api_key)
         hold("alternatives", ask.alternatives, "limit", min(settings.alternatives_limit, LARGEST_BEAM - 1))
-        hold("request", len(ask.texts), "batch limit", settings.batch_limit)
         characters = sum(map(len, ask.texts))
         hold("request", characters, "text limit", access.characters(key))
         hold("terms times characters", len(ask.terms) * characters, "limit", LARGEST_SEARCH)
