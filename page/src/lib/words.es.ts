@@ -5,7 +5,8 @@
  */
 const SPANISH: Record<string, string> = {
   "the two texts must have the same number of tokens": "los dos textos deben tener el mismo número de tokens",
-  "change one word into another of as many tokens": "cambia una palabra por otra con el mismo número de tokens",
+  "replace one word with another of the same number of tokens":
+    "cambia una palabra por otra con el mismo número de tokens",
   "feed-forward networks": "redes feed-forward",
   "biases and positions": "sesgos y posiciones",
   rounding: "redondeo",
@@ -206,6 +207,7 @@ const SPANISH: Record<string, string> = {
   "specify the position instead": "indica la posición",
   "{}: {} is not on axis {}": "{}: {} no está en el eje {}",
   "{} to {}": "de {} a {}",
+  "{} and {} tokens: {}": "{} y {} tokens: {}",
   "{} to {}; closest tokens: {}": "de {} a {}; los tokens más parecidos: {}",
   "there is no decoding step {}": "no hay ningún paso de decodificación {}",
   "steps {} to {}": "pasos del {} al {}",

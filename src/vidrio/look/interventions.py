@@ -113,10 +113,11 @@ def rows_patched(seen: Look, decision: Decision, other: str, stopped: Stopped = 
     engine = engine_of(seen)
     ids = (*model.source_tokenizer.encode(other), *model.config.source_close)
     if len(ids) != len(seen.source_ids):
+        tokens = " ".join(seen.trace.source_vocabulary[i] for i in ids)
         raise InputError(
             "the two texts must have the same number of tokens",
-            found=f"{len(seen.source_ids)} and {len(ids)}: {' '.join(seen.trace.source_vocabulary[i] for i in ids)}",
-            do="change one word into another of as many tokens",
+            found=f"{len(seen.source_ids)} and {len(ids)} tokens: {tokens}",
+            do="replace one word with another of the same number of tokens",
         )
     written = _written(seen)[:row]
     wanted = [(-1, -1)] * row + [(decision.this, decision.that)]
