@@ -283,6 +283,49 @@ def test_of_many_connections_without_a_request_the_oldest_are_closed() -> None:
     asyncio.run(accepting())
 
 
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")
+def test_short_requests_overtake_long_ones() -> None:
+    long = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\n%b\r\n"
+
+    async def accepting() -> None:
+        with listening("127.0.0.1", 0, 8) as listener, ExitStack() as stack:
+            clients = [stack.enter_context(socket.create_connection(listener.getsockname())) for _ in range(5)]
+            requests = [long % b"content-length:9000\r\n", long % b"Transfer-Encoding: chunked\r\n", GET]
+            for client, request in zip(clients, [*requests, long % b"Content-Length: 9000\r\n", GET], strict=True):
+                client.sendall(request)
+            names = [client.getsockname() for client in clients]
+            turns = list[list[int]]()
+            while len(turns) < 10 and sum(map(len, turns)) < 5:
+                turns.append([])
+                with suppress(BlockingIOError):
+                    while True:
+                        accepted, address = listener.accept()
+                        accepted.close()
+                        turns[-1].append(names.index(address))
+            assert turns == [[2, 4, 0], [1], [3]]
+            assert not listener.arriving
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+
+    asyncio.run(accepting())
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")
+def test_long_requests_that_wait_keep_the_listener_readable() -> None:
+    async def accepting() -> None:
+        with listening("127.0.0.1", 0, 8) as listener, socket.create_connection(listener.getsockname()) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 9000\r\n\r\n")
+            readable = select.poll()
+            readable.register(listener.fileno(), select.POLLIN)
+            assert readable.poll(5000)
+            with next_of(listener)[0]:
+                with suppress(BlockingIOError):
+                    listener.accept()
+                assert not readable.poll(0)
+
+    asyncio.run(accepting())
+
+
 def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() -> None:
     with listening("127.0.0.1", 0, 8) as listener, socket.create_connection(listener.getsockname()) as client:
         client.sendall(GET)

@@ -1,15 +1,18 @@
 """A listening socket that passes a connection to asyncio once the head of its first request has arrived.
 
 Until then, the connection is only a file descriptor in an epoll set, which costs far less than a uvicorn connection.
-Clients that send half a request, or disconnect before they are served, therefore hardly delay other clients. On systems
-without epoll, asyncio accepts each connection immediately.
+Clients that send half a request, or disconnect before they are served, therefore hardly delay other clients. Neither do
+clients that send many long requests: each turn of the event loop passes on all short requests, but only one long
+request. On systems without epoll, asyncio accepts each connection immediately.
 """
 
 import asyncio
+import os
 import re
 import select
 import socket
 import time
+from contextlib import suppress
 from typing import Any
 
 from vidrio.errors import ConfigError
@@ -19,7 +22,9 @@ SILENT = 5  # seconds until a connection that has sent nothing can be accepted; 
 HEAD_SECONDS = 10.0  # seconds within which the head of a request must arrive
 LONGEST_HEAD = 64 * 1024  # bytes; uvicorn rejects a longer head
 TOGETHER = 32  # the number of connections to check before asyncio does other work
+LONG_BODY = 2_000  # bytes; a longer body contains several sentences
 HEAD_END = re.compile(rb"\n\r?\n")
+BODY_SIZE = re.compile(rb"\ncontent-length: *(\d{1,12})|\ntransfer-encoding:", re.IGNORECASE)
 CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
 
 
@@ -34,10 +39,15 @@ class Listener(socket.socket):
         super().__init__(fileno=fileno)
         self._most = most
         self.arriving: dict[int, tuple[socket.socket, Any, float]] = {}  # connection, address and time by descriptor
+        self._long: dict[int, None] = {}  # the descriptors in `arriving` whose long request can be passed on, in order
+        self._passed_long = False  # whether a long request was passed on in this turn of the event loop
         self._expiring: asyncio.TimerHandle | None = None
         self._polled = select.epoll() if hasattr(select, "epoll") else None
         if self._polled:
             self._polled.register(super().fileno(), select.EPOLLIN)
+            # Readable while long requests wait, so that asyncio calls `accept` in its next turn.
+            self._waiting = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._polled.register(self._waiting, select.EPOLLIN)
 
     def fileno(self) -> int:
         return self._polled.fileno() if self._polled and not self._polled.closed else super().fileno()
@@ -47,24 +57,45 @@ class Listener(socket.socket):
         super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection with a complete head. Raise BlockingIOError if there is none."""
+        """Return the next connection with a complete head. Raise BlockingIOError if there is none in this turn."""
         if not self._polled:
             return super().accept()
         for _ in range(TOGETHER):
             for descriptor, _events in self._polled.poll(0, 1):
+                if descriptor == self._waiting:
+                    continue
                 if descriptor == super().fileno():
                     client, address = super().accept()
                     client.setblocking(False)
                 else:
                     client, address, _since = self.arriving[descriptor]
-                match has_head(client):
-                    case True:
-                        self._forget(client)
-                        return client, address
-                    case None:
-                        self._drop(client)
-                    case False if client.fileno() not in self.arriving:
-                        self._wait_for_head(client, address)
+                size = body_size(client)
+                if size is None:
+                    self._drop(client)
+                elif 0 <= size <= LONG_BODY:
+                    self._forget(client)
+                    return client, address
+                else:
+                    self._hold(client, address)
+                    if size > 0:
+                        self._long[client.fileno()] = None
+                        os.eventfd_write(self._waiting, 1)
+        return self._next_long()
+
+    def _next_long(self) -> tuple[socket.socket, Any]:
+        """Return the long request that has waited longest, once in each turn of the event loop."""
+        while self._long and not self._passed_long:
+            client, address, _since = self.arriving[next(iter(self._long))]
+            if has_left(client):
+                self._drop(client)
+            else:
+                self._passed_long = True
+                self._forget(client)
+                return client, address
+        self._passed_long = False
+        if not self._long:
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._waiting)
         raise BlockingIOError
 
     def close(self) -> None:
@@ -72,13 +103,16 @@ class Listener(socket.socket):
             self._drop(next(iter(self.arriving.values()))[0])
         if self._expiring:
             self._expiring.cancel()
-        if self._polled:
+        if self._polled and not self._polled.closed:
             self._polled.close()
+            os.close(self._waiting)
         super().close()
 
-    def _wait_for_head(self, client: socket.socket, address: Any) -> None:
-        """Hold a connection until more data arrives. If too many are held, close the oldest one."""
+    def _hold(self, client: socket.socket, address: Any) -> None:
+        """Hold a connection, unless it is already held. If too many are held, close the oldest one."""
         assert self._polled
+        if client.fileno() in self.arriving:
+            return
         self.arriving[client.fileno()] = (client, address, time.monotonic())
         self._polled.register(client.fileno(), select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
         if len(self.arriving) > self._most:
@@ -95,24 +129,28 @@ class Listener(socket.socket):
     def _forget(self, client: socket.socket) -> None:
         if self._polled and self.arriving.pop(client.fileno(), None):
             self._polled.unregister(client.fileno())
+            self._long.pop(client.fileno(), None)
 
     def _drop(self, client: socket.socket) -> None:
         self._forget(client)
         client.close()
 
 
-def has_head(client: socket.socket) -> bool | None:
-    """Return whether a complete head has arrived, or data that uvicorn rejects immediately. Return None if the client
-    has disconnected."""
+def body_size(client: socket.socket) -> int | None:
+    """Return the size of the body that a request announces, or -1 if the head of the request is incomplete. Return 0 if
+    uvicorn rejects the request immediately, and None if the client has disconnected."""
     try:
         data = client.recv(LONGEST_HEAD, socket.MSG_PEEK)
     except BlockingIOError:
-        return False
+        return -1
     except OSError:  # the connection was reset
         return None
     if not data or has_left(client):
         return None
-    return bool(HEAD_END.search(data)) or len(data) == LONGEST_HEAD or not data[:1].isalpha()
+    if head := HEAD_END.search(data):
+        size = BODY_SIZE.search(data, 0, head.end())
+        return int(size[1] or LONG_BODY + 1) if size else 0  # without a number, the body is sent in chunks
+    return 0 if len(data) == LONGEST_HEAD or not data[:1].isalpha() else -1
 
 
 def has_left(client: socket.socket) -> bool:
