@@ -3,6 +3,7 @@
     python corpora.py sources DATA TO    # write one file per corpus, from the sources that may be redistributed
     python corpora.py vary CLEAN TO      # rewrite some of the pairs, and add texts that must be copied unchanged
     python corpora.py alone DATA TO      # write monolingual sentences for a model to translate
+    python corpora.py split DATA TRAIN   # split the translations of monolingual sentences by kind of text
     python corpora.py apart FOLDER TEST  # fail if any pair in a folder shares a sentence with a test set
 
 Run `vidrio data clean` between the first two commands. It removes bad pairs and pairs that contain a sentence
@@ -44,6 +45,7 @@ CORPORA = {
     "voices": "globalvoices-pivot",
     "written": "written-words written-senses written-constructions written-kinds-of-text written-encyclopedic "
     "written-news written-prose written-dialogue written-short",
+    "daily": "daily-words daily-senses daily-constructions daily-kinds-of-text daily-prose daily-dialogue",
 }
 WORDS = {"dictionary", "terms", "senses"}  # words and short phrases, not sentences
 FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz", "train-3.tsv.xz", "dictionary-2.tsv.xz")
@@ -68,6 +70,10 @@ ALONE = {  # maximum number of monolingual sentences from each source
         **{"openstax": ALL, "cfk": 15_000, "mananeras": 20_000, "parl": 50_000, "lit-textbox": 60_000},
         **{"lit-eltec": 15_000, "drama": 15_000, "nubes": 2_000, "law": 2_000, "pilar": 6_000},
     },
+}
+LOOSE = {  # sources of spoken or narrative sentences, which the teachers translate too literally
+    "en": ("topical-chat", "taskmaster", "sgd", "commonvoice", "ud", "pratham", "callhome"),
+    "es": ("commonvoice", "ud", "lit-textbox", "drama", "lit-eltec", "nubes"),
 }
 SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # in characters; longer sentences are translated worse
 
@@ -138,6 +144,15 @@ def monolingual(data: Path, language: str) -> Iterable[tuple[str, str]]:
         for source, first, last in spans:
             for line in islice(lines, int(last) - int(first) + 1):
                 yield source, line.rstrip("\n")
+
+
+def split(data: Path, train: Path) -> None:
+    """Move the loose translations in forward-LANGUAGE.tsv to forward-LANGUAGE-loose.tsv, so that they weigh less."""
+    for side, language in enumerate(("en", "es")):
+        loose = {text for source, text in monolingual(data, language) if source.startswith(LOOSE[language])}
+        pairs = read(train / f"forward-{language}.tsv")
+        write(train / f"forward-{language}-loose.tsv", (pair for pair in pairs if pair[side] in loose))
+        write(train / f"forward-{language}.tsv", (pair for pair in pairs if pair[side] not in loose))
 
 
 def vary(clean: Path, to: Path) -> None:
@@ -264,5 +279,5 @@ def write(path: Path, pairs: Iterable[Pair]) -> None:
 
 
 if __name__ == "__main__":
-    what = {"sources": sources, "vary": vary, "alone": alone, "apart": apart}
+    what = {"sources": sources, "vary": vary, "alone": alone, "split": split, "apart": apart}
     what[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

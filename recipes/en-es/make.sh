@@ -24,7 +24,7 @@ if [ ! -d "$WORK/train" ]; then
   (cd "$WORK/sources" && cat dictionary.tsv general.tsv light.tsv more.tsv tatoeba.tsv tech.tsv) > "$WORK/all.tsv"
   "$PYTHON" -m vidrio data clean "$WORK/all.tsv" --to "$WORK/all-clean.tsv" --held-out 3000 \
     --held-out-to "$WORK/dev.tsv" $APART
-  for corpus in tatoeba general light tech more dictionary books stories talk help terms senses voices written; do
+  for corpus in tatoeba general light tech more dictionary books stories talk help terms senses voices written daily; do
     "$PYTHON" -m vidrio data clean "$WORK/sources/$corpus.tsv" --to "$WORK/clean/$corpus.tsv" --apart "$WORK/dev.tsv" $APART
   done
   "$PYTHON" -m vidrio data clean "$HERE/phrases.tsv" --to "$WORK/clean/phrases.tsv" --apart "$WORK/dev.tsv" $APART
@@ -63,6 +63,7 @@ for FIRST in en es; do
     mv "$ALONE.tagged.tsv" "$WORK/train/back-$FIRST.tsv"
   fi
 done
+[ -f "$WORK/train/forward-es-loose.tsv" ] || "$PYTHON" "$HERE/corpora.py" split "$DATA" "$WORK/train"
 "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
 
 # If the model has no case tokens, replace its tokenizer with one that has them.
@@ -76,13 +77,14 @@ fi
 
 case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
 [ -f "$WORK/$DIRECTION/config.json" ] || (
-  cd "$WORK/train" && "$PYTHON" -m vidrio train tatoeba.tsv@2 written.tsv@5 general.tsv@1.5 voices.tsv@2 more.tsv@0.7 \
-    light.tsv@0.4 tech.tsv@0.1 books.tsv@0.5 stories.tsv@0.6 talk.tsv@2 help.tsv@0.2 dictionary.tsv@0.7 terms.tsv@0.7 \
-    senses.tsv@0.1 words.tsv@0.4 lists.tsv@0.2 swapped.tsv@0.3 renamed.tsv@0.7 said.tsv unchanged.tsv@0.7 \
-    phrases.tsv@1.5 counted.tsv framed.tsv@1.5 priced.tsv facts.tsv named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv@2" \
-    "forward-$SOURCE.tsv@2.5" --keep-identical --keep-duplicates --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv \
-    --test ../tatoeba-test-v2020-07-28.tsv --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 8e-4 \
-    --warmup 200 --schedule linear --dropout 0.05 --average 0.998 --metric loss --validations 8 --time "$TIME" \
+  cd "$WORK/train" && "$PYTHON" -m vidrio train daily.tsv@20 written.tsv@3 tatoeba.tsv general.tsv@0.5 voices.tsv@2 \
+    more.tsv@0.2 light.tsv@0.1 tech.tsv@0.05 books.tsv@0.1 stories.tsv@0.2 talk.tsv@2 help.tsv@0.1 dictionary.tsv@0.5 \
+    terms.tsv@0.3 senses.tsv@0.05 words.tsv@0.2 lists.tsv@0.1 swapped.tsv@0.1 renamed.tsv@0.4 said.tsv unchanged.tsv@0.4 \
+    phrases.tsv@1.5 counted.tsv@0.5 framed.tsv priced.tsv@0.7 facts.tsv named.tsv "typed-$SOURCE.tsv@0.5" \
+    "back-$TARGET.tsv@0.4" "forward-$SOURCE.tsv" "forward-$SOURCE-loose.tsv@0.2" --keep-identical --keep-duplicates \
+    --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv --test ../tatoeba-test-v2020-07-28.tsv \
+    --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 8e-4 --warmup 50 --schedule linear --dropout 0.05 \
+    --average 0.998 --metric loss --validations 3 --time "$TIME" \
     --to "../$DIRECTION"
 )
 

@@ -24,7 +24,7 @@ fi
 
 if [ ! -d "$WORK/spelled" ]; then
   mkdir -p "$WORK/spelling"
-  for corpus in tatoeba written general voices more light books stories talk help dictionary terms; do
+  for corpus in tatoeba written daily general voices more light books stories talk help dictionary terms; do
     "$PYTHON" "$HERE/teacher.py" spell "$WORK/clean/$corpus.tsv" "$WORK/spelling/$corpus.tsv"
   done
   "$PYTHON" "$HERE/teacher.py" spell "$WORK/dev.tsv" "$WORK/spelling/dev.tsv"
@@ -32,8 +32,8 @@ if [ ! -d "$WORK/spelled" ]; then
 fi
 
 [ -f "$TEACHER/config.json" ] || (
-  cd "$WORK/spelled" && "$PYTHON" -m vidrio train tatoeba.tsv@2 written.tsv@3 general.tsv voices.tsv more.tsv light.tsv \
-    books.tsv stories.tsv talk.tsv help.tsv dictionary.tsv@0.5 terms.tsv@0.5 --columns "$COLUMNS" --languages "$PAIR" \
+  cd "$WORK/spelled" && "$PYTHON" -m vidrio train tatoeba.tsv@2 written.tsv@3 daily.tsv@3 general.tsv voices.tsv more.tsv \
+    light.tsv books.tsv stories.tsv talk.tsv help.tsv dictionary.tsv@0.5 terms.tsv@0.5 --columns "$COLUMNS" --languages "$PAIR" \
     --dev dev.tsv --from "../$PARENT" --batch-tokens 4096 --dropout 0.1 --rate 4e-4 --warmup 150 --schedule linear --metric loss \
     --validations 4 --time "$TIME" --to "../teacher-$LANGUAGE"
 )
