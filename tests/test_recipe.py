@@ -387,8 +387,9 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     for file in RECIPE.iterdir():
         if file.is_file():
             (copy / file.name).write_bytes(file.read_bytes())
-    written = (RECIPE / "written" / "first.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
-    (copy / "written" / "first.tsv").write_text("".join(written[:200]), encoding="utf-8")
+    for name in ("first.tsv", "daily.tsv"):
+        written = (RECIPE / "written" / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (copy / "written" / name).write_text("".join(written[:200]), encoding="utf-8")
     command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "12s", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
     for _ in range(2):  # the second time there is nothing left to do but to ship it
@@ -400,7 +401,7 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     assert len(about.scores) == 9
     made = {path.name for path in (tmp_path / "work" / "train").glob("*-??.tsv")}
     assert made >= {"back-en.tsv", "back-es.tsv", "forward-en.tsv", "forward-es.tsv"}
-    assert "tatoeba.tsv@2 written.tsv@5" in about.provenance["command"]
+    assert "daily.tsv@20 written.tsv@3" in about.provenance["command"]
     assert f"| {len(about.provenance['before']) + 1} | " in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     translator = Translator.load(folder)
