@@ -9,7 +9,7 @@
 # monolingual sentences; otherwise the packaged models do.
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3} FROM=${6:-$3}
-HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
+HERE=$(cd "$(dirname "$0")" && pwd) TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
 SOURCE=${DIRECTION%-*} TARGET=${DIRECTION#*-}
 APART="--languages en,es --apart $WORK/newstest2012.tsv --apart $WORK/flores200-dev.tsv \
   --apart $WORK/tatoeba-test-v2020-07-28.tsv"
@@ -84,8 +84,8 @@ case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
     "back-$TARGET.tsv@0.4" "forward-$SOURCE.tsv" "forward-$SOURCE-loose.tsv@0.2" --keep-identical --keep-duplicates \
     --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv --test ../tatoeba-test-v2020-07-28.tsv \
     --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 8e-4 --warmup 50 --schedule linear --dropout 0.05 \
-    --average 0.998 --metric loss --validations 3 --time "$TIME" \
-    --to "../$DIRECTION"
+    --average 0.998 --metric loss --validations 3 --time "$TIME" --to "../$DIRECTION-trained" &&
+    "$PYTHON" "$HERE/average.py" "$FOLDER" "../$DIRECTION-trained" 0.5 "../$DIRECTION"
 )
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"
