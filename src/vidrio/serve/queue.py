@@ -50,7 +50,8 @@ def _piece(steps: Steps[Result]) -> tuple[int, list[Result]]:
 def _lower_priority(nice: int) -> None:
     """Let other threads run first. Only Linux sets the priority of a single thread."""
     if nice and sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
+        with suppress(OSError):  # a sandbox may forbid the call, and the pool would not survive an error
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
 
 
 class Lane:
