@@ -1,4 +1,4 @@
-"""Average the parameters of two models, one of which was fine-tuned from the other.
+"""Average the parameters of a model and of a fine-tuned version of it.
 
     python average.py MODEL FINE_TUNED SHARE TO    # SHARE: the weight of the fine-tuned model, from 0 to 1
 

@@ -72,7 +72,7 @@ ALONE = {  # maximum number of monolingual sentences from each source
     },
 }
 LOOSE = {  # sources of spoken or narrative sentences, which the teachers translate too literally
-    "en": ("topical-chat", "taskmaster", "sgd", "commonvoice", "ud", "pratham", "callhome"),
+    "en": ("topical-chat", "taskmaster", "sgd", "commonvoice", "ud", "pratham"),
     "es": ("commonvoice", "ud", "lit-textbox", "drama", "lit-eltec", "nubes"),
 }
 SHORTEST_ALONE, LONGEST_ALONE = 15, 220  # in characters; longer sentences are translated worse

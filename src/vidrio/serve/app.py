@@ -47,7 +47,7 @@ GRACE = 30  # seconds that in-flight requests have to finish at shutdown
 RUN_SECONDS = 60  # seconds that a run is cached after its last use
 TIDY_SECONDS = 2  # seconds between clean-ups of old files and runs
 M_MMAP_THRESHOLD = -3  # from glibc's malloc.h
-LARGE_BLOCK = 128 << 10  # bytes; most arrays of a long run are larger
+LARGE_BLOCK = 128 << 10  # bytes; larger arrays take most of the memory of a long run
 
 log = logging.getLogger("vidrio.serve")
 
