@@ -76,7 +76,9 @@ class Judge(NamedTuple):
             if wrong := [name for name in dict.fromkeys((*names, *strange)) if name.key not in written]:
                 misspelled = self._misspelled(wrong, masked.given, written, hypothesis)
                 unsure = hypothesis.score < UNSURE_OF_ALL
-                never = (*misspelled, *strange, *missing_names(wrong, masked.given, written, unsure=unsure))
+                broken = any(inside_a_word(fact, written) for fact in account.invented if fact.kind == "sign")
+                missing = [*wrong] if broken else missing_names(wrong, masked.given, written, unsure=unsure)
+                never = (*misspelled, *strange, *missing)
                 lost = [name for name in wrong if name in never or self.masker.is_rare(name.key)]
                 account = Faults((*account.lost, *lost), (*account.invented, *misspelled.values()))
             text = masked.restore(written)
@@ -109,6 +111,11 @@ def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bo
         return [*names]
     accented = [name for name in names if unsure and not name.key.isascii()]
     return [name for name in accented if all(similarity(name.key, word) <= ALIKE for word in words)]
+
+
+def inside_a_word(fact: Fact, text: str) -> bool:
+    """Return whether letters surround a fact, such as § in Rafael§ñez."""
+    return text[: fact.start][-1:].isalpha() and text[fact.end :][:1].isalpha()
 
 
 def similarity(a: str, b: str) -> float:
