@@ -2,8 +2,9 @@
 
 Until then, the connection is only a file descriptor in an epoll set, which costs far less than a uvicorn connection.
 Clients that send half a request, or disconnect before they are served, therefore hardly delay other clients. Neither do
-clients that send many long requests: each turn of the event loop passes on all short requests, but only one long
-request. On systems without epoll, asyncio accepts each connection immediately.
+clients that send many long requests: short requests are passed on at once, but long ones at a limited rate, so that
+reading them leaves the event loop most of its time. On systems without epoll, asyncio accepts each connection
+immediately.
 """
 
 import asyncio
@@ -12,7 +13,6 @@ import re
 import select
 import socket
 import time
-from contextlib import suppress
 from typing import Any
 
 from vidrio.errors import ConfigError
@@ -23,6 +23,8 @@ HEAD_SECONDS = 10.0  # seconds within which the head of a request must arrive
 LONGEST_HEAD = 64 * 1024  # bytes; uvicorn rejects a longer head
 TOGETHER = 32  # the number of connections to check before asyncio does other work
 LONG_BODY = 2_000  # bytes; a longer body contains several sentences
+RATE = 25e6  # bytes of long bodies passed on per second; the event loop can parse three times as many
+LARGE_BODY = 250_000  # bytes; a longer body, or one of unknown size, counts as this long
 HEAD_END = re.compile(rb"\n\r?\n")
 BODY_SIZE = re.compile(rb"\ncontent-length: *(\d{1,12})|\ntransfer-encoding:", re.IGNORECASE)
 CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
@@ -39,15 +41,16 @@ class Listener(socket.socket):
         super().__init__(fileno=fileno)
         self._most = most
         self.arriving: dict[int, tuple[socket.socket, Any, float]] = {}  # connection, address and time by descriptor
-        self._long: dict[int, None] = {}  # the descriptors in `arriving` whose long request can be passed on, in order
-        self._passed_long = False  # whether a long request was passed on in this turn of the event loop
+        # The sizes of the long requests in `arriving` that can be passed on, by descriptor, in order
+        self._long: dict[int, int] = {}
+        self._pausing: asyncio.TimerHandle | None = None  # set while no long request may be passed on
         self._expiring: asyncio.TimerHandle | None = None
         self._polled = select.epoll() if hasattr(select, "epoll") else None
         if self._polled:
             self._polled.register(super().fileno(), select.EPOLLIN)
-            # Readable while long requests wait, so that asyncio calls `accept` in its next turn.
-            self._waiting = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-            self._polled.register(self._waiting, select.EPOLLIN)
+            # Readable when it is time for the next long request, so that asyncio calls `accept`.
+            self._turn = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._polled.register(self._turn, select.EPOLLIN)
 
     def fileno(self) -> int:
         return self._polled.fileno() if self._polled and not self._polled.closed else super().fileno()
@@ -57,12 +60,12 @@ class Listener(socket.socket):
         super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection with a complete head. Raise BlockingIOError if there is none in this turn."""
+        """Return the next connection with a complete head. Raise BlockingIOError if there is none."""
         if not self._polled:
             return super().accept()
         for _ in range(TOGETHER):
             for descriptor, _events in self._polled.poll(0, 1):
-                if descriptor == self._waiting:
+                if descriptor == self._turn:
                     continue
                 if descriptor == super().fileno():
                     client, address = super().accept()
@@ -78,34 +81,39 @@ class Listener(socket.socket):
                 else:
                     self._hold(client, address)
                     if size > 0:
-                        self._long[client.fileno()] = None
-                        os.eventfd_write(self._waiting, 1)
+                        self._long[client.fileno()] = size
+                        if not self._pausing:
+                            os.eventfd_write(self._turn, 1)
         return self._next_long()
 
     def _next_long(self) -> tuple[socket.socket, Any]:
-        """Return the long request that has waited longest, once in each turn of the event loop."""
-        while self._long and not self._passed_long:
-            client, address, _since = self.arriving[next(iter(self._long))]
+        """Return the long request that has waited longest. Raise BlockingIOError if it is not time for one."""
+        os.eventfd_read(self._turn)
+        while self._long:
+            descriptor, size = next(iter(self._long.items()))
+            client, address, _since = self.arriving[descriptor]
             if has_left(client):
                 self._drop(client)
             else:
-                self._passed_long = True
                 self._forget(client)
+                self._pausing = asyncio.get_running_loop().call_later(min(size, LARGE_BODY) / RATE, self._end_pause)
                 return client, address
-        self._passed_long = False
-        if not self._long:
-            with suppress(BlockingIOError):
-                os.eventfd_read(self._waiting)
         raise BlockingIOError
+
+    def _end_pause(self) -> None:
+        self._pausing = None
+        if self._long:
+            os.eventfd_write(self._turn, 1)
 
     def close(self) -> None:
         while self.arriving:
             self._drop(next(iter(self.arriving.values()))[0])
-        if self._expiring:
-            self._expiring.cancel()
+        for timer in (self._expiring, self._pausing):
+            if timer:
+                timer.cancel()
         if self._polled and not self._polled.closed:
             self._polled.close()
-            os.close(self._waiting)
+            os.close(self._turn)
         super().close()
 
     def _hold(self, client: socket.socket, address: Any) -> None:
@@ -122,8 +130,9 @@ class Listener(socket.socket):
     def _expire(self) -> None:
         """Close connections whose head is late. Runs every second while connections are held."""
         late = time.monotonic() - HEAD_SECONDS
-        for client in [client for client, _, since in self.arriving.values() if since < late]:
-            self._drop(client)
+        for descriptor, (client, _, since) in list(self.arriving.items()):
+            if since < late and descriptor not in self._long:
+                self._drop(client)
         self._expiring = asyncio.get_running_loop().call_later(1, self._expire) if self.arriving else None
 
     def _forget(self, client: socket.socket) -> None:
@@ -149,7 +158,7 @@ def body_size(client: socket.socket) -> int | None:
         return None
     if head := HEAD_END.search(data):
         size = BODY_SIZE.search(data, 0, head.end())
-        return int(size[1] or LONG_BODY + 1) if size else 0  # without a number, the body is sent in chunks
+        return int(size[1] or LARGE_BODY) if size else 0  # without a number, the body is sent in chunks
     return 0 if len(data) == LONGEST_HEAD or not data[:1].isalpha() else -1
 
 
