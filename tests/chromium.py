@@ -1,4 +1,4 @@
-"""Open a page in Chromium, without a window, a network or the reader's own settings."""
+"""Open pages in headless Chromium, without network access or the user's profile."""
 
 import os
 import re
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 AXE = Path(__file__).parent / "data" / "axe.min.js"
-PATIENCE = 60_000  # milliseconds: a busy machine may take more than the usual five seconds to draw
+PATIENCE = 60_000  # milliseconds: a busy machine may take longer to draw than the default of five seconds
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The result of a page: its elements after loading, and the console's messages."""
+    """A loaded page: its elements, and the messages on its console."""
 
     dom: str
     console: list[str]
 
 
 def program() -> str:
-    """The path of Chromium; the test is skipped if there is none."""
+    """Return the path of Chromium, or skip the test if there is none."""
     found = next((found for name in NAMES if (found := shutil.which(name))), None)
     if found is None:
         pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
@@ -36,7 +36,7 @@ def program() -> str:
 
 
 def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
-    """Load a page."""
+    """Load a page in a fresh profile."""
     browser = program()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [browser, "--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
@@ -44,14 +44,14 @@ def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
         command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"]
         command += [f"--window-size={width},{height}", "--virtual-time-budget=15000", "--dump-dom", path.as_uri()]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")  # Chromium refuses to sandbox for root
+            command.insert(1, "--no-sandbox")  # Chromium refuses to run its sandbox as root
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return Opened(done.stdout, re.findall(r"CONSOLE[^\]]*\] (.*)", done.stderr))
 
 
 def violations(page: "Page", *rules: str) -> list[tuple[str, str, str]]:
-    """What axe finds wrong with a page: the rule, the first element, and why."""
+    """Return each rule that a page violates according to axe, with the first element and the reason."""
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate("rules => axe.run(rules.length ? { runOnly: rules } : {})", list(rules))
     firsts = [(problem["id"], problem["nodes"][0]) for problem in found["violations"]]
@@ -59,7 +59,7 @@ def violations(page: "Page", *rules: str) -> list[tuple[str, str, str]]:
 
 
 def stay_at(address: str, page: "Page", refused: list[str]) -> None:
-    """Let a page request only this server; other requests are refused and recorded."""
+    """Let a page send requests only to this server. Refuse and record all others."""
 
     def decide(route: "Route") -> None:
         if route.request.url.startswith((address, "data:", "blob:")):

@@ -1,4 +1,4 @@
-"""Configure all tests: one thread per worker, no network, and in CI, a skipped test is a failure."""
+"""Configure all tests: one thread per worker, no network, and no skipped tests in CI."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["VIDRIO_MODELS"] = os.path.join(os.devnull, "none")
 os.environ.update(COLUMNS="80", LC_ALL="C.UTF-8", NO_COLOR="1", PYTHONUTF8="1")
 
-# Times mean little on a shared machine, so there are no deadlines. Every run tests the same examples.
+# Timings are unreliable on a shared machine, so there are no deadlines. Every run tests the same examples.
 settings.register_profile("vidrio", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("vidrio")
 
@@ -115,8 +115,8 @@ CAR = "I bought a new car yesterday."
 
 @pytest.fixture(scope="module")
 def usual_context(server: str, browser: "Browser") -> Iterator["BrowserContext"]:
-    """The browser context that pages share unless they need their own. A page opens faster if the browser has loaded
-    the page before and another page from the server keeps the process alive."""
+    """Share one browser context between pages that need none of their own. A page opens faster if the browser has
+    loaded it before and another page from the server keeps the process alive."""
     context = browser.new_context()
     context.new_page().goto(f"{server}health")
     yield context
@@ -125,7 +125,7 @@ def usual_context(server: str, browser: "Browser") -> Iterator["BrowserContext"]
 
 @pytest.fixture
 def open_page(server: str, browser: "Browser", usual_context: "BrowserContext") -> Iterator[Callable[..., "Page"]]:
-    """Open the page at a view. The page may request only this server, and must print nothing to the console."""
+    """Open the page at a view. It may only send requests to this server and must not print to the console."""
     from urllib.parse import urlencode
 
     from chromium import PATIENCE, stay_at

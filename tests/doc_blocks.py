@@ -1,21 +1,24 @@
-"""Runs the code blocks of a document, in the order of the page, in one temporary folder for the page.
+"""Run the code blocks of a page in order, all in one temporary folder.
 
-    ```sh         commands; each must succeed
-    ```console    `$ command` lines (a `> ` line continues one), each followed by exactly what it prints; `...` stands
-                  for any text within a line, and alone on a line for any lines; a command may fail if the next one
-                  is `$ echo $?`
-    ```python     a script; it must succeed
+    ```sh         commands, each of which must succeed
+    ```console    `$ command` lines, continued by `> ` lines and followed by exactly what the command prints. `...`
+                  matches any text within a line or, alone on a line, any lines. A command may only fail if the next
+                  one is `$ echo $?`
+    ```python     a script, which must succeed
     ```toml, ```json                       must parse
-    ```text, ```mermaid and other prose    are read by people only
+    ```text, ```mermaid and other prose    are not checked
     ```{eval-rst}                          is for the documentation site (docs/conf.py)
 
-Further words after the language: `output` on a text block: exactly what the previous block printed, in the same
-notation. `more` on a script: it continues the previous scripts, back to one without. `slow`: run by `make slow`.
-`network`, `gpu`: not run, but commands and options must exist.
+These words may follow the language:
+
+    output           on a text block: exactly what the previous block printed, in the notation of console blocks
+    more             on a script: it continues the previous scripts, back to the last one without `more`
+    slow             is run only by `make slow`
+    network, gpu     is not run, but its commands and options must exist
 
 Some commands are redirected to the tests' environment, so that a page can show what a reader types: `make hello`
-installs nothing, other make goals are looked up but not run, `pip install` must name existing extras, and `vidrio` and
-scripts start faster (forked.py).
+installs nothing, other make targets must exist but are not run, `pip install` must name existing extras, and `vidrio`
+and scripts start faster (see forked.py).
 """
 
 import json
@@ -45,7 +48,7 @@ PARSED = {"toml": tomllib.loads, "json": json.loads}
 PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff", "c", "py", "{eval-rst}"}
 WORDS = {"output", "more", "slow", "network", "gpu"}
 
-# Bash functions that take the place of some commands, see above. VENV is relative to the repository, as in a Makefile.
+# Bash functions that replace some commands (see above). VENV is relative to the repository, as in the Makefile.
 STAND_INS = r"""
 make() {
   local goal goals=()
@@ -68,10 +71,10 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["proj
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block of a page."""
+    """A fenced block of a page."""
 
     page: Path
-    line: int  # of its fence, from 1
+    line: int  # of the opening fence, counted from 1
     language: str
     words: frozenset[str]
     code: str
@@ -81,7 +84,7 @@ class Block:
 
 
 class Wrong(Exception):
-    """A block does not do what its page says."""
+    """Raised when a block does not do what its page says."""
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -102,7 +105,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def same(shown: str, printed: str) -> bool:
-    """Whether a page's text is what was printed, with `...` for anything."""
+    """Return whether a page shows what was printed, where `...` matches anything."""
     pattern = ""
     for line in (line.rstrip() for line in shown.splitlines()):
         literal = ".*".join(map(re.escape, line.split("...")))
@@ -117,7 +120,7 @@ def compare(block: Block, command: str, shown: str, printed: str) -> None:
 
 
 def commands_of(block: Block) -> list[tuple[str, str]]:
-    """A console block's commands, each with the output that the page shows."""
+    """Return a console block's commands, each with the output that the page shows."""
     commands: list[tuple[str, str]] = []
     for line in block.code.splitlines():
         if line.startswith("$ "):
@@ -132,11 +135,11 @@ def commands_of(block: Block) -> list[tuple[str, str]]:
 
 
 def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
-    """Exit code and everything printed; whatever the script left running is ended."""
+    """Run a script, and return its exit code and output. Kill any processes that it leaves running."""
     python = Path(sys.executable)
     here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "HOME": str(folder / ".home")}
     here |= {"CLIENT": str(forked.CLIENT), "FORKS": forked.socket_path()}
-    # What packaged models make at first use, they make once for all tests.
+    # Use one cache, so that files cached for packaged models at first use are written only once for all tests.
     here["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     here["VENV"] = os.path.relpath(python.parent.parent, REPOSITORY)
     here["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
@@ -190,11 +193,11 @@ def run_sh(block: Block, folder: Path, timeout: float) -> str:
 
 
 def run_scripts(scripts: list[Block], folder: Path, timeout: float, base: str) -> list[str]:
-    """What each of these scripts prints. One process runs them, after the code that they continue."""
+    """Run scripts in one process, after the code that they continue, and return what each prints."""
     mark = f"\nprint({MARK!r}, flush=True)\n"
     (folder / ".home").mkdir(exist_ok=True)
     (folder / ".home" / "block.py").write_text(mark.join([base, *(script.code for script in scripts)]), "utf-8")
-    # As if the script lay in the page's folder, which is where a reader would put it.
+    # Import modules as if the script were in the page's folder, where a reader would put it.
     command = 'PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" forked python .home/block.py'
     status, printed = run_bash(f"set -euo pipefail\n{command}", folder, timeout)
     parts = printed.split(f"{MARK}\n")[1:]
@@ -205,7 +208,7 @@ def run_scripts(scripts: list[Block], folder: Path, timeout: float, base: str) -
 
 
 def continued(blocks: list[Block]) -> list[Block]:
-    """The first block, a script, and those that continue it before another block is run."""
+    """Return the first block, a script, and the scripts that continue it before any other block is run."""
     scripts = blocks[:1]
     for block in blocks[1:]:
         if block.language == "python" and block.words == {"more"}:
@@ -221,11 +224,11 @@ def command_lines(block: Block) -> Iterator[list[str]]:
         try:
             yield shlex.split(line, comments=True)
         except ValueError:
-            continue  # a quoted text over several lines
+            continue  # a quoted text that spans several lines
 
 
 def check_unrun(block: Block) -> None:
-    """Blocks that are not run must still be well formed, with existing commands, options and extras."""
+    """Check, without running a block, that it is well formed and that its commands, options and extras exist."""
     if block.language == "python":
         compile(block.code, str(block), "exec")
         return

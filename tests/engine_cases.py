@@ -1,4 +1,4 @@
-"""Small random models of every shape and choice, what to ask them, and that as cases for tests/engine_driver.c."""
+"""Make small random models of every shape and choice, random requests, and input for tests/engine_driver.c."""
 
 import struct
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from vidrio.model.quantised import quantise
 
 @dataclass(frozen=True)
 class EngineRequest:
-    """One sentence, and how to search."""
+    """A sentence, and how to search for its translation."""
 
     source: tuple[int, ...]
     options: Options
-    shortlist: tuple[int, ...] = ()  # empty: all tokens
+    shortlist: tuple[int, ...] = ()  # if empty, all tokens are allowed
     interventions: bytes = b""
 
 
 def random_model(folder: Path, seed: int) -> ModelConfig:
-    """A model of a few thousand numbers; the first seeds go through all choices, later ones mix them at random."""
+    """Write a model with a few thousand parameters. Seeds below 30 cycle through all choices, others draw them."""
     rng = np.random.default_rng(seed)
 
     def one_of(choices: Sequence[str], every: int) -> str:
@@ -66,7 +66,7 @@ def random_model(folder: Path, seed: int) -> ModelConfig:
 
 
 def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[EngineRequest]:
-    """Sentences of mixed lengths with all kinds of options."""
+    """Return requests with sentences of different lengths and all kinds of options."""
     rng = np.random.default_rng(seed)
     asked = []
     for _ in range(count):
@@ -101,7 +101,7 @@ def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[EngineR
 
 
 def random_interventions(config: ModelConfig, n_source: int, rng: np.random.Generator) -> list[Intervention]:
-    """None to three of them."""
+    """Return up to three random interventions."""
     found: list[Intervention] = []
     places = [place for place in places_of(config) if config.has_encoder or "cross" not in place]
     for _ in range(rng.integers(4)):
@@ -121,7 +121,7 @@ def numbers(values: Sequence[int]) -> bytes:
 
 
 def case(weights: Weights, asked: Sequence[EngineRequest], *, rows: int = 8, steps: int = 1000) -> bytes:
-    """The driver's input."""
+    """Encode a model and requests as input for the driver."""
     searches = (
         as_struct(a.options)
         + b"".join(map(numbers, (a.source, a.options.prefix, a.options.suppressed, a.shortlist)))
@@ -140,8 +140,8 @@ def random_case(folder: Path, seed: int) -> bytes:
 
 
 def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
-    """A case with something wrong: its sizes, the positions of its tensors, its numbers, or the request. The lengths of
-    its parts stay, since the driver reads them in sequence."""
+    """Damage a case in its sizes, tensor positions, numbers or requests. The lengths of its parts stay correct, because
+    the driver reads them in sequence."""
     broken = bytearray(whole)
     n_tensors = struct.unpack_from("<i", whole, SIZES_END)[0]
     tensors_end = SIZES_END + 4 + 24 * n_tensors
@@ -177,7 +177,7 @@ def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _odd(rng: np.random.Generator, number: int) -> int:
-    """A number like this one, or one at some limit."""
+    """Return a number close to this one, or an edge case."""
     near = [number + 1, number - 1, 2 * number, number // 2, -number]
     return max(-(2**31), min(2**31 - 1, int(rng.choice([*near, *ODD_NUMBERS]))))
 

@@ -1,8 +1,8 @@
-"""Has the process of forked.py run a command. As a program, its streams are those of the command:
+"""Ask the forking process of forked.py to run a command. Run as a script, it passes its own streams to the command:
 
     python fork_client.py SOCKET vidrio translate …
 
-It imports little, since it starts for every command of a document.
+It imports little, because it starts once for every command of a document.
 """
 
 import marshal
@@ -12,14 +12,14 @@ import sys
 
 
 def ask(path: str, request: list[object], streams: list[int], timeout: float | None) -> int:
-    """The exit code of `vidrio` or `python` (with arguments, folder, environment); below 0 the signal that ended it."""
+    """Run a program with arguments, folder and environment. Return its exit code, or its signal, negated."""
     data = marshal.dumps(request)
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout)
         connection.connect(path)
         socket.send_fds(connection, [len(data).to_bytes(4, "little")], streams)
         connection.sendall(data)
-        return int(connection.recv(16))  # closed before that, it ends the command
+        return int(connection.recv(16))  # if the connection closes earlier, the command is killed
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""`vidrio` as its own process that starts in no time: forked from one that has imported the libraries, and those parts
+"""Start `vidrio` quickly in a process of its own, forked from one that has already imported the libraries and the parts
 of Vidrio that most commands need. Each command has its own streams, folder, environment and exit code.
 
-    run_vidrio("translate", "Hello world")           in tests; like subprocess.run
-    run_python("script.py", "an argument")           a script instead of the command
-    python fork_client.py SOCKET vidrio translate …  in a shell; the streams are those of this process
+    run_vidrio("translate", "Hello world")           in tests, like subprocess.run
+    run_python("script.py", "an argument")           runs a script instead
+    python fork_client.py SOCKET vidrio translate …  in a shell, with the shell's streams
 
-One process that forks is started for a worker on first use, and ends with it. Tests of the start itself (signals,
-memory, threads, imports) start Python.
+Each test worker starts its forking process on first use, and the process ends with the worker. Tests of startup itself
+(signals, memory, threads, imports) start Python instead.
 """
 
 import atexit
@@ -48,7 +48,7 @@ def run_vidrio(
     timeout: float = 120,
     text: bool = True,
 ) -> "subprocess.CompletedProcess[Any]":
-    """Run a command to its end, with additional environment variables; its output is text, or bytes."""
+    """Run a command with additional environment variables. Its output is text, or bytes if `text` is false."""
     return _run("vidrio", arguments, stdin, cwd, environment, timeout, text)
 
 
@@ -58,7 +58,7 @@ def run_python(
     environment: Mapping[str, str] | None = None,
     timeout: float = 120,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a script with its arguments."""
+    """Run a script in the same way."""
     return _run("python", arguments, "", cwd, environment, timeout, True)
 
 
@@ -83,30 +83,30 @@ def _run(
 
 @cache
 def socket_path() -> str:
-    """Where the process that forks listens; it is started now."""
+    """Start the forking process, and return the path of its socket."""
     path = f"{tempfile.mkdtemp(prefix='vidrio-')}/socket"
     process = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    atexit.register(process.communicate, timeout=60)  # closes its stdin, at which it ends, as when this one is killed
+    atexit.register(process.communicate, timeout=60)  # it ends when its stdin closes, even if this process is killed
     return path
 
 
-# --- the process that forks -------------------------------------------------------------------------------------------
+# --- the forking process ----------------------------------------------------------------------------------------------
 
 
 def serve(path: str) -> None:
     for library in (*LIBRARIES, *(f"vidrio.{room}" for room in ROOMS)):
-        with suppress(ModuleNotFoundError):  # on a light install
+        with suppress(ModuleNotFoundError):  # not part of a light installation
             __import__(library)
     from vidrio.glass.declaration import stages_of
     from vidrio.look.run import open_model
     from vidrio.model.find import packaged
 
     for name in packaged():
-        stages_of(open_model(name).machine)  # which each command that looks into this model would make anew
-    gc.freeze()  # what all share is not written to by each one's collector
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
+        stages_of(open_model(name).machine)  # cached, so commands don't recompute it
+    gc.freeze()  # keeps garbage collectors from writing to shared memory pages
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the processes that answer
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
@@ -126,13 +126,13 @@ def serve(path: str) -> None:
 
 
 def answer(connection: socket.socket) -> None:
-    """Run one command, and end it when its output is no longer awaited."""
+    """Run a command, and kill it if the client disconnects."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     length, streams, _, _ = socket.recv_fds(connection, 4, 3)
     request = b""
     while len(request) < int.from_bytes(length, "little"):
         request += connection.recv(1 << 16)
-    ended, held = os.pipe()  # held until the command ends
+    ended, held = os.pipe()  # the command keeps `held` open until it ends
     child = os.fork()
     if child == 0:
         connection.close()
@@ -170,7 +170,7 @@ def run(program: str, arguments: list[str], cwd: str, environment: dict[str, str
     finally:
         ended_as_python_does()
         for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # whatever a command has made of it
+            with suppress(Exception):  # a command may have closed or replaced it
                 stream.flush()
         os._exit(code if isinstance(code, int) else 1 if code else 0)
 

@@ -1,18 +1,18 @@
-"""Whether time grows in proportion to a length, measured so that a busy machine doesn't fail a test."""
+"""Measure whether time grows in proportion to a length, even on a busy machine."""
 
 import time
 from collections.abc import Callable
 from typing import Any
 
 ROUNDS = 8
-SHORTEST = 0.01  # seconds: below this the clock's own noise counts
+SHORTEST = 0.01  # seconds: shorter times are mostly noise
 
 
 def takes_at_most(times: float, act: Callable[[int], Any], small: int, large: int) -> bool:
-    """Whether the large length takes at most this many times the processor time of the small one.
+    """Return whether the large length takes at most this many times the processor time of the small one.
 
-    Both lengths are timed in turn, so that a machine that slows down slows both, and the fastest of each counts.
-    A quadratic algorithm fails every round; a linear one needs a single quiet one.
+    The two lengths are timed in turn, so that a slowdown of the machine affects both. The fastest time of each counts.
+    A quadratic algorithm fails in every round; a linear one needs only one quiet round.
     """
 
     def seconds(length: int) -> float:

@@ -1,4 +1,4 @@
-"""A sentence as a model is given it, without a tokenizer: `tokens` counts the tokens of a word."""
+"""Mask a sentence for a model, without a tokenizer. `tokens` returns the number of tokens in a word."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from typing import Any
 
 from vidrio.text.mask import Masked, Masker
 
-COMMON = "".join(map(chr, range(0x21, 0x250)))  # characters that are part of a token
+COMMON = "".join(map(chr, range(0x21, 0x250)))  # characters that occur in tokens
 
 
 def mask(

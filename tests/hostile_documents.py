@@ -1,4 +1,4 @@
-"""Hostile documents: real small ones, changed by a grammar of their kind. The same number makes the same document."""
+"""Make hostile documents by changing small real ones in ways that suit their format. Each number gives one document."""
 
 import io
 import random
@@ -19,10 +19,10 @@ TEXTS = {
     ".vtt": VTT,
     ".po": PO,
 }
-SMALLEST = 6_000  # bytes of a part that is kept whatever it holds; larger ones that hold no text would only cost time
-MOST = 20_000  # characters that one change adds
+SMALLEST = 6_000  # bytes: larger parts without text are left out, because they would only cost time
+MOST = 20_000  # characters that one change may add
 
-# For each format: what can be nested, and what may occur anywhere.
+# The tags and marks that can be nested in each format, and strings that may occur anywhere.
 PAIRS = {
     "html": "p div span b i a table td li ul code pre svg template select button title h1 font ruby details",
     ".docx": "w:p w:r w:t w:tbl w:tc w:hyperlink w:del w:ins w:rPr w:drawing w:pict w:txbxContent mc:AlternateContent",
@@ -115,7 +115,7 @@ Tokens = list[str]
 
 @cache
 def parts_of(suffix: str) -> dict[str, bytes]:
-    """The parts of a small archive of this kind; of the large ones those without text are left out."""
+    """Return the parts of a small archive in this format, except large parts without text."""
     whole = {".docx": word_file, ".odt": open_document, ".epub": book}[suffix]()
     with zipfile.ZipFile(io.BytesIO(whole)) as file:
         parts = {name: file.read(name) for name in file.namelist()}
@@ -140,7 +140,7 @@ def hostile(suffix: str, number: int) -> bytes:
 
 
 def _changed(rng: random.Random, text: str, suffix: str) -> str:
-    if suffix == ".po" and rng.random() < 0.7:  # within a string; most other changes are refused at once
+    if suffix == ".po" and rng.random() < 0.7:  # in a string, because most other changes are rejected immediately
         strings = list(re.finditer(r'(?<=msgid ")[^"\n]+(?=")', text))
         chosen = rng.choice(strings)
         inner = _changed(rng, chosen[0], "html")
@@ -154,7 +154,7 @@ def _changed(rng: random.Random, text: str, suffix: str) -> str:
 
 
 def _some(rng: random.Random, tokens: Tokens) -> tuple[int, int]:
-    """A stretch of the document: mostly short."""
+    """Return the bounds of a random stretch of the document, usually a short one."""
     begin = rng.randrange(len(tokens) + 1)
     return begin, min(len(tokens), begin + int(2 ** rng.uniform(0, 6)))
 
@@ -164,7 +164,7 @@ def _often(rng: random.Random, length: int) -> int:
 
 
 def _nested(rng: random.Random, tokens: Tokens, suffix: str) -> Tokens:
-    """Nested parts; some end tags are missing, or in the wrong order."""
+    """Nest part of the document. Some end tags are missing or in the wrong order."""
     begin, end = _some(rng, tokens)
     pairs = [rng.choice(NESTED[suffix]) for _ in range(rng.choice((1, 1, 2)))]
     times = _often(rng, sum(len(one) + len(other) for one, other in pairs))
@@ -207,7 +207,7 @@ def _with_bits(rng: random.Random, tokens: Tokens, suffix: str) -> Tokens:
 
 
 def _with_a_huge_one(rng: random.Random, tokens: Tokens, suffix: str) -> Tokens:
-    """A huge attribute, many attributes, a huge word or a long line."""
+    """Insert a huge attribute, many attributes, a huge word or a long line."""
     size = rng.randrange(1, MOST)
     huge = rng.choice(
         (
@@ -236,7 +236,7 @@ CHANGES: tuple[Callable[[random.Random, Tokens, str], Tokens], ...] = (
 
 
 def _bytes(rng: random.Random, text: str) -> bytes:
-    """Mostly UTF-8."""
+    """Encode a text, usually as valid UTF-8."""
     data = text.encode("utf-8", "surrogatepass")
     kind = rng.random()
     if kind < 0.03:
@@ -262,7 +262,7 @@ def _unsafe(rng: random.Random, parts: Parts) -> bytes:
 
 
 def _twice(rng: random.Random, parts: Parts) -> bytes:
-    """A part twice, or a link that leads outside."""
+    """Store a part twice. Some parts may be marked as symbolic links."""
     data = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(data, "w") as file:
         warnings.simplefilter("ignore")
@@ -274,13 +274,13 @@ def _twice(rng: random.Random, parts: Parts) -> bytes:
 
 
 def _blown(rng: random.Random, parts: Parts) -> bytes:
-    """A part that is far larger than it looks."""
+    """Add a part that is far larger once it is unpacked."""
     name = rng.choice([*parts, "x.xml"])
     return archive({**parts, name: rng.choice((b"\0", b"<w:p/>", b"<a>")) * rng.choice((100, 100_000, 500_000))})
 
 
 def _lying(rng: random.Random, parts: Parts) -> bytes:
-    """Sizes, methods, flags or places in the directory that are not true."""
+    """Falsify sizes, methods, flags or offsets in the archive's directory."""
     data = bytearray(archive(dict(parts)))
     entries = [match.start() for match in re.finditer(b"PK\x01\x02", data)]
     for _ in range(rng.choice((1, 2))):
@@ -306,7 +306,7 @@ def _many(rng: random.Random, parts: Parts) -> bytes:
 
 
 def _within(rng: random.Random, parts: Parts) -> bytes:
-    """An archive in an archive, or after other data."""
+    """Put the archive into another archive, or after other data."""
     inner = archive(dict(parts))
     return rng.choice((archive({rng.choice(list(parts)): inner}), b"x" * 100 + inner, inner + inner))
 

@@ -1,11 +1,10 @@
-"""A random model as Marian itself stores it (tests/golden/marian), and what Marian computes with it.
+"""Write a random model in Marian's format (tests/golden/marian), and record what Marian computes with it.
 
     python tests/marian_golden.py tests/golden/marian --bergamot _bergamot.cpython-310-x86_64-linux-gnu.so
 
-Nothing here is shared with Vidrio: the files are written from the description of Marian's format alone. The committed
-model has int8 matrices. Marian runs a twin of the same numbers in float32, and its texts and log-probabilities are
-recorded in expected.json. It needs NumPy, sentencepiece and, under Python 3.10, the compiled module of PyPI's
-`bergamot` 0.4.5.
+This script shares no code with Vidrio: it only follows the description of Marian's format. The committed model has int8
+matrices. Marian runs the same values in float32, and expected.json records its translations and log-probabilities. The
+script needs NumPy, sentencepiece and, with Python 3.10, the compiled module of `bergamot` 0.4.5 from PyPI.
 """
 
 import argparse
@@ -72,12 +71,12 @@ def sentences(count: int, seed: int) -> list[str]:
 
 
 def vocabulary() -> bytes:
-    """SentencePiece, unigram, `</s>` 0 and `<unk>` 1, as Mozilla's pipeline trains it."""
+    """Train a unigram SentencePiece model with `</s>` as 0 and `<unk>` as 1, as Mozilla's pipeline does."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences(2000, 1)),
         model_writer=model,
-        vocab_size=PIECES,  # a multiple of 8, as Marian's kernels want it
+        vocab_size=PIECES,  # a multiple of 8, as Marian's kernels require
         normalization_rule_name="identity",
         bos_id=-1,
         eos_id=0,
@@ -88,7 +87,7 @@ def vocabulary() -> bytes:
 
 
 def parameters(rows: int) -> dict[str, np.ndarray]:
-    """Random numbers, larger than a fresh model's, so that translations differ."""
+    """Return random parameters, larger than those of a fresh model, so that translations differ."""
     draw = np.random.default_rng(7)
     found: dict[str, np.ndarray] = {"Wemb": draw.normal(0, D**-0.5, (rows, D))}
 
@@ -127,7 +126,7 @@ def parameters(rows: int) -> dict[str, np.ndarray]:
         attention(f"decoder_l{layer}_context", 6.0)
         feed_forward(f"decoder_l{layer}_ffn", 6.0, 2.5)
     vector("decoder_ff_logit_out_b", rows, 0.0, 0.5)
-    found["decoder_ff_logit_out_b"][0, 0] = 4.5  # the end
+    found["decoder_ff_logit_out_b"][0, 0] = 4.5  # the end token
     return {name: value.astype(np.float32) for name, value in sorted(found.items())}
 
 
@@ -141,7 +140,7 @@ def is_matrix(name: str) -> bool:
 
 
 def int8_items(numbers: dict[str, np.ndarray]) -> list[tuple[str, int, tuple[int, ...], bytes]]:
-    """Transposed matrices, each with a scale and an alpha; the embedding is not transposed."""
+    """Return the items with int8 matrices, transposed except for the embedding. Each has a scale and an alpha."""
     items = []
     for name, value in numbers.items():
         if not is_matrix(name):
@@ -151,7 +150,7 @@ def int8_items(numbers: dict[str, np.ndarray]) -> list[tuple[str, int, tuple[int
         stored = integers if name == "Wemb" else np.ascontiguousarray(integers.T)
         items.append((name, 0x4101, value.shape, stored.tobytes() + scale.tobytes()))
         alpha = np.float32(127 / 6)
-        if name == "Wemb":  # itself int8, for its name has Wemb in it
+        if name == "Wemb":  # also int8, because its name contains Wemb
             items.append((f"{name}_QuantMultA", 0x4101, (1, 1), b"\x7f" + (np.float32(127) / alpha).tobytes()))
             items.append(("none_QuantMultA", 0x0404, (1, 1), alpha.tobytes()))
         else:
@@ -160,7 +159,7 @@ def int8_items(numbers: dict[str, np.ndarray]) -> list[tuple[str, int, tuple[int
 
 
 def float_items(numbers: dict[str, np.ndarray]) -> list[tuple[str, int, tuple[int, ...], bytes]]:
-    """The numbers that the integers stand for."""
+    """Return the items in float32, with matrices dequantised from int8."""
     items = []
     for name, value in numbers.items():
         if is_matrix(name):
@@ -171,7 +170,7 @@ def float_items(numbers: dict[str, np.ndarray]) -> list[tuple[str, int, tuple[in
 
 
 def container(items: list[tuple[str, int, tuple[int, ...], bytes]], config: str) -> bytes:
-    """Blocks are padded to 256 bytes by what looks like left-over memory."""
+    """Return a file in Marian's format. Items are padded to multiples of 256 bytes by what looks like stale memory."""
     padded = [(name, kind, shape, data + b"\xa5" * (-len(data) % 256)) for name, kind, shape, data in items]
     text = config.encode() + b"\0"
     padded.append(("special:model.yml", 0x0101, (len(text),), text))
@@ -185,7 +184,7 @@ def container(items: list[tuple[str, int, tuple[int, ...], bytes]], config: str)
 
 
 def shortlist(rows: int) -> bytes:
-    """A few tokens for each source token; not used in the recorded results."""
+    """Return a shortlist with a few tokens for each source token. The recorded results don't use it."""
     draw = np.random.default_rng(3)
     lists = [sorted(draw.choice(rows, 4, replace=False)) for _ in range(rows)]
     offsets = np.cumsum([0, *map(len, lists)]).astype("<u8")
@@ -199,7 +198,7 @@ def shortlist(rows: int) -> bytes:
 
 
 def search(model: Path, vocabularies: list[Path], precision: str, factor: int = 9) -> str:
-    """A configuration of bergamot: greedy, each text one sentence."""
+    """Return a bergamot configuration for greedy search, with each text as one sentence."""
     lists = "".join(f"- {path}\n" for path in vocabularies)
     return (
         f"models:\n- {model}\nvocabs:\n{lists}beam-size: 1\nnormalize: 1.0\nword-penalty: 0\nskip-cost: false\n"
@@ -209,7 +208,7 @@ def search(model: Path, vocabularies: list[Path], precision: str, factor: int = 
 
 
 def by_marian(module: Path, config: str, texts: list[str]) -> list[dict]:
-    """Marian's translations, and the mean log-probability of each word's pieces: as its HTML has them."""
+    """Return Marian's translations and the mean log-probability of each word's pieces, read from its HTML output."""
     spec = importlib.util.spec_from_file_location("_bergamot", module)
     bergamot = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bergamot)
@@ -244,7 +243,7 @@ def main() -> None:
             (folder / "float.bin").write_bytes(container(float_items(numbers), config))
             config = search(folder / "float.bin", [folder / f"vocab.{PAIR}.spm"] * 2, "float32")
             found = by_marian(given.bergamot, config, sentences(40, 2))
-        lines = ",\n".join(json.dumps(one) for one in found if one["words"] and len(one["target"]) < 100)  # that end
+        lines = ",\n".join(json.dumps(one) for one in found if one["words"] and len(one["target"]) < 100)  # finished
         (given.folder / "expected.json").write_text(f"[\n{lines}\n]\n")
 
 

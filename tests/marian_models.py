@@ -1,4 +1,4 @@
-"""Random MarianMT models of every shape, as Hugging Face writes them, with SentencePiece models of their own."""
+"""Write random MarianMT models of every shape as Hugging Face does, with SentencePiece models of their own."""
 
 import io
 import json
@@ -40,7 +40,7 @@ SPANISH = tuple(
 
 @cache
 def sentence_piece_model(texts: tuple[str, ...], pieces: int = 150, **settings: Any) -> bytes:
-    """A SentencePiece model learned from texts, with the table of normalisation that OPUS-MT's have."""
+    """Train a SentencePiece model on texts, with the normalisation of OPUS-MT's models."""
     import sentencepiece
 
     model = io.BytesIO()
@@ -57,7 +57,7 @@ def pieces_of(proto: bytes) -> list[str]:
 
 
 def vocabulary(protos: Sequence[bytes], languages: Sequence[str] = ()) -> dict[str, int]:
-    """The ids of pieces as OPUS-MT gives them: the end, the unknown, the pieces of both languages, padding last."""
+    """Number tokens as OPUS-MT does: the end, the unknown token, all pieces, language tokens, and padding last."""
     pieces = sorted({piece for proto in protos for piece in pieces_of(proto)} - {"</s>", "<unk>", "<s>"})
     tokens = ["</s>", "<unk>", *pieces, *(f">>{language}<<" for language in languages), "<pad>"]
     return {token: i for i, token in enumerate(tokens)}
@@ -71,8 +71,8 @@ def write_marian(
     separate: bool = False,
     **told: Any,
 ) -> None:
-    """A MarianMT folder. Numbers are larger than a fresh model's, so that its translations are not all alike; the end
-    token's bias is, so that they end."""
+    """Write a MarianMT folder. Parameters are larger than those of a fresh model, so that translations differ. The end
+    token's bias is larger, too, so that translations end."""
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
@@ -102,7 +102,7 @@ def write_marian(
         for name, parameter in model.named_parameters():
             if "embed_positions" not in name:
                 spread = 0.3 if parameter.dim() == 1 else 1.0
-                # So that it minds the source, and does not say the same word for ever.
+                # Make the model depend on the source, and keep it from repeating one word forever.
                 spread *= next((by for end, by in SPREADS.items() if name.endswith(end)), 1)
                 spread *= 0.3 if ".encoder." in name and name.endswith(("out_proj.weight", "fc2.weight")) else 1
                 parameter.copy_(
@@ -110,11 +110,11 @@ def write_marian(
                 )
                 if name.endswith("norm.weight"):
                     parameter.add_(1.0)
-        model.model.decoder.layers[-1].final_layer_norm.weight.mul_(4)  # so that it is confident
+        model.model.decoder.layers[-1].final_layer_norm.weight.mul_(4)  # makes the model confident
         model.final_logits_bias.normal_(0, 0.3)
         model.final_logits_bias[0, 0] += 3
         if model.config.tie_word_embeddings:
-            model.get_output_embeddings().weight[pad] = 0  # the row of padding
+            model.get_output_embeddings().weight[pad] = 0  # the padding row
     model.generation_config = GenerationConfig(
         num_beams=4,
         bad_words_ids=[[pad]],
@@ -131,14 +131,14 @@ def write_marian(
 
 
 def searched(folder: Path, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-    """What the reference finds with a folder's model, searching in float64."""
+    """Search in float64 with the reference and a folder's model."""
     machine = build(read_config(folder)[0], read_parameters(folder))
     special = machine.config.special
     return [search(stepper(machine, ids), special.start, special.end, options) for ids in sources]
 
 
 def load_hf(folder: Path) -> tuple[Any, Any]:
-    """The model (in float64) and its tokenizer, as `transformers` loads them."""
+    """Load the model, in float64, and its tokenizer with `transformers`."""
     from transformers import MarianMTModel, MarianTokenizer, logging
     from transformers.utils.logging import disable_progress_bar
 
@@ -150,8 +150,8 @@ def load_hf(folder: Path) -> tuple[Any, Any]:
 
 
 def generated(folder: Path, texts: Sequence[str], beam: int, longest: int, at_once: int = 50) -> list[list[int]]:
-    """What `transformers` generates, the end token included. Padding, which is never chosen, gets no probability:
-    Marian itself knows no such token."""
+    """Return what `transformers` generates, including the end token. Padding gets no probability, because Marian has no
+    such token."""
     import torch
 
     model, tokenizer = load_hf(folder)
@@ -176,14 +176,14 @@ def generated(folder: Path, texts: Sequence[str], beam: int, longest: int, at_on
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:
-    """Words in no order, so that they differ."""
+    """Return sentences of words in random order, so that they differ."""
     draw = random.Random(seed)
     words = sorted({word for line in ENGLISH for word in line.split()})
     return [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(count)]
 
 
 def random_unicode(count: int, seed: int = 0) -> list[str]:
-    """Lines of everything that Unicode has: words, signs of every block, accents by themselves, blanks of all kinds."""
+    """Return lines with all kinds of Unicode: words, characters from every block, lone accents, all kinds of spaces."""
     draw = random.Random(seed)
     words = [word for line in ENGLISH + SPANISH for word in line.split()]
     special = "\u0301\u0308\u200b\u200d\u00a0\u3000\t\ufeff\u00ad①½ﬁ㌔Å\u212b▁👍🏽\u202e\u0000ｱﾞ가\u1100\u1161 "
@@ -208,7 +208,7 @@ def random_unicode(count: int, seed: int = 0) -> list[str]:
 
 
 def damaged(data: bytes, draw: random.Random) -> bytes:
-    """Cut off, with a bit turned over, a piece put in or taken out."""
+    """Truncate the data, flip a bit, or insert or remove a piece."""
     kind, place = draw.randrange(4), draw.randrange(len(data))
     if kind == 0:
         return data[:place]
@@ -218,8 +218,10 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
 
 
 def import_damaged(release: Path, ours: Path, count: int, say: Callable[[], str], seed: int = 1) -> int:
-    """Import a folder many times, each time with another file damaged: a message, never a traceback, and nothing left
-    behind. Returns how many were refused."""
+    """Import a folder many times, each time with a damaged file, and return how many imports were refused.
+
+    A refused import must print a message, not a traceback, and leave no files behind.
+    """
     files = {file.name: file.read_bytes() for file in release.iterdir()}
     draw, refused = random.Random(seed), 0
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Models to compare engines on: small odd sizes, and random numbers everywhere."""
+"""Make models for comparing engines, with small unusual sizes and random parameters."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
 SOURCE = [3, 7, 1, 28, 7]  # S = 5
-TARGET = [2, 4, 11, 4, 0, 28, 9]  # T = 7; 0 is the padding's id, and a token like any other here
+TARGET = [2, 4, 11, 4, 0, 28, 9]  # T = 7; here 0, the padding id, is an ordinary token
 
 
 def make_config(**changes: object) -> ModelConfig:
-    """Odd, pairwise different sizes, so that axes cannot be confused."""
+    """Return a config with unusual, pairwise different sizes, so that axes cannot be confused."""
     values = {
         "source_vocabulary": 29,
         "target_vocabulary": 31,
@@ -23,7 +23,7 @@ def make_config(**changes: object) -> ModelConfig:
         "n_classes": 4,
         "max_positions": 16,
         "tying": "none",
-        "norm_epsilon": 1e-3,  # large enough to be missed if it is not used
+        "norm_epsilon": 1e-3,  # large enough to notice if it is not used
     }
     values.update(changes)
     if values["tying"] == "all" and values.get("shape", "encoder-decoder") == "encoder-decoder":
@@ -32,7 +32,7 @@ def make_config(**changes: object) -> ModelConfig:
 
 
 def make_parameters(config: ModelConfig, seed: int = 0) -> dict[str, np.ndarray]:
-    """No gain at 1 and no bias at 0, where a forgotten one would not show."""
+    """Return random parameters. No gain is 1 and no bias is 0, so that tests notice if one is omitted."""
     generator = np.random.default_rng(seed)
     parameters = random_parameters(config, generator)
     return {name: value + 0.3 * generator.normal(size=value.shape) for name, value in parameters.items()}

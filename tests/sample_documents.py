@@ -1,4 +1,4 @@
-"""Small documents of every kind, as other programs write them."""
+"""Small documents in every format, as other programs write them."""
 
 import io
 import zipfile

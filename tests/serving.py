@@ -1,4 +1,4 @@
-"""A server in a separate process, for tests that need sockets, signals, a kill or a browser."""
+"""Start a server in a separate process, for tests that need sockets, signals, a kill or a browser."""
 
 import re
 import subprocess
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 class Server(NamedTuple):
     process: subprocess.Popen[str]
-    address: str  # with its last slash
+    address: str  # with a trailing slash
 
 
 @contextmanager
 def server(*options: str, model: str | Path = "lesson", page: bool = False) -> Iterator[Server]:
-    """`vidrio serve` on a free port; it is ended when the block is."""
+    """Run `vidrio serve` on a free port until the `with` block ends."""
     command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", *options]
     command += [] if page else ["--no-page"]
     command += ["--model", str(model)] if model else []

@@ -1,4 +1,4 @@
-"""Texts of all kinds, including difficult ones for a tokenizer, to compare the browser with Python."""
+"""Texts of all kinds for comparing the browser with Python, including difficult ones for a tokenizer."""
 
 import random
 from functools import cache
@@ -15,7 +15,7 @@ PHRASES = ("HELLO World", "McDonald’s", "NATO's", "O'BRIEN", "</s>", "<0x41>",
 
 @cache
 def texts(count: int, direction: str = "en-es") -> list[str]:
-    """So many different texts, the same ones every time."""
+    """Return this many different texts, always the same ones."""
     book = (Path(__file__).parent / "texts" / "alice.txt").read_text("utf-8").split("\n")
     found = dict.fromkeys([*(case.source for case in read_cases(direction)), *filter(None, book), *PHRASES, ""])
     draw = random.Random(count)

@@ -1,4 +1,4 @@
-"""Small random models as folders, with words as tokens, for tests of engines and commands."""
+"""Write small random models with words as tokens, for tests of engines and commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ WORDS = [first + second for first in ("ba", "co", "di", "fu", "ga", "ho", "mi", 
 def write_model(
     folder: Path, seed: int = 0, *, ends: bool = False, words: Sequence[str] = WORDS, **changes: object
 ) -> ModelConfig:
-    """A model folder whose translations are nonsense, but always the same nonsense; `ends`: of some five words."""
+    """Write a model whose translations are reproducible nonsense. With `ends`, they have about five words."""
     tokenizer = Tokenizer.of_words([*words, ".", ",", "!"])
     values = {
         **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
@@ -28,7 +28,7 @@ def write_model(
     config = ModelConfig(**values)  # type: ignore[arg-type]
     parameters = make_parameters(config, seed)
     if ends:
-        # From the fifth position on, one direction of the decoder's rows grows, and the end token reads it.
+        # From the fifth position on, the decoder's rows grow in the direction that raises the end token's logit.
         direction_D = np.random.default_rng(0).normal(size=config.d_model)
         parameters["tgt.pos"][4:] += np.outer(np.arange(1, config.max_positions - 3), direction_D)
         parameters["out.W"][:, config.special.end] = direction_D
@@ -40,12 +40,12 @@ def write_model(
 
 
 def rewrite_config(folder: Path) -> None:
-    """After a change of the model's other files: the config again, which holds their checksums."""
+    """Write the config again, because it contains the checksums of files that have changed."""
     write_config(folder, *read_config(folder))
 
 
 def random_sources(config: ModelConfig, count: int, *, longest: int = 20, seed: int = 1) -> list[list[int]]:
-    """Source ids, closed by the end token where the model wants one."""
+    """Return random source ids, followed by the end token if the model needs it."""
     generator = np.random.default_rng(seed)
     special = {config.special.pad, config.special.unk, config.special.start, config.special.end}
     usual = [i for i in range(config.source_vocabulary) if i not in special]

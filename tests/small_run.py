@@ -1,4 +1,4 @@
-"""A really trained run: a hundred made-up sentence pairs, a minute model, a few seconds, by the command itself."""
+"""Train a tiny model with the command itself, on a hundred made-up sentence pairs. This takes a few seconds."""
 
 import atexit
 import contextlib
@@ -23,9 +23,9 @@ TAUGHT = {"vocabulary": 400, "languages": "en,es", "rate": 0.01, "dropout": 0, "
 
 
 def vidrio_train(folder: Path, *arguments: str) -> tuple[int, str]:
-    """`vidrio train …` in this folder: its exit code and output. In this process, so that PyTorch is imported once."""
+    """Run `vidrio train …` in this process, which imports PyTorch only once. Return the exit code and the output."""
     command, said = ["train", *map(str, arguments)], io.StringIO()
-    before, sys.argv = sys.argv, ["vidrio", *command]  # the model's card tells how it was made
+    before, sys.argv = sys.argv, ["vidrio", *command]  # the model card contains the command
     try:
         with contextlib.chdir(folder), contextlib.redirect_stderr(said):
             return main(command), said.getvalue()
@@ -34,7 +34,7 @@ def vidrio_train(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def train_small(folder: Path, *options: str) -> Path:
-    """Train in `folder`/model, and return the model's folder. An earlier training with these options is copied."""
+    """Train in `folder`/model, and return the model's folder. An earlier run with the same options is copied."""
     shutil.copytree(_trained(options), folder, dirs_exist_ok=True)
     return folder / "model"
 
@@ -43,7 +43,7 @@ def train_small(folder: Path, *options: str) -> Path:
 def _trained(options: tuple[str, ...]) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="vidrio-small-run-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    rows = [*PAIRS, PAIRS[0], ("the cat", ""), ("seven 7 dogs", "siete perros")]  # a duplicate, and two that are wrong
+    rows = [*PAIRS, PAIRS[0], ("the cat", ""), ("seven 7 dogs", "siete perros")]  # a duplicate and two faulty pairs
     text = "".join(f"{source}\t{target}\n" for source, target in rows)
     (folder / "pairs.tsv").write_text(text, encoding="utf-8")
     usual = (part for name, value in {**SIZES, **TAUGHT}.items() for part in (f"--{name}", str(value)))

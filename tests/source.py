@@ -1,4 +1,4 @@
-"""The package's source as a graph: which file imports which, at its head, in a function or for types only."""
+"""The package's source: its functions, and its imports, including those in functions and for type checking."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,13 +28,13 @@ def source_files() -> tuple[Path, ...]:
 
 
 def module_name(path: Path, package: Path = PACKAGE) -> str:
-    """`glass.maths`; a folder's `__init__` has the folder's name, and the package's own is `__init__`."""
+    """Return a name such as `glass.maths`. A folder's `__init__` has the folder's name, the package's is `__init__`."""
     parts = path.relative_to(package).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
 def imports_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Every imported name of a file: modules, and their members as `module.name`."""
+    """Yield every name that a file imports: modules, and their members as `module.name`."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -49,7 +49,7 @@ def libraries_imported_by(nodes: Iterable[ast.AST]) -> set[str]:
 
 @cache
 def import_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """For every file the files that it imports. `from vidrio.model import config` is an import of `model.config`."""
+    """Map each file to the files that it imports. `from vidrio.model import config` imports `model.config`."""
     files = {module_name(path, package): nodes_of(path) for path in sorted(package.rglob("*.py"))}
     return {name: set(_files_imported(nodes, files)) - {name} for name, nodes in files.items()}
 
@@ -63,7 +63,7 @@ def _files_imported(nodes: Iterable[ast.AST], known: Mapping[str, object]) -> It
 
 
 def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """Files that import each other in a circle, if there are any."""
+    """Return the files of an import cycle, if there is one."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as found:
@@ -72,7 +72,7 @@ def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every function with its full name: `commands.look.show`, `glass.trace.Trace.tap`."""
+    """Yield every function with its full name, such as `commands.look.show` or `glass.trace.Trace.tap`."""
     for path in source_files():
         yield from _functions_in(syntax_of(path), module_name(path))
 
@@ -87,7 +87,7 @@ def _functions_in(node: ast.AST, owner: str) -> Iterator[tuple[str, Function]]:
 
 
 def count_parameters(function: Function) -> int:
-    """Without `self` and `cls`; `*args` and `**kwargs` count as one each."""
+    """Count the parameters without `self` and `cls`. `*args` and `**kwargs` count as one each."""
     given = function.args
     names = [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     return len(names) - (names[:1] in (["self"], ["cls"])) + bool(given.vararg) + bool(given.kwarg)

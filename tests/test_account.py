@@ -12,7 +12,7 @@ ENGLISH, SPANISH = lexicons("en", "es")
 
 
 def numbers(text: str, lexicon=ENGLISH) -> list[str]:
-    """The sure facts, and in brackets those that may be something else."""
+    """Return the numbers in a text, with those in brackets that may be something else."""
     found = [fact for fact in facts(text, lexicon) if fact.kind == "number"]
     return [fact.key if fact.sure else f"({fact.key})" for fact in found]
 
@@ -22,7 +22,7 @@ def faults(source: str, translation: str) -> Faults:
 
 
 def told(source: str, translation: str) -> list[str]:
-    """What was lost, and what was invented."""
+    """Return what was lost (-) and what was invented (+)."""
     lost, invented = faults(source, translation)
     return [f"-{fact.key}" for fact in lost] + [f"+{fact.key}" for fact in invented]
 
@@ -50,7 +50,7 @@ def told(source: str, translation: str) -> list[str]:
         ("Henry EIGHTEENTH and TWO", ["2"]),  # what a model writes instead of XVIII
         ("0 million, 2.50 thousand and 1.0005 million", ["0", "2500", "1000500"]),
         ("1.23456 thousand, 1980 million", ["1234.56", "1980000000"]),
-        (f"{'9' * 5000} million", ["9" * 5000, "(1000000)"]),  # longer than int() reads
+        (f"{'9' * 5000} million", ["9" * 5000, "(1000000)"]),  # longer than int() accepts
     ],
 )
 def test_english_numbers_in_every_form(text: str, wanted: list[str]) -> None:
@@ -126,7 +126,7 @@ def test_spanish_numbers_in_every_form(text: str, wanted: list[str]) -> None:
         ("Saturday's paper and October's", "El periódico del sábado y el de octubre"),
         ("The dollar fell; he won in 2010 won.", "El dólar cayó; ganó en 2010."),
         ("He need not paint.", "No necesita pintar."),
-        ("My teacher, Ayo\u0323\u0300de", "Mi maestro, Ayọde"),  # a combining mark is no sign
+        ("My teacher, Ayo\u0323\u0300de", "Mi maestro, Ayọde"),  # a combining mark is not a symbol
         ("the 80s and the 9am train", "los años 80 y el tren de las 9"),
     ],
 )
@@ -169,7 +169,7 @@ def test_what_is_not_faithful(source: str, translation: str, wanted: list[str]) 
     [
         ("It costs €1,234.50.", "Cuesta 1.234,50 €.", []),
         ("It costs €18.10.", "Cuesta 18h10.", ["€18.10"]),
-        ("It costs €18.10.", 'Cuesta "18.10.', ["€18.10"]),  # a price has a currency
+        ("It costs €18.10.", 'Cuesta "18.10.', ["€18.10"]),  # a price needs its currency
         ("It costs $5 or $6.", "Cuesta $5 o 6.", ["$6"]),
         ("It costs ₩5.", "Cuesta 5 wones.", []),
         ("It costs €18.10.", "Cuesta 18,01 €.", ["€18.10"]),
@@ -227,7 +227,7 @@ def test_what_must_come_through_whole(source: str, translation: str, lost: list[
         ("3rd of 10", "3º de 10", False),
         ("at 9:30", "a las 9.30", False),
         ("$18.10", "$18.10.10", True),
-        ("two dogs", "2 perros", False),  # what the source does not have may be a word of it
+        ("two dogs", "2 perros", False),  # the digit may stand for a word of the source
         ("Go 👍", "Ve 👍👍", True),
         ("See #one", "Vea #one", False),
         ("", "", False),
@@ -242,7 +242,7 @@ def test_what_a_translation_has_too_much_of(source: str, translation: str, wante
     [
         ("in the 12th century", "XII"),
         ("in the twelfth century", "XII"),
-        ("in the 40th century", "40.º"),  # and no word of a million letters for the ten millionth
+        ("in the 40th century", "40.º"),  # in Roman numerals, the ten millionth would have a million letters
         ("the 3rd", "3.º"),
         ("the twelfth", "12.º"),
         ("Henry VIII", "VIII"),

@@ -16,7 +16,7 @@ from vidrio.translate.translator import Translator
 
 def test_shares_by_hand():
     attention_TS = np.array([[0.5, 0.1, 0.3], [0.1, 0.6, 0.1], [0.0, 0.2, 0.5]])
-    # Two target words (the first of two tokens), two source words (the second of two tokens).
+    # Two target words, the first with two tokens, and two source words, the second with two tokens.
     found = shares(attention_TS, [0, 0, 1], [0, 1, 1], 2, 2)
     assert found == pytest.approx(np.array([[0.3, (0.4 + 0.7) / 2], [0.0, 0.7]]))
     assert shares(attention_TS, [0, -1, 0], [1, -1, 0], 1, 2) == pytest.approx(np.array([[0.4, 0.25]]))
@@ -76,7 +76,7 @@ def test_every_link_is_between_words_of_the_texts(nonsense, parts):
         assert 0 <= link.weight <= 1.001
     written = {(s.target_start + a, s.target_start + b) for s in found.sentences for a, b in words(s.text)}
     assert {(link.target.start, link.target.end) for link in found.alignment} <= written
-    # Every word of letters comes from somewhere, since the model only gets what has letters.
+    # Every target word with letters is aligned, because only text without letters bypasses the model.
     letters = {place for place in written if worded(found.text[slice(*place)])}
     assert letters <= {(link.target.start, link.target.end) for link in found.alignment}
 
@@ -90,7 +90,7 @@ TOKENIZER = Tokenizer.learn(["see and now", "ve y ahora"] * 3, 300)
     [("ve ① y ②", "ve {first_name} y https://b.org"), ("② ve y ①.", "https://b.org ve y {first_name}.")],
 )
 def test_places_through_symbols_and_line_breaks(written, expected):
-    """The model read and wrote ① for a name and a space for a line end; positions are those of the texts."""
+    """Check that positions refer to the texts, although the model uses ① for a name and a space for a line break."""
     masked = mask(SOURCE, "①②")
     given = masked.given
     assert given == "see ① and ② now"

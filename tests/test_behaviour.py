@@ -13,7 +13,7 @@ from behaviour.rules import RULES, WITH_ARGUMENT
 from vidrio.model import find as models
 from vidrio.translate.translator import Translator
 
-DIRECTIONS = {"en-es": 700, "es-en": 500}  # with the number of cases that there must be
+DIRECTIONS = {"en-es": 700, "es-en": 500}  # with the minimum number of cases
 
 
 def copied(texts):
@@ -163,7 +163,7 @@ def a_case(source: str, *must: tuple[str, str], topic: str = "words", id: str = 
 
 
 def test_a_translation_that_depends_on_its_neighbours_fails():
-    def in_tens(texts):  # as wide as the longest of its batch
+    def in_tens(texts):  # pads each text to the longest in its batch
         return [text.ljust(max(map(len, texts)), ".") for text in texts]
 
     one = a_case("Hello", (AMONG, "Hi | Good morning"))
@@ -213,11 +213,11 @@ def test_the_command_judges_a_model(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["topics"]["words"]["passed"] < 10
 
 
-# --- the models that come with the package ----------------------------------------------------------------------------
+# --- the packaged models ----------------------------------------------------------------------------------------------
 
 
-# How many cases a packaged model passes, less a few that another processor's rounding may decide otherwise. The goal is
-# ENOUGH; a model that reaches it needs no line here.
+# The share of cases that a packaged model passes, with a margin for the rounding of other processors. Models that reach
+# the goal, ENOUGH, are not listed.
 REACHED = {"es-en": 0.92}
 
 
@@ -232,7 +232,7 @@ def test_a_packaged_model_behaves(name):
         return [one.text for one in translator.translate(list(texts))]
 
     if name == models.LESSON:
-        # It knows a dozen words and translates everything else into nonsense, but what rules guarantee must hold.
+        # This model knows a dozen words and turns everything else into nonsense, but what rules guarantee must hold.
         results = judge(translate, [case for case in cases if case.topic in MECHANISM], always=())
         assert all(result.passed for result in results), as_text(results)
     else:

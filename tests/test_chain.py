@@ -14,7 +14,7 @@ CHAIN = ["-m", "es-en", "-m", "en-es"]
 
 @pytest.fixture(scope="module")
 def by_hand() -> list[tuple[str, str]]:
-    """The English between, and the Spanish after it."""
+    """Translate with one model after the other, and return the English and the final Spanish texts."""
     to_english, back = Translator.load("es-en"), Translator.load("en-es")
     english = [to_english.translate(line).text for line in SPANISH]
     return [(between, back.translate(between).text) for between in english]

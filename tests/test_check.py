@@ -1,4 +1,4 @@
-"""Test `vidrio check` and `vidrio why`, and the check of all numbers of a run."""
+"""Test `vidrio check` and `vidrio why`, and that all numbers of a run are checked."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def vidrio(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
     return code, captured.out, captured.err
 
 
-# --- which numbers ----------------------------------------------------------------------------------------------------
+# --- all numbers of a run ---------------------------------------------------------------------------------------------
 
 
 MACHINES = [
@@ -53,7 +53,7 @@ def test_every_number_is_checked_and_agrees(choice: str, dtype: type, arithmetic
 
 @pytest.mark.parametrize(("dtype", "arithmetic"), MACHINES)
 def test_whole_arrays_are_what_receipts_say_of_each_number(dtype: type, arithmetic: Arithmetic) -> None:
-    """The same cell on arrays and on one number: the same value and the same bound."""
+    """Check that a computation gives the same value and error bound for a whole array as for a single number."""
     generator = np.random.default_rng(1)
     for choice in CHOICES:
         trace = make_trace(choice, dtype, arithmetic)
@@ -78,7 +78,7 @@ def test_one_wrong_number_of_any_quantity_is_found_and_named(choice: str) -> Non
         check_quantity(trace, name, checked)
         found = {at for at, _ in checked.exceptions}
         if trace.stages[name].operation == "recurrence":
-            found.discard(At(name, (place[0] + 1, place[1])))  # the next row is made from this one
+            found.discard(At(name, (place[0] + 1, place[1])))  # the next row is computed from this one
         assert found == {At(name, place)}
         trace.values[name] = right
 
@@ -122,7 +122,7 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
 def test_a_sum_that_does_not_add_up_is_found(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts of heads that are too large by a ten-thousandth."""
+    """Check that an error of 0.01 % in the contributions of heads is found."""
     for model in ("lesson", "en-es"):
         code, out, _ = vidrio(capsys, "check", "hello world", "--model", model)
         assert code == 0

@@ -1,4 +1,4 @@
-"""Test how a token is chosen: temperature, top-k, top-p, a forced beginning, a pinned hypothesis, a random draw."""
+"""Test how a token is chosen: temperature, top-k, top-p, a forced prefix, a pinned hypothesis, a random draw."""
 
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -77,7 +77,7 @@ def test_a_draw_is_the_same_for_the_same_seed(lesson: LoadedModel) -> None:
 
 @pytest.mark.parametrize("changes", [[("without", "ffn")], [("draw", "temperature=30 seed=1")]])
 def test_a_changed_model_stops_where_it_rambles(changes: list[tuple[str, str]]) -> None:
-    """At three times the text's length or where it repeats itself, and not at the model's limit of 256 tokens."""
+    """Check that it stops at three times the text's length or at a repetition, not at the limit of 256 tokens."""
     model = open_model("en-es")
     before = look(model, "Good morning.")
     steps: list[None] = []
@@ -97,7 +97,7 @@ def test_a_what_if_that_nobody_waits_for_is_cancelled() -> None:
 
 
 def test_rows_that_are_edited_alike_may_be_kept(lesson: LoadedModel) -> None:
-    """Decoding with kept keys and values, and computing every prefix afresh, find the same."""
+    """Check that decoding with cached keys and values finds the same as recomputing every prefix."""
     before = look(lesson, "hello world")
     for change in [
         ("without", "ffn"),
@@ -118,7 +118,7 @@ def test_rows_that_are_edited_alike_may_be_kept(lesson: LoadedModel) -> None:
 
 
 def test_the_worked_example_computes_what_it_prints() -> None:
-    """Numbers as the document prints them, to its eight digits; right ones where it is computed right."""
+    """Check the numbers that the document prints, to its eight digits, and those of the corrected computation."""
     looking = Looking("lesson")
     printed = looking.run(RunRequest("hello world", "worked-example-printed", changes=(("divisor", "30"),))).trace
     assert printed.array("enc.in").tolist() == [[1, 3, 3, 5], [2.84, 3.99, 4, 6]]

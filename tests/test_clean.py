@@ -89,7 +89,7 @@ def test_limits_suit_the_data() -> None:
     assert fault("a" * 400, "b" * 100, twice) == ""
 
 
-# --- folding and copies -----------------------------------------------------------------------------------------------
+# --- folding ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_pairs_whose_sides_stand_nowhere_else_are_held_out_first() -> None:
     assert (both.count(1), both.count(COPY)) == (2, 10)
 
 
-# --- the whole sieve --------------------------------------------------------------------------------------------------
+# --- all steps together -----------------------------------------------------------------------------------------------
 
 
 Kept = tuple[str, str, str]  # source, target and part

@@ -18,7 +18,7 @@ from vidrio import __version__, cli
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# A stand-in command in a separate process: `main` is the real one, only the command's action is chosen by the test.
+# Runs the real `main` in a separate process, with a command whose action is chosen by the test.
 WITH_A_VERB = """
 import sys, time, types
 import click
@@ -101,7 +101,7 @@ def test_a_full_disk_becomes_a_message(lines: int) -> None:
 def test_a_closed_stream_is_no_traceback(closed: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m vidrio translate -m lesson {closed}"
     done = subprocess.run(["sh", "-c", command], capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=60)
-    assert done.returncode in (0, 1)  # not 120: Python's own complaint at exit
+    assert done.returncode in (0, 1)  # not 120, Python's code when it cannot flush at exit
     assert "Error" not in done.stderr
 
 

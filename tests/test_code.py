@@ -41,13 +41,13 @@ def test_every_line_makes_the_bits_of_the_glass(name: str, machine: Machine) -> 
     shown = [stage for stage in trace.stages.values() if stage.code]
     assert {stage.kind for stage in trace.stages.values() if not stage.code} <= {"parameter", "input", "choice"}
     for stage in shown:
-        with np.errstate(divide="ignore"):  # a forced token may come to probability 0
+        with np.errstate(divide="ignore"):  # a forced token may have probability 0
             made = worked_out(trace, stage)
         np.testing.assert_array_equal(made, trace.array(stage.address), stage.code, strict=True)
 
 
 def worked_out(trace: Trace, stage: Stage) -> Any:
-    """The line, with the trace's arrays under its names."""
+    """Run the line with the trace's arrays as variables, and return its result."""
     arrays: dict[str, Any] = dict(
         zip(variables(stage.inputs), map(np.copy, map(trace.array, stage.inputs)), strict=True)
     )
@@ -74,7 +74,7 @@ def test_arguments_are_shown_by_name_or_value() -> None:
 
 
 def test_threads_read_the_sources_at_the_same_time() -> None:
-    """A garbage collection lets another thread run in the middle of `ast.parse`, which Python 3.11.7 does not bear."""
+    """In Python 3.11.7, `ast.parse` fails if a garbage collection lets another thread run in the middle of it."""
     read: Callable[..., Any] = _definitions.__wrapped__
     before, pause = gc.get_threshold(), lambda phase, info: time.sleep(0)
     gc.callbacks.append(pause)

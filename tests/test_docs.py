@@ -41,7 +41,7 @@ def test_page_with_its_slow_blocks(page: Path, tmp_path: Path) -> None:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The names that a forge gives a page's headings."""
+    """Return the anchors that a forge generates for a page's headings."""
     text = re.sub(r"^( *)(`{3,}).*?^\1\2`*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
     plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
@@ -62,7 +62,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_site_is_built_with_both_references(tmp_path: Path) -> None:
-    """`make docs`, whose warnings are errors: a docstring that cannot be parsed, a name that is gone, a broken link."""
+    """Build the site as `make docs` does, with warnings as errors: broken links, missing names, invalid docstrings."""
     options = ["-q", "-W", "--keep-going", "-c", "docs", "-d", tmp_path / "doctrees"]
     sphinx = [sys.executable, "-m", "sphinx", *options, ".", tmp_path / "site"]
     done = subprocess.run(sphinx, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
@@ -87,7 +87,7 @@ def test_imports_that_follow_from_others_are_not_drawn() -> None:
     assert architecture.lines(graph) == [("b", "a"), ("c", "b")]
 
 
-# Tests of the runner itself: correct blocks pass, wrong ones fail.
+# The runner itself: correct blocks pass, wrong ones fail.
 
 
 def page_of(text: str, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Test translated files of every format: other programs open them with their formatting. Unusable files give errors."""
+"""Test that other programs open translated files of every format, with their formatting. Unusable files fail."""
 
 import io
 import re
@@ -182,7 +182,7 @@ def test_text_keeps_its_line_ends_and_its_mark() -> None:
     assert through("a.md", b"# The dog is old.\n") == b"# El perro es viejo.\n"
 
 
-# --- what cannot be handled -------------------------------------------------------------------------------------------
+# --- unusable files ---------------------------------------------------------------------------------------------------
 
 
 def bomb() -> bytes:
@@ -236,7 +236,7 @@ def test_a_file_without_text_comes_back_unchanged(name: str, data: bytes) -> Non
 
 @pytest.mark.parametrize(("name", "make"), [("a.docx", word_file), ("a.odt", open_document), ("a.epub", book)])
 def test_a_damaged_archive_is_refused_or_says_the_same(name: str, make: Callable[[], bytes]) -> None:
-    """A bit that changes a part's contents is found by its checksum; a date or an attribute may change."""
+    """Check that changed contents are found by their checksum. Dates and attributes may change."""
     whole = make()
     parts, refused = unpacked(whole), 0
     places = range(0, len(whole), max(1, len(whole) // 60))

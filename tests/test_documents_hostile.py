@@ -1,4 +1,4 @@
-"""Test hostile documents: time and memory stay in proportion to their size, and every rejection states the reason."""
+"""Test hostile documents: time and memory stay proportional to their size, and every rejection gives a reason."""
 
 import gc
 import io
@@ -69,7 +69,7 @@ GROWING: list[tuple[Callable[..., Plan], Callable[[int], str], int]] = [
 def test_time_grows_in_proportion_to_the_size(
     planned: Callable[..., Plan], make: Callable[[int], str], size: int
 ) -> None:
-    """Less than 2.8 times per doubling, 7.8 for both; quadratic time would be 16."""
+    """Allow 2.8 times the time for each doubling, so 7.8 times for both. Quadratic time would need 16 times."""
 
     def act(length: int) -> None:
         try:
@@ -78,7 +78,7 @@ def test_time_grows_in_proportion_to_the_size(
             return
         reversed_words(plan)
 
-    gc.disable()  # what other tests have left behind would be looked through again and again
+    gc.disable()  # otherwise, objects that other tests have left would be scanned repeatedly
     try:
         assert takes_at_most(2.8**2, act, size // 2, 2 * size)
     finally:
@@ -89,7 +89,7 @@ def test_time_grows_in_proportion_to_the_size(
 
 
 def stored(part: str, text: str) -> bytes:
-    """An archive that is not compressed."""
+    """Return an uncompressed archive with one part."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as file:
         file.writestr(part, text)
@@ -127,7 +127,7 @@ def test_what_is_too_large_or_too_deep_is_refused(name: str, data: bytes, error:
     began = time.process_time()
     with pytest.raises(DataError, match=error):
         plan_file(name, data, "es")
-    assert time.process_time() - began < 10  # without the limits, minutes
+    assert time.process_time() - began < 10  # minutes without the limits
 
 
 def test_what_is_deep_but_not_too_deep_comes_through() -> None:
@@ -141,7 +141,7 @@ def test_what_is_deep_but_not_too_deep_comes_through() -> None:
 # --- hostile files ----------------------------------------------------------------------------------------------------
 
 FEW, MANY = 40, 10_000
-opened: list[object] | None = None  # the files that are opened, while that is watched
+opened: list[object] | None = None  # the files and programs opened, while they are recorded
 
 
 def watch(event: str, given: tuple[object, ...]) -> None:
@@ -154,7 +154,7 @@ def watch(event: str, given: tuple[object, ...]) -> None:
 
 
 def backwards(text: str) -> Aligned:
-    """A translation with its words in reverse order, each aligned with its source."""
+    """Return a translation with the words in reverse order, each aligned with its source."""
     places = [match.span() for match in re.finditer(r"\S+", text)]
     told, links = text[: len(text) - len(text.lstrip())], []
     for start, end in reversed(places):
@@ -165,19 +165,19 @@ def backwards(text: str) -> Aligned:
 
 
 def parts_of(suffix: str, data: bytes) -> dict[str, str]:
-    """The texts of a file, by part."""
+    """Return the text of each part of a file."""
     if suffix in TEXTS:
         return {"": data.decode().removeprefix("\ufeff").replace("\r\n", "\n")}
     return {name: part.decode("utf-8", "replace") for name, part in unpacked(data).items()}
 
 
 def letters(text: str) -> Counter[str]:
-    """The letters and digits, including those in tags: words without a space between them may become adjacent."""
+    """Count letters and digits, including those in tags. Words cannot be counted, because some may be joined."""
     return Counter(re.findall(r"\w", unescape(text)))
 
 
 def hold(suffix: str, data: bytes) -> float:
-    """The seconds that a document takes, all steps together; it is refused, or comes through whole."""
+    """Check that a document is refused or stays complete, and return the seconds that all steps take."""
     global opened
     began, opened = time.process_time(), []
     try:
@@ -199,19 +199,19 @@ def hold(suffix: str, data: bytes) -> float:
         text = text.replace("\x00", "\ufffd") if suffix in (".html", ".md") else text
         text = text.replace("\r", "\n") if suffix == ".md" else text
         assert suffix == ".po" or plain(unchanged[name], suffix) == plain(text, suffix), name
-        is_replaced = suffix == ".po" and "fuzzy" in text  # fuzzy translations and their flags
+        is_replaced = suffix == ".po" and "fuzzy" in text  # fuzzy translations and their flags are replaced
         assert is_replaced or not letters(text) - letters(after[name]), name
     return seconds
 
 
 def plain(text: str, suffix: str) -> str:
-    """Without what may be written in another way."""
-    text = re.sub(r"[\s>]+", "", text) if suffix == ".md" else text  # of a quotation the further lines may lack theirs
+    """Remove what may be written differently in the result."""
+    text = re.sub(r"[\s>]+", "", text) if suffix == ".md" else text  # later lines of a quotation may lose their >
     return re.sub(r"[\"']", "", re.sub("<w:t(?: [^<>]*)?>", "<w:t>", text))
 
 
 def size_of(suffix: str, data: bytes) -> int:
-    """How many characters a parser must read."""
+    """Return how many characters a parser must read."""
     try:
         return len(data) if suffix in TEXTS else len(data) + sum(map(len, unpacked(data).values()))
     except DataError:
@@ -220,7 +220,7 @@ def size_of(suffix: str, data: bytes) -> int:
 
 def hold_all(suffix: str, numbers: range) -> str:
     sys.addaudithook(watch)
-    hold(suffix, hostile(suffix, -1))  # imports what is needed
+    hold(suffix, hostile(suffix, -1))  # imports all modules
     slowest = (0.0, 0)
     for number in numbers:
         data = hostile(suffix, number)
@@ -245,7 +245,7 @@ def test_hostile_files_are_refused_or_come_through_whole(
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_many_hostile_files_are_refused_or_come_through_whole(suffix: str) -> None:
-    """VIDRIO_HOSTILE=100000 tries another number of them, VIDRIO_HOSTILE_FROM=1040000 others."""
+    """VIDRIO_HOSTILE sets the number of documents, for example 100000, and VIDRIO_HOSTILE_FROM the first seed."""
     begin = int(os.environ.get("VIDRIO_HOSTILE_FROM", 1_000_000))
     print(hold_all(suffix, range(begin, begin + int(os.environ.get("VIDRIO_HOSTILE", MANY)))))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20  # KiB

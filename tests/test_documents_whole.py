@@ -26,7 +26,7 @@ from vidrio.documents.subtitles import plan_subtitles
 
 
 def shouted(plan: Planned[Any]) -> Any:
-    """The document in capitals, with the same alignment as its words."""
+    """Render the document in capitals, except for placeholders."""
     texts = []
     for text in plan.texts:
         told = "".join(part if part.startswith("{") else part.upper() for part in _around_placeholders(text))
@@ -124,13 +124,13 @@ def test_the_language_that_a_page_names_is_the_new_one() -> None:
     ).replace("monde", "MONDE")
 
 
-# --- whatever the translation is --------------------------------------------------------------------------------------
+# --- any translation --------------------------------------------------------------------------------------------------
 
 WORDS = re.compile(r"\{[kx]\w*\}|[^\s{}]+|[{}]")
 
 
 def retold(change: Callable[[list[str]], list[str]], text: str) -> Aligned:
-    """A translation made of the same words, each aligned with itself."""
+    """Return a translation made of the text's own words, each aligned with itself."""
     places = {match[0]: match.start() for match in WORDS.finditer(text)}
     told, links = "", []
     for word in change([match[0] for match in WORDS.finditer(text)]):
@@ -154,7 +154,7 @@ CHANGES: dict[str, Callable[[list[str]], list[str]]] = {
 
 
 def opens_as(suffix: str, data: bytes) -> Any:
-    """What an independent reader finds, without the words."""
+    """Return what an independent reader finds in a file, except its words."""
     if suffix == ".docx":
         document = docx.Document(io.BytesIO(data))
         return [p.style.name for p in document.paragraphs], [(len(t.rows), len(t.columns)) for t in document.tables]
@@ -198,7 +198,7 @@ def test_a_document_opens_with_all_it_had_whatever_the_translation_is(suffix: st
     data = SAMPLES[suffix]
     plan = plan_file(f"a{suffix}", data, "")
     told = plan.render([retold(CHANGES[change], text) for text in plan.texts])
-    if not (suffix == ".odt" and change != "the same"):  # an element whose words are separated appears twice
+    if not (suffix == ".odt" and change != "the same"):  # an element appears twice if its words are separated
         assert opens_as(suffix, told) == opens_as(suffix, data)
     before, after = _all_text(suffix, data), _all_text(suffix, told)
     for what in (r"</?[\w:]+", r"\d+", r"\b(?:href|src|id|style|text:style-name|w:val)=\"[^\"]*\""):

@@ -54,13 +54,13 @@ def engine(wish: str, folder: Path, config: ModelConfig) -> Engine:
 
 @pytest.fixture(scope="module")
 def large(wish: str) -> Engine:
-    """A packaged model, which takes its time."""
+    """Load a packaged model, which takes longer to translate."""
     folder = find("en-es")
     return Engine.load(folder, read_config(folder)[0], workers=2)
 
 
 USUAL = Options(beam=3, n_best=2, max_length=20)
-LONG = Options(beam=4, max_length=400, min_length=400)  # never ends by itself
+LONG = Options(beam=4, max_length=400, min_length=400)  # ends only at its maximum length
 
 
 def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
@@ -100,7 +100,7 @@ def test_no_result_depends_on_its_neighbours(engine: Engine, config: ModelConfig
         [engine.search([s], a.options, shortlists=[a.shortlist])[0] for s, a in zip(*pair, strict=True)]
         for pair in zip(sources, asked, strict=True)
     ]
-    with ThreadPoolExecutor(8) as pool:  # all of them in the same batches, options mixed
+    with ThreadPoolExecutor(8) as pool:  # all in the same batches, with mixed options
         waiting = [
             [
                 pool.submit(engine.search, [s] * n, a.options, shortlists=[a.shortlist] * n)
@@ -128,14 +128,14 @@ def test_classifiers_and_models_that_write_on(wish: str, tmp_path: Path, seed: i
         assert best.attention is None
 
 
-# --- many at once -----------------------------------------------------------------------------------------------------
+# --- concurrency ------------------------------------------------------------------------------------------------------
 
 
 def test_a_sentence_alone_takes_no_thread(engine: Engine, config: ModelConfig) -> None:
     before = threading.active_count()
     seen = []
     engine.search(random_sources(config, 1), USUAL, lambda: bool(seen.append(threading.active_count())))
-    assert max(seen) <= before  # a thread of an earlier test may end meanwhile
+    assert max(seen) <= before  # a thread of an earlier test may end in the meantime
 
 
 def test_threads_end_with_their_work(engine: Engine, config: ModelConfig) -> None:
@@ -174,7 +174,7 @@ def test_the_child_of_a_fork_translates(large: Engine) -> None:
             large.search([source] * 60, LONG, done.is_set)
 
     busy = threading.Thread(target=work)
-    busy.start()  # both batches are being worked on by threads that do not come along
+    busy.start()  # both batches are in use by threads, which a fork does not copy
     time.sleep(0.1)
     child = os.fork()
     if child == 0:
@@ -197,7 +197,7 @@ def test_the_child_of_a_fork_translates(large: Engine) -> None:
     assert bits(large.search([source] * 3, USUAL)) == expected
 
 
-# --- what is loaded ---------------------------------------------------------------------------------------------------
+# --- loading ----------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_of_other_types_and_at_odd_addresses_are_read(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: 
     assert len(engine.search([[5, 3]], USUAL)[0]) == 2
 
 
-# --- which build ------------------------------------------------------------------------------------------------------
+# --- builds -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
             opener(name)
     assert set(CHOICES) == {"auto", *NATIVE, *MODULES}
     (tmp_path / MODULES["wasm"]).write_bytes((BUILT / MODULES["wasm"]).read_bytes())
-    assert not opener("auto")().shares_models  # WebAssembly, since nothing else is available
+    assert not opener("auto")().shares_models  # WebAssembly, because nothing else is available
     assert native_path("plain").parent == tmp_path
 
 
@@ -327,7 +327,7 @@ def test_translating_imports_little_and_writes_nothing(build: str, tmp_path: Pat
 
 
 def test_callers_may_come_from_anywhere_while_others_leave(large: Engine) -> None:
-    """Calls of all kinds from eight threads."""
+    """Make calls of all kinds from eight threads, some of them cancelled."""
     expected: dict[int, list[object]] = {}
     sources = [(*range(40 + n, 50 + 3 * n), 3) for n in range(4)]
     options = Options(beam=2, max_length=8)

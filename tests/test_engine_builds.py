@@ -39,7 +39,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="session")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The builds that are shipped, compiled now."""
+    """Compile the shipped builds."""
     folder = tmp_path_factory.mktemp("built")
     for name in build.SHIPPED:
         build.compile_to(folder, name)
@@ -48,7 +48,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def builds(modules: Path) -> dict[str, Callable[[], Library]]:
-    """What opens each of the builds that run here, compiled now."""
+    """Compile each build that runs here, and return a function that opens it."""
     folder, found = modules, dict[str, Callable[[], Library]]()
     for name in build.WEBASSEMBLY:
         new = instances(folder / name)
@@ -64,7 +64,7 @@ def builds(modules: Path) -> dict[str, Callable[[], Library]]:
     return found
 
 
-# The compiler's names of instructions that /proc/cpuinfo names differently.
+# The compiler's names of instruction sets that have other names in /proc/cpuinfo.
 CALLED = {
     **{"BMI": "bmi1", "LZCNT": "abm", "SSE3": "pni", "AVX512VNNI": "avx512_vnni", "LAHF_SAHF": "lahf_lm"},
     **{"GCC_HAVE_SYNC_COMPARE_AND_SWAP_16": "cx16", "CRC32": "sse4_2"},
@@ -85,12 +85,12 @@ def test_a_build_runs_only_where_the_processor_has_all_that_the_compiler_may_use
 
 
 def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
-    """All of a search's results. They are equal only if all bits are, since they contain no NaN and no −0."""
+    """Return all results of a search. Equal results have equal bits, because none is NaN or −0."""
     return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
 def results(engine: Engine, has_decoder: bool, asked: list[EngineRequest]) -> list[object]:
-    """Searches, scores, attention and every quantity of a pass."""
+    """Return hypotheses, scores, attention and every quantity of a forward pass."""
     if not has_decoder:
         classes = engine.classify([a.source for a in asked])
         return [classes, *({k: v.tobytes() for k, v in engine.quantities(a.source).items()} for a in asked)]
@@ -138,7 +138,7 @@ def test_all_builds_translate_the_same_with_the_packaged_models(
 
 @pytest.mark.parametrize("name", [*build.WEBASSEMBLY, *build.SUMS])
 def test_every_module_has_what_a_browser_reads_when_it_opens_one(name: str) -> None:
-    """engine/browser.py opens all three alike."""
+    """engine/browser.py opens all three modules in the same way."""
     module = wasmtime.Module(wasmtime.Engine(), (BUILT / name).read_bytes())
     assert {"memory", "malloc", "free", "_initialize", "__stack_pointer"} <= {each.name for each in module.exports}
 
@@ -170,7 +170,7 @@ def test_every_native_build_can_be_made_here(name: str, tmp_path: Path) -> None:
 
 
 def driver(path: Path, *flags: str) -> Path:
-    """tests/engine_driver.c, compiled by the engine's own compiler."""
+    """Compile tests/engine_driver.c with the engine's own compiler."""
     command = [sys.executable, "-m", "ziglang", "cc", *flags, *build.FLAGS, f"-I{build.SOURCE}", "-o", str(path)]
     subprocess.run([*command, str(REPOSITORY / "tests" / "engine_driver.c"), "-lm"], check=True, timeout=300)
     return path

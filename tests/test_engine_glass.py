@@ -35,7 +35,7 @@ SENTENCES = {
 }
 Step = Callable[[Sequence[tuple[int, ...]]], np.ndarray]
 
-# Every choice of a config at least once; sizes that are no multiple of 16, of 4 or of each other.
+# Every choice of a config occurs at least once. Some sizes are not multiples of 16, of 4 or of each other.
 MODELS: dict[str, dict[str, object]] = {
     "pre-norm": {"norm": "pre", "d_model": 20, "d_ff": 37},
     "post-norm": {"norm": "post", "n_heads": 3, "d_head": 5, "norm_epsilon": 1e-3},
@@ -56,7 +56,7 @@ MODELS: dict[str, dict[str, object]] = {
 
 
 class Both:
-    """A model in the engine and in the reference."""
+    """A model that is loaded in both the engine and the reference."""
 
     def __init__(self, folder: Path) -> None:
         self.config, _ = read_config(folder)
@@ -85,7 +85,7 @@ class Both:
         return [search(self.step(ids), special.start, special.end, options) for ids in of_glass]
 
     def search_among(self, tokens: list[int], source: list[int], options: Options) -> list[Hypothesis]:
-        """As if the model had these tokens only: their places are the ids of the search."""
+        """Search as if the model had only these tokens. The search uses their indices as ids."""
         start, end = self.config.special.start, self.config.special.end
         step = self.step(tuple(source) if self.config.has_encoder else None)
 
@@ -98,7 +98,7 @@ class Both:
         return [h._replace(ids=tuple(tokens[place] for place in h.ids)) for h in found]
 
     def step(self, source: tuple[int, ...] | None) -> Step:
-        """The reference's `stepper`, called once for each prefix, since searches share prefixes."""
+        """Return the reference's `stepper` with a cache of results, because searches share prefixes."""
         if source not in self.steps:
             self.steps[source] = asked_once(stepper(self.machine, source))
         return self.steps[source]
@@ -177,7 +177,7 @@ SEARCHES: list[dict[str, object]] = [
     {"beam": 1, "n_best": 3, "sampling": Sampling(temperature=0.7, seed=11)},
     {"beam": 1, "n_best": 2, "sampling": Sampling(top_k=5, seed=2**31 + 7)},
     {"beam": 1, "n_best": 2, "sampling": Sampling(top_p=0.6, temperature=1.5, seed=3)},
-    # Few tokens are allowed, and each once: hypotheses come to where none is left.
+    # Few tokens are allowed, and each only once, so hypotheses run out of tokens.
     {"beam": 1, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (5, 6, 7))},
     {"beam": 3, "n_best": 3, "no_repeat_ngram": 1, "suppressed": tuple(n for n in range(27) if n not in (3, 5, 6))},
     {"beam": 1, "n_best": 2, "no_repeat_ngram": 1, "suppressed": tuple(range(24)), "sampling": Sampling(seed=5)},
@@ -185,8 +185,8 @@ SEARCHES: list[dict[str, object]] = [
 ]
 
 
-# A search sees only logits: every search with a cache of keys and values, with a recurrent cell, and without a source;
-# the other models with one search.
+# A search sees only logits. So only three models run every search: one with cached keys and values, one with a
+# recurrent cell and one without a source. The others run one search.
 THOROUGH = [("pre-norm", "seven bits"), ("recurrent", "float32"), ("decoder", "float32")]
 MODELS_AND_SEARCHES = pytest.mark.parametrize(
     ("small", "changes"),
@@ -221,7 +221,7 @@ def test_every_search_among_the_tokens_of_shortlists(small: Both, changes: dict[
 @pytest.mark.parametrize("wrong", [np.float32(3e38), np.float32(-3e38)])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_both_searches_refuse_a_model_that_computes_nan(tmp_path: Path, beam: int, wrong: np.float32) -> None:
-    """The products of such numbers are infinite, and their differences are NaN."""
+    """Products of these numbers are infinite, and differences of the products are NaN."""
     config = write_model(tmp_path, norm="pre")
     parameters = read_parameters(tmp_path)
     parameters["dec.norm.gain"] = np.full_like(parameters["dec.norm.gain"], wrong)
@@ -248,12 +248,12 @@ def test_the_search_of_the_packaged_models(packaged: tuple[Both, list[list[int]]
 
 
 def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list[list[int]]]) -> None:
-    """A forced pass over all rows at once computes what the decoder computes step by step."""
+    """Check that a forced pass over all rows at once computes what the decoder computes step by step."""
     both, sources = packaged
     found = both.engine.search(sources, default_options(both.config))
     pairs = [(source, best.ids) for source, (best, *_) in zip(sources, found, strict=True)]
     suppressed = default_options(both.config).suppressed
-    assert suppressed  # their share of the probability is missing in the search
+    assert suppressed  # these tokens have no probability in a search
     for (source, ids), (best, *_), scores in zip(pairs, found, both.engine.forced(pairs), strict=True):
         seen = both.engine.quantities(source, ids)
         last = f"dec.{both.config.n_decoder_layers - 1}.cross.weights"
@@ -263,7 +263,7 @@ def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list
 
 
 def test_the_page_about_the_engine_quotes_it() -> None:
-    """What docs/engine.md shows side by side is what runs."""
+    """Check that docs/engine.md shows the code that runs."""
     sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass").glob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     page = (REPOSITORY / "docs/engine.md").read_text(encoding="utf-8")

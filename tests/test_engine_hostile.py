@@ -21,9 +21,9 @@ FIRST = int(os.environ.get("VIDRIO_ENGINE_DAMAGED_FROM", "0"))
 AT_ONCE = 250
 
 
-@pytest.fixture(scope="module", params=["", "-march=native"])  # plain C, and what this processor has
+@pytest.fixture(scope="module", params=["", "-march=native"])  # plain C, and this processor's instructions
 def driver(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The driver under the sanitizers of whichever compiler is here; the engine's own has one of the two."""
+    """Compile the driver with an installed compiler's sanitizers. The engine's own compiler has only one of the two."""
     path = tmp_path_factory.mktemp("driver") / "driver"
     flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", f"-I{build.SOURCE}", build.LIMIT]
     flags += request.param.split()
@@ -38,7 +38,7 @@ def driver(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Undamaged cases of all kinds."""
+    """Return undamaged cases of all kinds."""
     cases = []
     for seed in range(60):
         folder = tmp_path_factory.mktemp("model")
@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 def run(driver: Path, cases: list[bytes]) -> bytes:
-    """All of them; where the program stops, the case that stopped it is kept beside it."""
+    """Run the driver on cases. If it fails, the case that made it fail is saved next to it."""
     done = subprocess.run(
         [driver], input=b"".join(cases) + bytes(4), capture_output=True, check=False, timeout=600, env=LIMITS
     )
@@ -83,7 +83,7 @@ def test_many_damaged_models_and_questions(driver: Path, whole: list[bytes]) -> 
 
 
 def test_an_allocation_that_fails_ends_the_call_and_nothing_else(driver: Path, whole: list[bytes]) -> None:
-    """Every entry point returns an error, and what the call had allocated is freed."""
+    """Check that every entry point returns an error and frees what it has allocated."""
     for seed in range(10):
         command, cases = [driver, str(seed)], b"".join(whole) + bytes(4)
         done = subprocess.run(command, input=cases, capture_output=True, check=False, timeout=600, env=LIMITS)

@@ -33,7 +33,7 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def variants_of(both: Both, source: list[int], rows: int, seed: int) -> list[Interventions]:
-    """Every head off, every position hidden, every row replaced, and some of them together."""
+    """Return variants that disable each head, hide each position, replace a row in each place, or combine these."""
     config, rng = both.config, np.random.default_rng(seed)
     found: list[Intervention] = [Hidden(row) for row in range(len(source) - 1)]
     for place in places_of(config):
@@ -49,7 +49,7 @@ def variants_of(both: Both, source: list[int], rows: int, seed: int) -> list[Int
 
 
 def changed(both: Both, source: list[int], target: list[int], some: Interventions) -> tuple[Trace, Machine]:
-    """The run as it is, and the machine of the NumPy what-if."""
+    """Return the trace of the unchanged run, and the machine of the NumPy what-if."""
     trace = Trace(both.machine, [str(i) for i in range(len(source))])
     post = both.config.norm == "post"
     translate_forced(both.machine.tapped(trace.tap), source, [both.config.special.start, *target])
@@ -100,7 +100,7 @@ def test_a_search_of_each_variant_finds_what_numpy_finds(small: Both) -> None:
 
 
 def afresh(machine: Machine, source: list[int]) -> Step:
-    """Each prefix from its first row, since one row is changed."""
+    """Return a stepper that recomputes every row of a prefix, because a row in the middle may be changed."""
     memory = encode(machine, source) if source else None
     return lambda prefixes: np.stack([logits(machine, decode(machine, ids, memory))[-1] for ids in prefixes])
 
@@ -118,7 +118,7 @@ def test_a_batch_of_any_size_gives_the_same_bits(small: Both) -> None:
 
 
 def test_variants_that_are_searched_together_find_what_each_finds_alone(small: Both) -> None:
-    """More of them than the decoder takes at once: some are encoded with the others and wait."""
+    """Search more variants than the decoder takes at once. Some are encoded with the others, then wait."""
     source = tuple(random_sources(small.config, 1, longest=7)[0]) if small.config.has_encoder else ()
     options = replace(default_options(small.config), beam=4, max_length=7)
     variants = variants_of(small, list(source), 6, 6)

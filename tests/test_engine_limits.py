@@ -1,4 +1,4 @@
-"""Test the engine's memory and threads: how much it uses, that it frees them, and what happens when none are left."""
+"""Test that the engine limits and frees its memory and threads, and that it copes when none are left."""
 
 import gc
 import subprocess
@@ -49,7 +49,7 @@ def config(folder: Path) -> ModelConfig:
 
 
 class Opened:
-    """An engine of WebAssembly whose instances are counted."""
+    """A WebAssembly engine that records its instances."""
 
     def __init__(self, folder: Path, new_instance: Callable[[], Wasmtime], workers: int = WORKERS) -> None:
         self.instances: list[weakref.ref[Wasmtime]] = []
@@ -76,7 +76,7 @@ def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
     return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
-# --- instances of WebAssembly -----------------------------------------------------------------------------------------
+# --- WebAssembly instances --------------------------------------------------------------------------------------------
 
 
 def test_there_are_no_more_instances_than_workers(opened: Opened, config: ModelConfig) -> None:
@@ -108,7 +108,7 @@ def test_a_call_that_ends_early_is_freed_at_once(opened: Opened, config: ModelCo
 
     left = Left()
     freed = weakref.ref(left)
-    gc.disable()  # it is not freed by the collector of cycles, which may come late
+    gc.disable()  # it must be freed without the cycle collector, which may run late
     try:
         with suppress(CancelledError):
             opened.engine.search(random_sources(config, 1), LONG, left)
@@ -121,7 +121,7 @@ def test_a_call_that_ends_early_is_freed_at_once(opened: Opened, config: ModelCo
 def test_what_a_call_allocates_is_freed_with_it(
     folder: Path, config: ModelConfig, new_instance: Callable[[], Wasmtime]
 ) -> None:
-    """Calls that end, are cancelled or are refused: after some of them, others need no more memory."""
+    """Check that memory stops growing after a few calls, whether they finish, are cancelled or are refused."""
     opened, sources, sizes = Opened(folder, new_instance, workers=1), random_sources(config, 4), list[int]()
     for n in range(300):
         asked = iter(range(100))
@@ -143,7 +143,7 @@ def test_an_instance_that_has_grown_is_dropped_at_once_and_others_go_on(
     expected = bits(opened.engine.search([source], USUAL))
     assert len(opened.alive) == 1
     monkeypatch.setattr(slots, "GROWN", -1)
-    gc.disable()  # it is not freed by the collector of cycles, which may come late
+    gc.disable()  # it must be freed without the cycle collector, which may run late
     try:
         opened.engine.search([source], USUAL)
         assert opened.alive == []
@@ -168,7 +168,7 @@ def test_where_no_second_instance_can_be_opened_one_serves_all(folder: Path, con
     assert len(opened) > 1
 
 
-# --- no memory --------------------------------------------------------------------------------------------------------
+# --- out of memory ----------------------------------------------------------------------------------------------------
 
 
 def test_webassembly_without_memory_ends_the_call_and_not_the_engine(
@@ -247,7 +247,7 @@ def test_a_thread_that_cannot_be_started_is_done_without(
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", fails)
             assert bits(engine.search(sources, USUAL)) == expected
-    together, came = threading.Barrier(3, timeout=60), set[int]()  # it breaks unless three threads come, as before
+    together, came = threading.Barrier(3, timeout=60), set[int]()  # it breaks unless three threads arrive, as before
 
     def meet() -> bool:
         if threading.get_ident() not in came:
@@ -275,4 +275,4 @@ def test_turns_are_taken_in_the_order_of_asking() -> None:
         thread.join(60)
     assert order == list(range(20))
     with turns:
-        assert len(turns._line) == 1  # it was free again
+        assert len(turns._line) == 1  # it is free again

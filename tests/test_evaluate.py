@@ -24,7 +24,7 @@ RIGHT = [" ".join(GENERATOR.choice(WORDS, GENERATOR.integers(4, 9))) for _ in ra
 
 
 def damaged(lines, share, seed):
-    """The lines, with a share of their words replaced."""
+    """Replace a share of the words."""
     generator = np.random.default_rng(seed)
     return [" ".join("x" if generator.random() < share else word for word in line.split()) for line in lines]
 

@@ -1,4 +1,4 @@
-"""Test exp, log and sums by the engine's rules: their accuracy, and the order of the additions."""
+"""Test the engine's rules for exp, log and sums: their accuracy, and the order of additions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Test that models exported for `transformers`, CTranslate2 and Argos translate as `glass/` does."""
+"""Test that models exported for `transformers`, CTranslate2 and Argos translate like `glass/`."""
 
 import json
 import operator
@@ -42,7 +42,7 @@ SHAPES = {
 
 
 def write_ours(folder: Path, seed: int = 0, *, case_tokens: bool = False, **changes: Any) -> Path:
-    """A model as training writes it, of random numbers."""
+    """Write a model with random parameters, in the form that training writes."""
     tokenizer = Tokenizer.learn([*TEXTS, *SPANISH], 420, case_tokens=case_tokens)
     values = {
         **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
@@ -89,7 +89,7 @@ def theirs(folder: Path, texts: list[str], beam: int, end: int) -> tuple[list[li
         with torch.no_grad():
             outputs = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], num_beams=beam)
         found += [ids[1 : ids.index(end, 1) + 1] if end in ids[1:] else ids[1:] for ids in outputs.tolist()]
-    # Not skip_special_tokens, which takes unknown tokens away too.
+    # skip_special_tokens would also remove unknown tokens.
     return found, tokenizer.batch_decode([[i for i in ids if i != end] for ids in found])
 
 
@@ -102,7 +102,7 @@ def test_transformers_computes_and_translates_as_glass(shape: str, tmp_path: Pat
     model, tokenizer = load(tmp_path / "hf")
     machine, splits = build(config, read_parameters(folder)), read_tokenizers(folder, config)[0]
     kind = f"{config.positions.replace('-', '_')}_positions"
-    table = machine.operations[kind]  # theirs is kept in float32
+    table = machine.operations[kind]  # `transformers` stores it in float32
     rounded = replace(table, run=lambda *given: table.run(*given).astype(np.float32).astype(np.float64))
     machine = with_row(machine, kind, rounded)
     lines = [*TEXTS[:50], "a <s> b </s>", "ñandú  ½ 你好 é", " x", ""]
@@ -148,14 +148,14 @@ def test_what_was_imported_goes_back_as_it_came(tmp_path: Path, separate: bool) 
 
 
 def tokens_by_ctranslate2(exported: Path, tokenizer: Tokenizer, texts: list[str], **search: Any) -> list[list[str]]:
-    """The translations of texts; sentences are not put into one batch, where padding would change roundings."""
+    """Translate texts one at a time, because padding in a batch would change rounding."""
     translator = ctranslate2.Translator(str(exported), inter_threads=1, intra_threads=1)
     sources = [tokenizer.tokens(text) for text in texts]
     return [of.hypotheses[0] for of in translator.translate_batch(sources, max_batch_size=1, **search)]
 
 
 def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
-    """In float32 token for token; in int8 as closely as a model with random numbers allows."""
+    """Check that float32 translations are the same, and int8 ones as similar as a model of random numbers allows."""
     folder = write_ours(tmp_path / "ours", norm="pre")
     config, _ = read_config(folder)
     options = default_options(config)
@@ -192,8 +192,10 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("row", range(12))
 def test_ctranslate2_computes_every_choice(row: int, tmp_path: Path) -> None:
-    """Random combinations of choices, on random sentences, greedily: each token and its log-probability are those of
-    `glass/`. Rounding explains about 1e-5; a wrong table, norm or transpose gives 0.1 or more."""
+    """Check that each greedy token and its log-probability agree with `glass/`, for random choices and sentences.
+
+    Rounding explains differences of about 1e-5; a wrong table, norm or transpose gives 0.1 or more.
+    """
     draw, folder = random.Random(row), tmp_path / "ours"
     write_model(folder, seed=row, **{name: draw.choice(values) for name, values in CHOICES.items()})
     write_engine(folder, tmp_path / "float32", "float32")

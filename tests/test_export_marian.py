@@ -26,7 +26,7 @@ def imported(tmp_path: Path) -> Path:
 
 
 def test_what_was_imported_comes_out_as_it_was(imported: Path, tmp_path: Path) -> None:
-    """The same arrays in the same order with the same bytes, but for the alphas; the other files whole."""
+    """Check that arrays have the same order and, except for alphas, the same bytes. The other files are identical."""
     text = tmp_path / "lines.txt"
     text.write_text("\n".join(LINES))
     assert main(["export", str(imported), "--to", "marian", "--text", str(text), str(tmp_path / "back")]) == 0
@@ -56,7 +56,7 @@ def test_what_was_imported_comes_out_as_it_was(imported: Path, tmp_path: Path) -
 
 
 def test_alphas_are_measured_on_the_given_lines(imported: Path, tmp_path: Path) -> None:
-    """The first matrix meets the embeddings with their positions, whose largest number is worked out here."""
+    """Compute the alpha of the first matrices from their inputs, the embeddings plus positions."""
     lines = ["The house.", "People walked under the old bridge."]
     export_model(str(imported), "marian", tmp_path / "back", lines)
     config, _ = read_config(imported)
@@ -78,7 +78,7 @@ def test_alphas_are_measured_on_the_given_lines(imported: Path, tmp_path: Path) 
 
 
 def test_a_model_trained_on_in_float_is_quantised(imported: Path, tmp_path: Path) -> None:
-    """Largest of each matrix becomes 127, and each number moves by half a step at most."""
+    """Check that no number changes by more than half a step, where a step is 1/127 of its matrix's largest number."""
     config, about = read_config(imported)
     draw = np.random.default_rng(0)
     numbers = {
@@ -95,7 +95,7 @@ def test_a_model_trained_on_in_float_is_quantised(imported: Path, tmp_path: Path
 
 
 def test_what_was_trained_further_goes_back(imported: Path, tmp_path: Path) -> None:
-    """Its languages are those of the model that it continues."""
+    """The command names no languages, so the new model has those of the imported one."""
     pairs, text = tmp_path / "pairs.tsv", tmp_path / "lines.txt"
     texts = marian_golden.sentences(240, 6)
     pairs.write_text("".join(f"{one}\t{other}\n" for one, other in zip(texts, reversed(texts), strict=True)))

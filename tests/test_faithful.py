@@ -1,4 +1,4 @@
-"""Test that no translation of any text has a broken character, or a currency sign that its source lacks."""
+"""Test that a translation never contains a replacement character or currency sign that its source lacks."""
 
 import os
 import random
@@ -26,7 +26,7 @@ OTHERS = """
 
 
 def sentence(chance: random.Random, language: str) -> str:
-    """Shuffled words, signs, and words in other scripts."""
+    """Return random words of the language, mixed with signs and words in other scripts."""
     words = chance.choices(WORDS[language].split(), k=chance.randint(1, 14))
     for kind in chance.choices((SIGNS, SIGNS, OTHERS.split(), ["€"], ["17,5", "1.000", "0"]), k=chance.randint(0, 5)):
         sign, at = chance.choice(kind), chance.randrange(len(words))
@@ -35,7 +35,7 @@ def sentence(chance: random.Random, language: str) -> str:
 
 
 def invented(source: str, translation: str) -> list[str]:
-    """Signs of the kinds that must not be invented."""
+    """Return the currency signs and replacement characters that the source lacks."""
     return [sign for sign in f"{MONEY}\ufffd" if sign in translation and sign not in source]
 
 
@@ -56,7 +56,7 @@ def test_no_translation_has_a_sign_that_its_source_lacks(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["en-es", "es-en"])
 def test_no_translation_of_many_has_a_sign_that_its_source_lacks(name: str) -> None:
-    """VIDRIO_HOSTILE=100000 tries another number of them, VIDRIO_HOSTILE_FROM=1040000 others."""
+    """Set VIDRIO_HOSTILE=100000 to try more sentences, and VIDRIO_HOSTILE_FROM=1040000 to try others."""
     begin, count = (int(os.environ.get(f"VIDRIO_HOSTILE{end}", least)) for end, least in (("_FROM", 10**6), ("", MANY)))
     try_sentences(name, begin, count)
     print(count)

@@ -1,5 +1,4 @@
-"""Test users' files: they are written completely, through links; devices and pipes are not replaced. Test that every
-JSON parser accepts our JSON."""
+"""Test that files are written completely, that links and pipes are kept, and that our JSON is valid."""
 
 import json
 import os
@@ -88,7 +87,7 @@ def test_what_is_not_json_is_refused(text: str | bytes) -> None:
 
 def test_leftovers_of_a_killed_command_are_removed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    left = [".config.json.0123456789abcdef.part", "run/.tmpcQoXWK"]  # the second by safetensors
+    left = [".config.json.0123456789abcdef.part", "run/.tmpcQoXWK"]  # safetensors leaves files like the second one
     kept = [".part", ".tmp", ".tmp-notes", "notes.part", "run/state.safetensors"]
     for name in (*left, *kept):
         (tmp_path / name).touch()

@@ -1,7 +1,7 @@
-"""Test complaints of users of Firefox's models, with a random model of the same kind.
+"""Test what users of Firefox's translation models complained about, with a random model of the same architecture.
 
-The numbers are issues of mozilla/translations (m), mozilla/firefox-translations (f) and browsermt/bergamot-translator
-(b).
+The numbers refer to issues of mozilla/translations (m), mozilla/firefox-translations (f) and
+browsermt/bergamot-translator (b).
 """
 
 from pathlib import Path

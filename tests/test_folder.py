@@ -1,4 +1,4 @@
-"""Test the model folder: what is written can be read back, and any damage gives a message, never a traceback."""
+"""Test model folders: what is written reads back unchanged, and damage causes an error message, not a traceback."""
 
 import json
 import os

@@ -18,7 +18,7 @@ from vidrio.model.find import LESSON, find
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
-# What an example reads.
+# The files that the examples read.
 FILES = {
     "english.txt": "Hello world\nGood morning\n",
     "big.txt": "Hello world\n" * 30,
@@ -28,7 +28,7 @@ FILES = {
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """A command with its full name, and every one below it."""
+    """Yield the command and all of its subcommands, each with its full name."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -39,7 +39,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 def examples(command: click.Command) -> list[str]:
-    """The lines of the help that are commands: from `vidrio` to two blanks, or to the end of the line."""
+    """Return the example commands in the help text. An example ends at two spaces or at the end of the line."""
     text = "\n".join([command.help or "", command.epilog or ""])
     return [re.split(r" {2,}", match)[0] for match in re.findall(r"^ *(vidrio .*)$", text, re.MULTILINE)]
 
@@ -71,8 +71,10 @@ def test_an_example_does_what_it_promises(line: str, folder: Path, call_vidrio: 
 
 
 def assert_serves(arguments: list[str]) -> None:
-    """It prints its address when it is ready, and runs until Ctrl-C. Any free port, since others may use the usual
-    one."""
+    """Check that the server prints its address when it is ready and runs until Ctrl-C.
+
+    The server uses any free port because the default one may be taken.
+    """
     command = [sys.executable, "-m", "vidrio", *arguments, "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"BROWSER": "true"}
@@ -90,7 +92,7 @@ def assert_serves(arguments: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder where the examples run, one after the other: later ones may read what earlier ones wrote."""
+    """Return the folder where the examples run in order. An example may read what earlier ones wrote."""
     folder = tmp_path_factory.mktemp("examples")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")

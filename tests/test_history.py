@@ -34,7 +34,7 @@ def test_the_steps_that_are_kept_are_few_and_never_come_back(step: int, most: in
     assert len(kept) <= most + 1
     assert max(kept) <= step
     assert step == 0 or max(kept) > step / 2
-    assert set(kept) <= {*before, step}  # what was let go is not wanted again
+    assert set(kept) <= {*before, step}  # a deleted snapshot is never needed again
     assert (step in kept) == state.is_snapshot(step)
 
 
@@ -50,7 +50,7 @@ def test_a_run_leaves_its_ages(trained: Path) -> None:
     assert steps == state.snapshot_steps(150) == [0, 1, 2, 4, 8, 16, 32, 64, 128]
 
 
-# --- a sentence at every age ------------------------------------------------------------------------------------------
+# --- a sentence at every snapshot -------------------------------------------------------------------------------------
 
 TEXT = "the cat sees two books"
 
@@ -107,7 +107,7 @@ def test_on_a_light_install_the_ages_are_there(trained: Path) -> None:
 
 def test_the_curves_are_those_of_the_metrics(trained: Path) -> None:
     records, curves = metrics(trained / "run"), curves_data(trained / "run")
-    assert len(curves) == 5  # loss, BLEU, chrF, rate, tokens a second
+    assert len(curves) == 5  # loss, BLEU, chrF, learning rate, tokens per second
     for line, kind in zip(curves[0]["lines"], ("step", "validation"), strict=True):
         assert line["points"] == [(r["step"], r["loss"]) for r in records if r["kind"] == kind]
 

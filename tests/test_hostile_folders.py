@@ -1,8 +1,8 @@
-"""Test damaged and malicious model folders: they translate, or are rejected with a reason. They never cause a
-traceback, and never take more memory or time than a model of their size needs.
+"""Test damaged and malicious model folders. Each one translates or is rejected with a reason, within fixed limits of
+memory and time, and without a traceback.
 
-`python tests/test_hostile_folders.py COUNT SEED FOLDER` tests folders in a separate process with limited memory. If a
-library crashes, only that process ends, and the test reports the number of the case.
+The tests run `python tests/test_hostile_folders.py COUNT FIRST_SEED FOLDER` in a separate process with limited memory.
+If a library crashes, only that process ends, and the test reports the number of the case.
 """
 
 import json
@@ -22,12 +22,12 @@ from typing import Any
 
 import pytest
 
-FEW, MANY = 200, 40_000  # some 3 seconds and 8 minutes of one quiet core
-MEMORY = 1 << 30  # bytes that a case may have in use, libraries included
+FEW, MANY = 200, 40_000  # about 3 seconds and 8 minutes on one idle core
+MEMORY = 1 << 30  # maximum bytes in use, including those of libraries
 SECONDS = 10
-BEGIN = 17  # of the cases' numbers
+BEGIN = 17  # the number and seed of the first case
 
-# What JSON cannot be made to hold by Python's own writer.
+# Placeholders for JSON that `json.dumps` cannot write.
 PLACES = {"@digits": "9" * 10_000, "@deep": "[" * 100_000, "@half": '"\\ud800"', "@large": "1" + "0" * 400}
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, 2, 3, -1, -2, 7, 255, 65_536, 10**6, 10**8, 10**10, 10**12, 2**63, -(10**12)),
@@ -38,7 +38,7 @@ VALUES: list[Any] = [
 
 
 def mutated_json(data: bytes, draw: random.Random) -> bytes:
-    """One value of it is another, or is missing."""
+    """Change, add or delete one value."""
     try:
         tree = json.loads(data)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def mutated_json(data: bytes, draw: random.Random) -> bytes:
 
 
 def mutated_bytes(data: bytes, draw: random.Random) -> bytes:
-    """Cut off, with bits turned over, a piece taken out or put in."""
+    """Truncate the data, flip bits, or delete or insert bytes."""
     changed, place = bytearray(data), draw.randrange(len(data) + 1)
     kind = draw.randrange(4)
     if kind == 0:
@@ -78,7 +78,7 @@ def mutated_bytes(data: bytes, draw: random.Random) -> bytes:
 
 
 def mutated_tensors(data: bytes, draw: random.Random) -> bytes:
-    """Its header, or anything."""
+    """Change any bytes of the file, or only the header and perhaps its declared length."""
     kind, length = draw.randrange(3), int.from_bytes(data[:8], "little")
     if kind == 0:
         return mutated_bytes(data, draw)
@@ -98,7 +98,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[str, bytes | None]:
-    """The files of a model, one to three of them not as they should be; None: it is not there."""
+    """Return the files of a model after one to three changes. A missing file is None."""
     files: dict[str, bytes | None] = dict(models[draw.choice(list(models))])
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         name = draw.choice([*files, *["config.json"] * 3])
@@ -106,11 +106,11 @@ def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[st
         if draw.random() < 0.03:
             files[name] = None
         elif draw.random() < 0.05:
-            files[name] = models[draw.choice(list(models))].get(name)  # another model's
+            files[name] = models[draw.choice(list(models))].get(name)  # the file of another model
         elif before:
             change = mutated_bytes if draw.random() < 0.15 else mutation(name)
             files[name] = change(before, draw)
-    if draw.random() < 0.8:  # as an older version wrote it, or as someone who knows the checksums would
+    if draw.random() < 0.8:  # no checksums: older versions wrote none, and an attacker would delete them
         config = files["config.json"]
         if config:
             try:
@@ -123,7 +123,7 @@ def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[st
 
 
 def attempt(folder: Path) -> str:
-    """The outcome: the kind of error, or "translated"."""
+    """Load the folder and translate. Return "translated", the type of the error, or "no message" if it is empty."""
     from dataclasses import replace
 
     from vidrio.errors import VidrioError
@@ -132,11 +132,11 @@ def attempt(folder: Path) -> str:
     try:
         translator = Translator.load(folder, workers=1)
         options = translator.options
-        # A model may be slow; only reading it is tested here.
+        # Translations are kept short: a model may be slow, and only reading it is tested here.
         options = replace(options, max_length=min(options.max_length, 4), beam=min(options.beam, 2))
         translator.translate("hello bala core, world.", options)
         return "translated"
-    except (VidrioError, OSError) as error:  # what the command line prints as a message
+    except (VidrioError, OSError) as error:  # the errors that the command line prints as messages
         return type(error).__name__ if str(error) else "no message"
 
 
@@ -148,7 +148,7 @@ def put(folder: Path, files: dict[str, bytes | None]) -> None:
 
 
 def try_all(count: int, begin: int, models_folder: Path) -> None:
-    """Try cases one after the other; a line of JSON for each fault, and one at the end."""
+    """Try the cases in order. Print a line of JSON for each fault and a summary at the end."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -163,8 +163,8 @@ def try_all(count: int, begin: int, models_folder: Path) -> None:
         files = hostile(models, draw)
         shutil.rmtree(folder, ignore_errors=True)
         put(folder, files)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of work, and the process ends
-        signal.alarm(10 * SECONDS)  # also if it waits; others work on this machine too
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # kills the process after this CPU time
+        signal.alarm(10 * SECONDS)  # and after this wall-clock time, longer because the machine may be busy
         began = time.process_time()
         try:
             outcome = attempt(folder) if folder.is_dir() else "nothing"
@@ -179,13 +179,13 @@ def try_all(count: int, begin: int, models_folder: Path) -> None:
 
 
 def peak() -> int:
-    """The most memory in use so far; not ru_maxrss, which begins with that of the process that started this one."""
+    """Return the peak memory use in bytes. ru_maxrss is unsuitable: it starts at the value of the parent process."""
     return 1024 * int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small models of several kinds as folders."""
+    """Return a folder that contains small models of several kinds."""
     from small_models import rewrite_config, write_model
     from vidrio.model.find import PACKAGE
     from vidrio.model.folder import read_parameters, write_parameters
@@ -210,7 +210,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hold(models: Path, count: int, begin: int) -> dict[str, Any]:
-    """Try several in another process. A fault, or a crash of that process, fails the test."""
+    """Try the cases in another process and return the summary. Fail if there is a fault or the process crashes."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
     command = [sys.executable, __file__, str(count), str(begin), str(models)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -234,7 +234,7 @@ def test_some_hostile_folders_are_refused_or_translate(models: Path) -> None:
 
 @pytest.mark.slow
 def test_many_hostile_folders_are_refused_or_translate(models: Path) -> None:
-    """VIDRIO_HOSTILE=100000 tries another number of them, VIDRIO_HOSTILE_FROM=1040000 others."""
+    """Set VIDRIO_HOSTILE=100000 to try more folders, and VIDRIO_HOSTILE_FROM=1040000 to try others."""
     begin = int(os.environ.get("VIDRIO_HOSTILE_FROM", 1_000_000))
     print(begin, hold(models, int(os.environ.get("VIDRIO_HOSTILE", MANY)), begin))
 

@@ -1,4 +1,4 @@
-"""Test invalid requests that a grammar derives from valid ones: none causes a server error or a traceback."""
+"""Test requests that a grammar derives from valid ones. None may cause a server error or a traceback."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from vidrio.serve.questions import ANSWERS
 from vidrio.serve.settings import Settings
 
 MANY = int(os.environ.get("VIDRIO_REQUESTS", "100000"))
-TIMES = (1, 1, 1, 2, 30, 400)  # how often something is repeated
+TIMES = (1, 1, 1, 2, 30, 400)  # numbers of repetitions to choose from
 
 GOOD: dict[str, dict[str, Any]] = {
     "/translate": {"q": "hello world", "source": "en", "target": "es", "format": "text", "alternatives": 1},
@@ -113,7 +113,7 @@ def text(draw: random.Random) -> str:
 
 
 def value(draw: random.Random, depth: int = 3) -> Any:
-    """Any value of JSON, and what Python takes for one."""
+    """Return any JSON value, or one that only Python accepts as JSON, such as NaN."""
     plain: tuple[Callable[[], Any], ...] = (
         lambda: text(draw),
         lambda: draw.choice((None, True, False, 0, 1, -1, 2**63, 10**400, 1e308, -0.0, float("nan"), float("inf"))),
@@ -121,7 +121,7 @@ def value(draw: random.Random, depth: int = 3) -> Any:
     )
     if not depth:
         return draw.choice(plain)()
-    times = TIMES if depth == 3 else (1, 2)  # lists of lists of lists, each repeated, would take gigabytes
+    times = TIMES if depth == 3 else (1, 2)  # repeating nested lists up to 400 times, too, would take gigabytes
     return draw.choice(
         (
             *plain,
@@ -133,7 +133,7 @@ def value(draw: random.Random, depth: int = 3) -> Any:
 
 
 def fields(draw: random.Random, path: str) -> dict[str, Any]:
-    """A good request's, some of them changed."""
+    """Return the fields of a valid request, some of them changed."""
     made = dict(GOOD.get(path, GOOD["/translate"]))
     for name in draw.sample(list(FIELDS), draw.choice((0, 1, 2))):
         made[name] = FIELDS[name]
@@ -150,7 +150,7 @@ def fields(draw: random.Random, path: str) -> dict[str, Any]:
 
 
 def body(draw: random.Random, path: str) -> dict[str, Any]:
-    """Keyword arguments for a request with a body."""
+    """Return the keyword arguments that define a request's body."""
     made = fields(draw, path)
     form = {name: each if isinstance(each, str) else json.dumps(each) for name, each in made.items()}
     form = {name: each.encode("utf-8", "replace").decode() for name, each in form.items()}
@@ -172,7 +172,7 @@ def body(draw: random.Random, path: str) -> dict[str, Any]:
 
 
 def request(draw: random.Random) -> dict[str, Any]:
-    """Keyword arguments of one request."""
+    """Return the keyword arguments of a request."""
     path = draw.choice((*GOOD, "/translate", "/translate", "/translate", "/api/run"))
     asked = body(draw, path)
     headers = asked.pop("headers", {})
@@ -213,7 +213,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 def check(server: TestClient, numbers: range, caplog: pytest.LogCaptureFixture) -> Counter[int]:
-    """The statuses of the answers. A fault of the server is raised here, with the number that makes it again."""
+    """Send the requests and count the status codes. An error names the seed that reproduces it."""
     statuses = Counter[int]()
     for number in numbers:
         asked = request(random.Random(number))

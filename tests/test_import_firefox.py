@@ -1,4 +1,5 @@
-"""Test the import of Marian's own files: a random model that Marian has run (marian_golden.py), variants and damage."""
+"""Test the import of Marian's own files: a random model that Marian has run (marian_golden.py), variants of it, and
+damaged files."""
 
 import json
 import random
@@ -39,7 +40,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_texts_and_log_probabilities_are_those_of_marian(imported: Path) -> None:
-    """Greedy search in float32, each word's mean log-probability. Marian's were printed with six digits."""
+    """Compare greedy search in float32 and the mean log-probability of each word. Marian printed six digits."""
     config, about = read_config(imported)
     assert (about.source_language, about.target_language) == ("en", "es")
     machine = build(config, {name: value.astype(np.float32) for name, value in read_parameters(imported).items()})
@@ -64,7 +65,7 @@ def test_texts_and_log_probabilities_are_those_of_marian(imported: Path) -> None
 
 
 def test_integers_stay_as_they_are_and_nothing_is_lost(imported: Path) -> None:
-    """The float32 numbers that Marian makes of its integers, bit for bit."""
+    """Compare with the float32 values of Marian's int8 weights, bit for bit."""
     numbers = marian_golden.parameters(marian_golden.PIECES)
     theirs = {
         name: np.frombuffer(data, np.float32).reshape(shape)
@@ -92,11 +93,11 @@ def test_the_engine_multiplies_in_float32_if_asked(tmp_path: Path, imported: Pat
         assert translator.target.decode(found.ids) == expected["target"].strip()
 
 
-# --- the same model in other forms ------------------------------------------------------------------------------------
+# --- the same model in other file formats -----------------------------------------------------------------------------
 
 
 def write_folder(folder: Path, **changes: str) -> tuple[dict[str, np.ndarray], str]:
-    """The tokenizer in an empty folder; the numbers in float32, and the configuration with some values changed."""
+    """Create a folder with the tokenizer. Return the float32 parameters and the changed configuration."""
     folder.mkdir()
     shutil.copy(GOLDEN / SPM, folder)
     numbers = {
@@ -206,7 +207,7 @@ def test_the_yaml_that_marian_writes() -> None:
 
 
 def is_refused(folder: Path, to: Path) -> bool:
-    """Import a folder that may be damaged: a model, or an error with its reason and nothing left behind."""
+    """Return whether the import of a folder is refused. A refusal must have a reason and leave nothing behind."""
     try:
         import_model(str(folder), to)
     except ModelError as error:
@@ -218,7 +219,7 @@ def is_refused(folder: Path, to: Path) -> bool:
 
 
 def damaged(data: bytes, draw: random.Random) -> bytes:
-    """Cut off, with a bit turned over, with a number that is absurd, with a piece put in or taken out."""
+    """Truncate the data, flip a bit, overwrite bytes with absurd values, or insert or delete bytes."""
     at = draw.randrange(len(data)) if draw.random() < 0.3 else draw.randrange(min(len(data), 9000))
     size = draw.choice((1, 4, 8, 100))
     kinds: list[Callable[[], bytes]] = [
@@ -233,7 +234,7 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
 
 
 def try_damage(place: Path, count: int, seed: int) -> int:
-    """Damage one of the files, again and again; how often it was refused."""
+    """Damage one random file at a time. Return how often the import was refused."""
     draw = random.Random(seed)
     write_npz(place / "npz", *write_folder(place / "npz"))
     shutil.copytree(GOLDEN, place / "bin")
@@ -310,7 +311,7 @@ def test_absurd_sizes_are_refused_before_memory_is_allocated(tmp_path: Path, wha
     ids=lambda settings: ",".join(settings),
 )
 def test_texts_are_split_as_the_library_splits_them(settings: dict[str, object]) -> None:
-    """10,000 lines of everything that Unicode has: pieces and their places; and back."""
+    """Compare the pieces and offsets of 10,000 lines from all of Unicode, and some decoded texts."""
     import sentencepiece
 
     proto = sentence_piece_model(ENGLISH, **{"pieces": 170, **settings})
@@ -332,7 +333,7 @@ def test_texts_are_split_as_the_library_splits_them(settings: dict[str, object])
         found = ours.encode(line)
         assert found.tokens == list(expected["pieces"]), line
         assert ours.normalize_str(line) == library.normalize(line)
-        if not settings.get("byte_fallback"):  # the library gives a character's place to its last byte alone
+        if not settings.get("byte_fallback"):  # the library assigns a character's offset only to its last byte
             assert found.offsets == [tuple(place) for place in expected["offsets"]], line
     for line in lines[-400:]:
         ids = [i for i in ours.encode(line).ids if names[i] != "<unk>"]
@@ -340,7 +341,7 @@ def test_texts_are_split_as_the_library_splits_them(settings: dict[str, object])
 
 
 def test_a_rule_that_grows_a_text_without_bound_is_refused() -> None:
-    # A trie of one key, `a`: the root's child at its own label, whose value is 0.
+    # A double-array trie with the single key `a`, whose value is 0.
     units = [0] * 256
     units[0] = 1 << 10
     units[1 ^ ord("a")] = ord("a") | 1 << 8 | (1 ^ ord("a") ^ 200) << 10

@@ -39,7 +39,7 @@ from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import read_tokenizers
 from vidrio.translate.translator import Translator
 
-LARGEST_DIFFERENCE = 1e-5  # of a logit
+LARGEST_DIFFERENCE = 1e-5  # between two logits
 SHAPES = {
     "as OPUS-MT": {},
     "two vocabularies": {"separate": True, "seed": 1},
@@ -53,7 +53,7 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
-    """By the name of a shape: the folder as it came, and the one that was made of it."""
+    """Return a function that makes a model of a shape and returns its original and its imported folder."""
 
     @cache
     def make(shape: str) -> tuple[Path, Path]:
@@ -99,14 +99,14 @@ def test_logits_are_those_of_transformers(both: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("kind", ["sinusoidal-halves", "learned"])
 def test_tables_of_positions_in_the_file_are_used(usual: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
-    """`transformers` no longer writes them, but takes those that a file holds."""
+    """`transformers` no longer writes these tables, but it uses those in a file."""
     from safetensors.torch import load_file, save_file
 
     shutil.copytree(usual[0], tmp_path / "hf")
     if kind == "learned":
         tables = list(np.random.default_rng(0).normal(size=(2, 128, 16)))
     else:
-        position = np.arange(128, dtype=np.float32)[:, None]  # in float32, unlike ours
+        position = np.arange(128, dtype=np.float32)[:, None]  # computed in float32, unlike Vidrio's table
         pair = np.arange(8, dtype=np.float32) / np.float32(8)
         angle = position * np.exp(-pair * np.log(np.float32(10000)))
         tables = [np.concatenate([np.sin(angle), np.cos(angle)], axis=1)] * 2
@@ -130,7 +130,7 @@ def test_tables_of_positions_in_the_file_are_used(usual: tuple[Path, Path], tmp_
 
 
 def differing(hf: Path, config: ModelConfig, machine: Machine) -> float:
-    """The largest difference of logits from those of the folder in `transformers`."""
+    """Return the largest difference between the logits of the machine and those of `transformers`."""
     model, tokenizer = load_hf(hf)
     source, target = tokenizer(sentences(1)[0])["input_ids"], targets(config, 9)
     with torch.no_grad():
@@ -139,7 +139,7 @@ def differing(hf: Path, config: ModelConfig, machine: Machine) -> float:
 
 
 def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
-    """Token for token. What `transformers` gives to padding, which is never chosen, goes to the others."""
+    """Compare token by token. `transformers` never generates padding: its probability goes to the other tokens."""
     config, _ = read_config(both[1])
     texts, tokenizer = sentences(6), read_tokenizers(both[1], config)[0]
     sources = [[*tokenizer.encode(text), *config.source_close] for text in texts]
@@ -150,7 +150,7 @@ def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None
 
 
 def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path]) -> None:
-    """10,000 lines of everything that Unicode has; and back."""
+    """Compare the tokens of 10,000 lines from all of Unicode, and some decoded texts."""
     _, theirs = load_hf(usual[0])
     config, _ = read_config(usual[1])
     source, target = read_tokenizers(usual[1], config)
@@ -166,7 +166,7 @@ def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path
     ]
     assert target.encode_batch([*SPANISH, *some]) == with_target
     for ids in with_target:
-        ids = [i for i in ids if i != config.special.unk]  # unknown tokens are displayed differently
+        ids = [i for i in ids if i != config.special.unk]  # unknown tokens are decoded differently
         assert target.decode(ids) == theirs.decode(ids, use_source_tokenizer=False)
 
 
@@ -278,7 +278,7 @@ def test_the_command(usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.Ca
 
 
 class Hub(SimpleHTTPRequestHandler):
-    """Stands in for the Hugging Face hub."""
+    """A stand-in for the Hugging Face Hub."""
 
     def send_response(self, code: int, message: str | None = None) -> None:
         super().send_response(code, message)

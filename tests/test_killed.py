@@ -1,6 +1,6 @@
-"""Test kill -9 at random moments: nothing is lost or half-written, and the same command continues or says what to do.
+"""Test SIGKILL at random moments: nothing is lost or half-written, and the same command resumes or says what to do.
 
-`make killed` tests 200 moments per command, or as many as VIDRIO_KILLS says.
+`make killed` kills each command 200 times, or as often as VIDRIO_KILLS specifies.
 """
 
 import os
@@ -31,7 +31,7 @@ Ended = "subprocess.CompletedProcess[str]"
 
 
 def run(arguments: list[str], cwd: Path) -> Any:
-    """The command, not killed. A killed one may still hold its lock for a moment."""
+    """Run the command to its end. Retry while a killed command still holds the lock."""
     for _ in range(1200):
         done = run_vidrio(*arguments, cwd=cwd)
         if "another command is" not in done.stderr:
@@ -41,7 +41,7 @@ def run(arguments: list[str], cwd: Path) -> Any:
 
 
 def run_killed(arguments: list[str], cwd: Path, seconds: float) -> Any:
-    """The command, killed after this many seconds (None if it ended before)."""
+    """Run the command and kill it after this many seconds. Return None if it was killed."""
     try:
         return run_vidrio(*arguments, cwd=cwd, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -49,8 +49,8 @@ def run_killed(arguments: list[str], cwd: Path, seconds: float) -> Any:
 
 
 def moments(kills: int, arguments: list[str], cwd: Path) -> Iterator[float]:
-    """Random moments of a command's run, which is first tried without a kill."""
-    run(["--version"], cwd)  # the process that forks starts with the first command
+    """Yield random moments within the duration of the command, which is measured first."""
+    run(["--version"], cwd)  # starts the forking process now, so that its start is not measured
     begun = time.monotonic()
     done = run(arguments, cwd)
     assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def moments(kills: int, arguments: list[str], cwd: Path) -> Iterator[float]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The files that a command has written, without those that record the time of a training."""
+    """Return the files in a folder, with empty contents for those that record times."""
     timed = ("README.md", "config.json", "metrics.jsonl", "state.safetensors")
     paths = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
     return {name: b"" if path.name in timed else path.read_bytes() for name, path in paths.items()}
@@ -67,7 +67,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @kills
 def test_translate(tmp_path: Path, kills: int) -> None:
-    """With --output, then the same with --resume."""
+    """Kill `translate --output`, then the same command with --resume."""
     write_model(tmp_path / "model", seed=3, norm="pre", ends=True)
     command = f"translate --model {tmp_path}/model -i in -o out --workers 1 --beam 2".split()
     (tmp_path / "whole").mkdir()
@@ -98,7 +98,7 @@ def test_translate(tmp_path: Path, kills: int) -> None:
 
 @kills
 def test_train(tmp_path: Path, kills: int) -> None:
-    """Killed repeatedly, then once more for a run that continues a finished one."""
+    """Kill a training repeatedly until it finishes, then do the same while it continues to 60 steps."""
     text = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
     usual = [part for name, value in {**SIZES, **TAUGHT}.items() for part in (f"--{name}", str(value))]
     command = ["train", "pairs.tsv", "--to", "model", *usual, "--validations", "8"]
@@ -118,7 +118,7 @@ def test_train(tmp_path: Path, kills: int) -> None:
                 done = run_killed([*command, *end], here, left.pop()) if left else run([*command, *end], here)
                 if done is not None and "another command is" in done.stderr:
                     done = None
-                if (here / "model" / "config.json").exists():  # then it is a model, with the files that belong to it
+                if (here / "model" / "config.json").exists():  # then the model must be complete
                     read_config(here / "model")
                     read_parameters(here / "model")
             assert done.returncode == 0, done.stderr
@@ -145,8 +145,10 @@ def test_import(tmp_path: Path, kills: int) -> None:
 
 @kills
 def test_serve_files(tmp_path: Path, kills: int) -> None:
-    """Four clients have files translated when the server is killed: each file is complete, and the next server deletes
-    what is left."""
+    """Kill the server while four clients upload files.
+
+    Each translated file must be complete, and the next server must delete all files, including partial ones.
+    """
     folder, draw, complete, parts = tmp_path / "files", random.Random(kills), 0, 0
     fields = {"source": "en", "target": "es", 'file"; filename="a.txt': "hello world\n" * 50}
     body = "".join(

@@ -1,4 +1,4 @@
-"""Test the batched greedy search used in training against the ordinary search with the reference's logits."""
+"""Compare the batched greedy search used in training with the usual search over the reference implementation."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ RECURRENT = {"decoder_cell": "ssru", "special": SpecialIds(pad=1, start=-1)}
 def engines(seed: int, **changes: object) -> tuple[glass.Machine, model.Network]:
     config = make_config(max_positions=40, output_bias=True, **changes)
     parameters = make_parameters(config, seed)
-    parameters["out.b"][config.special.end] += 3  # random models hardly ever end by themselves
+    parameters["out.b"][config.special.end] += 3  # a random model rarely produces the end token
     return glass.build(config, parameters), model.build(Parameters.from_arrays(config, parameters, torch.float64))
 
 
@@ -51,7 +51,7 @@ def test_company_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     _, net = engines(1)
     together = translate(net, examples(sources()))
     assert together == [translate(net, examples([source]))[0] for source in sources()]
-    monkeypatch.setattr(validate, "ROOM", 30)  # few at a time
+    monkeypatch.setattr(validate, "ROOM", 30)  # small batches
     assert together == translate(net, examples(sources()))
 
 

@@ -1,4 +1,4 @@
-"""Test each part of training by itself: gradients, loss, dropout, schedules, batches, Adam, Muon."""
+"""Test each part of training separately: gradients, loss, dropout, schedules, batches, Adam, Muon."""
 
 import math
 from dataclasses import replace
@@ -33,7 +33,7 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 @pytest.mark.parametrize("short", [128, 0])
 @pytest.mark.parametrize("hide", ["nothing", "padding", "future"])
 def test_attention_and_its_gradient(hide: str, short: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eq. 1 as it is written, and finite differences; written out, and PyTorch's own."""
+    """Compare Vidrio's and PyTorch's implementations with Eq. 1 and with finite differences."""
     monkeypatch.setattr(model, "SHORT", short)
     L, M = (7, 7) if hide == "future" else (7, 5)
     q, k, v = normal(2, 3, L, 4), normal(2, 3, M, 4, seed=1), normal(2, 3, M, 4, seed=2)
@@ -101,7 +101,7 @@ def example_batch(config: ModelConfig) -> batches.Batch:
 )
 @pytest.mark.parametrize("tying", ["all", "none"])
 def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: str, changes: dict[str, Any]) -> None:
-    """A step along a random direction changes the loss as the flat gradient says it will."""
+    """Check that a step in a random direction changes the loss as the flat gradient predicts."""
     config = make_config(
         **changes,
         shape=shape,
@@ -151,7 +151,7 @@ def test_batching_and_padding_change_no_gradient(shape: str, cell: str) -> None:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.bfloat16, BFLOAT16)])
 def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float) -> None:
-    """The gradient in float32 and in bfloat16 points where the one in float64 points, and is as long."""
+    """Check that gradients in float32 and bfloat16 have nearly the direction and length of the float64 gradient."""
     config = make_config(tying="all")
     batch = example_batch(config)
     exact = Parameters.from_arrays(config, make_parameters(config), F64)
@@ -167,7 +167,7 @@ def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float) -> Non
 
 
 def test_frequent_words_keep_their_gradient_in_bfloat16() -> None:
-    """One word two thousand times: the sum of its small gradients must not be lost to a coarse sum."""
+    """One word occurs two thousand times. A sum of its small gradients in bfloat16 would lose precision."""
     config = make_config(tying="none")
     pairs = in_memory([([5] * 10, [6] * 10)] * 200)
     batch = collate(pairs, np.arange(200), config)
@@ -192,7 +192,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
     assert float((mask == 0).float().mean()) == pytest.approx(77 / 256, abs=0.002)
     assert float(mask.mean()) == pytest.approx(1, abs=0.003)
     assert len(mask.unique()) == 2
-    for rate in (0.0, 0.001):  # too small for a byte
+    for rate in (0.0, 0.001):  # rounds to 0/256
         assert Drop(rate, (1,)).mask((4, 5), F64, cpu) is None
     x, y = normal(40, 50), normal(40, 50, seed=1)
     added = Drop(0.5, (7,)).add(x, y) - x
@@ -203,7 +203,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
 
 
 def test_schedules() -> None:
-    """Eq. 3 as it is written: D^−½ · min(n^−½, n · w^−1.5); the others at their beginning, middle and end."""
+    """Check Eq. 3, D^−½ · min(n^−½, n · w^−1.5), and the other schedules at their start, middle and end."""
     for n in (1, 10, 3999, 4000, 4001, 100_000):
         rate = learning_rate("inverse-sqrt", (512 * 4000) ** -0.5, 4000, n, 0.0)
         assert rate == pytest.approx(512**-0.5 * min(n**-0.5, n * 4000**-1.5), rel=1e-12)
@@ -292,7 +292,7 @@ def test_long_pairs_are_left_out() -> None:
 
 
 def test_weights_decide_how_often_pairs_are_seen() -> None:
-    """Twice each of the first hundred, none of the next, three in ten of the last, other ones in every epoch."""
+    """The first 100 pairs have weight 2, the next 50 have 0, and the last 1,000 have 0.3, drawn anew in every epoch."""
     repeats = [(100, 2.0), (50, 0.0), (1000, 0.3)]
     first, second = (batches.epoch_pairs(repeats, np.random.default_rng(seed)) for seed in (0, 1))
     counts = np.bincount(first, minlength=1150)
@@ -317,7 +317,7 @@ def test_a_stream_goes_on_from_any_position() -> None:
 
 
 def test_a_batch_is_shifted_by_one() -> None:
-    """The decoder's input and the expected tokens, row by row: teacher forcing."""
+    """Check teacher forcing: the decoder's input and the expected tokens, row by row."""
     config = make_config()
     special = config.special
     batch = collate(in_memory([([5, 7], [4, 8, 9]), ([6], [10])]), np.array([0, 1]), config)

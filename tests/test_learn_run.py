@@ -62,7 +62,7 @@ QUICK = Request(
 
 
 def number_pairs(count: int) -> list[tuple[str, str]]:
-    """Numbers in English and Spanish, up to four in a row."""
+    """Return sequences of one to four numbers in English and Spanish."""
     choices = [row for length in (1, 2, 3, 4) for row in product(range(10), repeat=length)]
     order = np.random.default_rng(0).permutation(len(choices))[:count]
     return [
@@ -102,14 +102,14 @@ def test_it_learns_to_translate(pairs: Path, tmp_path: Path) -> None:
 
 
 def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
-    """Which of two words comes first, which no bag of words can tell."""
+    """The class says whether the text contains the word "two"."""
     rows = [f"{a} {b} {c}\t{'yes' if 'two' in (a, b, c) else 'no'}" for a, b, c in product(NUMBERS, repeat=3)]
     path = tmp_path / "classes.tsv"
     path.write_text("\n".join(rows) + "\n")
     learned, _ = learn(tmp_path / "model", path, replace(QUICK, task="classify"))
     assert learned.task.labels == ("no", "yes")
     assert learned.state.best_score is not None
-    assert learned.state.best_score > 95  # always "no" would be 73
+    assert learned.state.best_score > 95  # always answering "no" would score 73
     # The written model classifies in glass/ as it did in training.
     write_model(learned)
     config, about = read_config(tmp_path / "model")
@@ -120,14 +120,14 @@ def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
         assert about.labels[int(np.argmax(walk.classify(machine, ids)))] == label
 
 
-# --- a run is held to how it was begun --------------------------------------------------------------------------------
+# --- a run keeps its settings -----------------------------------------------------------------------------------------
 
 
 def test_a_run_goes_on_and_may_have_another_end(pairs: Path, tmp_path: Path) -> None:
     short = replace(QUICK, stop=Stop(steps=20))
     learn(tmp_path / "model", pairs, short)
     _, said = learn(tmp_path / "model", pairs, replace(short, stop=None, recipe={}, sizes={}, preset=""))
-    assert any("resuming from step 20" in line for line in said)  # and everything else stays the same
+    assert any("resuming from step 20" in line for line in said)  # all other settings stay the same
     learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=30)))
     assert learned.state.step == 30
     assert "training ends after 30 steps" in said
@@ -167,17 +167,17 @@ def test_what_cannot_change_is_refused_by_name_and_the_run_left_as_it_was(pairs:
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-# --- choosing ---------------------------------------------------------------------------------------------------------
+# --- choosing sizes and defaults --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("pairs", "seconds", "speed", "preset"),
     [
-        (29_000, 0.0, 5e11, "tiny"),  # few pairs: small, however much time there is
+        (29_000, 0.0, 5e11, "tiny"),  # few pairs: a small model, even without a time limit
         (300_000, 0.0, 5e11, "small"),
         (300_000, 1800.0, 1e10, "tiny"),  # a slow machine
         (3_000_000, 0.0, 5e11, "base"),
-        (3_000_000, 40_000.0, 5e11, "small"),  # too little time for more
+        (3_000_000, 40_000.0, 5e11, "small"),  # too little time for a larger model
         (30_000_000, 864_000.0, 1e14, "big"),
     ],
 )
@@ -198,7 +198,7 @@ def test_the_page_tells_the_rules(repository: Path) -> None:
         for value, pairs in others:
             assert f"{value:,} from {pairs:,}" in words
     assert f"for {PASSES} epochs" in words
-    # Few words that come again and again are learned by their rule; sentences of people would be learned by heart.
+    # A small vocabulary of frequent words is not memorised, so it needs little dropout.
     assert [dropout_for(count, 20.0) for count in (4_000, 99_999, 100_000, 500_000)] == [0.3, 0.3, 0.2, 0.1]
     assert dropout_for(4_000, FEW_WORDS) == dropout_for(100_000, FEW_WORDS) == DROPOUT_OF_FEW < 0.2
     assert [batch_for("tiny", tokens) for tokens in (1_000_000, 20_000, 100)] == [4096, 1000, 256]
@@ -207,7 +207,7 @@ def test_the_page_tells_the_rules(repository: Path) -> None:
 
 
 def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp_path: Path) -> None:
-    """Few pairs select `tiny`; if the user then enlarges it, it is no longer `tiny`."""
+    """Few pairs select `tiny`, but a user may enlarge it: the learning rate must suit the actual size."""
 
     def planned(sizes: dict[str, Any]) -> Plan:
         return new_plan(replace(request, sizes=sizes, stop=Stop(steps=1)), task, cpu)
@@ -218,16 +218,16 @@ def test_own_sizes_have_the_rate_of_the_preset_that_is_as_large(pairs: Path, tmp
     assert plan.recipe.rate == RATE_FOR["small"]
     assert next(describe_plan(plan, cpu, task)).startswith("model: custom sizes, ")
     assert plan.config.d_head * plan.config.n_heads == 256
-    for name in PRESETS:  # the same sizes, given one by one, are the preset
+    for name in PRESETS:  # giving the sizes of a preset one by one selects the preset
         plan = planned(dict(PRESETS[name]))
         assert (preset_of(plan.config), plan.recipe.rate) == (name, RATE_FOR[name])
 
 
-# --- nonsense ---------------------------------------------------------------------------------------------------------
+# --- invalid input ----------------------------------------------------------------------------------------------------
 
 
 def test_a_refused_training_leaves_nothing_behind(pairs: Path, tmp_path: Path) -> None:
-    """Except for the folders that it made; what existed before stays."""
+    """The folders that it created are removed. Those that existed before stay."""
     few = tmp_path / "few.tsv"
     few.write_text("one\tuno\n")
     (tmp_path / "there").mkdir()
@@ -304,7 +304,7 @@ SECONDS = "--steps 60 --validations 2 --languages en,es --rate 0.005 --d-model 3
 def test_the_command_makes_a_translator(
     run_vidrio: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """All that a newcomer types, of a size that takes seconds: a model folder that translates, judged and described."""
+    """Train with the command, at a size that takes seconds. The model translates and has scores and a model card."""
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(1500)))
     done = run_vidrio(*f"train pairs.tsv --to m {SECONDS}".split())
     assert done.returncode == 0, done.stderr
@@ -318,7 +318,7 @@ def test_the_command_makes_a_translator(
     card = (tmp_path / "m" / "README.md").read_text()
     assert about.provenance["command"] in card
     assert "Licence and attribution of the data" in card
-    # The scores are of what `vidrio translate` says.
+    # The scores are those of the output of `vidrio translate`.
     test = [line.split("\t") for line in (tmp_path / "m/run/data/test.tsv").read_text("utf-8").splitlines()]
     (tmp_path / "test.en").write_text("".join(f"{source}\n" for source, _ in test), encoding="utf-8")
     said = run_vidrio("translate", "--model", "m", "--input", "test.en").stdout.splitlines()

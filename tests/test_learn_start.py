@@ -23,7 +23,7 @@ def learned(tmp_path_factory):
 
 def train_on(folder, *options):
     pairs = [(f"{source} now", f"{target} ahora") for source, target in PAIRS]
-    if not (folder / "more.tsv").exists():  # a file that is written again is another one
+    if not (folder / "more.tsv").exists():  # a second training must find the same file
         (folder / "more.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
     return vidrio_train(folder, "more.tsv", "--to", "second", "--languages", "en,es", *options)
 
@@ -51,12 +51,12 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     assert (second / "tokenizer.json").read_bytes() == (learned / "tokenizer.json").read_bytes()
     before, after = read_parameters(learned), read_parameters(second)
     assert any((before[name] != after[name]).any() for name in before)
-    assert losses(second)[0] < 0.7 * losses(learned)[0]  # the first pairs are known
+    assert losses(second)[0] < 0.7 * losses(learned)[0]  # the model has already learned the original pairs
     assert "resuming from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
 
 
 def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
-    """A model of Marian's own files: a recurrent decoder without a start token, SentencePiece's vocabulary."""
+    """The imported Marian model has a recurrent decoder without a start token and a SentencePiece vocabulary."""
     import_model(str(Path(__file__).parent / "golden/marian"), imported := tmp_path / "imported")
     options = ("--steps", "40", "--rate", "0.003", "--precision", "float32", "--threads", "1", "--dropout", "0")
     code, said = train_on(tmp_path, "--from", str(imported), *options)
@@ -74,7 +74,7 @@ def test_it_goes_on_from_an_imported_model_with_its_vocabulary(tmp_path):
 
 
 def test_a_recurrent_decoder_is_trained_from_nothing(tmp_path):
-    """A model of Marian's kind: its engines' files hold it, and the same pieces come out of SentencePiece's library."""
+    """Train a Marian-like model and export it to Marian's files. SentencePiece's library must find the same tokens."""
     import sentencepiece
 
     model = train_small(tmp_path, "--decoder", "ssru", "--steps", "150", "--d-model", "64", "--d-ff", "64")
@@ -128,6 +128,6 @@ def test_what_is_no_translator_is_refused(learned, tmp_path):
     data = json.loads((writer / "config.json").read_text(encoding="utf-8"))
     data["model"]["shape"] = "decoder"
     (writer / "config.json").write_text(json.dumps(data), encoding="utf-8")
-    (writer / "model.safetensors").unlink()  # the config alone; this one's parameters would be refused first
+    (writer / "model.safetensors").unlink()  # otherwise the parameters would be refused first
     with pytest.raises(RunError, match="does not translate"):
         Start.find(str(writer))

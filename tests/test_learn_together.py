@@ -27,7 +27,7 @@ from vidrio.model.folder import read_config
 
 torch.set_num_threads(1)
 Ended = subprocess.CompletedProcess[str]
-# Two Gloo processes; argv: a folder, where every script writes its results.
+# The beginning of every script. Two Gloo processes run it. argv[1] is the folder for the results.
 BEGINNING = """
 import json, sys
 from test_learn_train import *
@@ -47,7 +47,7 @@ def keep(name, tensors):
 
 
 def in_two_processes(start: Callable[[int, dict[str, str]], Ended], machines: int) -> list[Ended]:
-    """The environment variables that torchrun sets; without it, processes start faster."""
+    """Start two processes with the environment variables that torchrun would set; torchrun itself is slower."""
     both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": str(2 // machines)}
     both |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     environments = [both | {"RANK": str(rank), "LOCAL_RANK": str(rank % (2 // machines))} for rank in (0, 1)]
@@ -68,7 +68,7 @@ def run_two(script: str, folder: Path, *options: str) -> list[Ended]:
 
 
 def free_port() -> int:
-    """A free port below the ephemeral range, so that the system assigns it to no other process in the meantime."""
+    """Return a free port below the ephemeral range, so that the system does not assign it to another process."""
     while True:
         port = random.SystemRandom().randrange(15_000, 32_000)
         with socket.socket() as free, suppress(OSError):
@@ -112,10 +112,10 @@ CASES = {
 
 
 def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
-    """The same batches to a step: alone, and in two processes.
+    """Train on the same batches in one process and in two.
 
-    With one batch each the sums have two terms, and come out the same to the last bit; with two each, in another order.
-    Ctrl-C in one process ends all of them after the same step.
+    With one batch per process, each sum has two terms and is bit-identical. With two batches per process, the order of
+    the terms differs. Ctrl-C in one process ends both after the same step.
     """
     for ended in run_two(EQUAL, tmp_path, json.dumps(CASES)):
         assert ended.returncode == 0, ended.stderr
@@ -155,8 +155,10 @@ with pytest.raises(RunError, match="another training process has terminated"):
 
 
 def test_the_clock_of_one_process_decides_for_all(tmp_path: Path) -> None:
-    """By time, one of two processes slow: they take the same steps at the same rates, and end after the same one. When
-    one is gone, the other says so."""
+    """Train for a given time in two processes, one of them slow. Both take the same steps at the same learning rates.
+
+    If one process terminates, the other reports it.
+    """
     for ended in run_two(BY_TIME, tmp_path):
         assert ended.returncode == 0, ended.stderr
     one, other = (np.load(tmp_path / f"{rank}.npz") for rank in (0, 1))
@@ -165,7 +167,7 @@ def test_the_clock_of_one_process_decides_for_all(tmp_path: Path) -> None:
         assert np.array_equal(one[name], other[name]), name
 
 
-# --- by the command, on one machine and on two ------------------------------------------------------------------------
+# --- the command, on one machine and on two ---------------------------------------------------------------------------
 
 
 TRAIN = ["train", "pairs.tsv", "--to", "model"]
@@ -180,7 +182,7 @@ def on_two_machines(folders: list[Path], *options: str) -> list[tuple[int, str]]
 
 
 def two_folders(root: Path) -> list[Path]:
-    """The same pairs in a folder on each of two machines."""
+    """Create one folder for each of two machines, with the same pairs."""
     folders = [root / "one", root / "two"]
     for folder in folders:
         folder.mkdir()
@@ -191,7 +193,7 @@ def two_folders(root: Path) -> list[Path]:
 def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
     one, two = two_folders(tmp_path)
     steady = ("--validations", "2", "--schedule", "constant", "--warmup", "0")
-    together = steady  # one batch for each
+    together = steady  # one batch per process
     for code, said in on_two_machines([one, one], "--steps", "6", *together):
         assert code == 0, said
     [(code, said), (other, _)] = on_two_machines([one, one], "--steps", "8", *together)

@@ -39,7 +39,7 @@ STEPS = Recipe(stop=Stop(steps=60), rate=3e-3, warmup=20, batch_tokens=400, drop
 
 
 def backwards(count: int, seed: int = 0) -> list[tuple[list[int], list[int]]]:
-    """A language that says everything backwards."""
+    """Return random pairs. Each target is its source in reverse."""
     random = np.random.default_rng(seed)
     sources = [random.integers(4, 14, size=random.integers(2, 7)).tolist() for _ in range(count)]
     return [(source, source[::-1]) for source in sources]
@@ -80,7 +80,7 @@ def go_on(run: Path, config: ModelConfig) -> State:
 
 
 def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
-    """Two batches to a step give the gradient of both together: not their mean, since they differ in size."""
+    """A step of two batches has the gradient of one large batch, not the mean of two: the batches differ in size."""
     config = small_config()
     recipe = replace(STEPS, stop=Stop(steps=1), dropout=0.0, accumulate=2, average=0.0)
     state = train(examples, begin(config), recipe, no_scores)
@@ -94,7 +94,7 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     torch.testing.assert_close(state.adam.mean, gradient * 0.1, rtol=1e-4, atol=1e-7)
 
 
-# --- threads that learn side by side ----------------------------------------------------------------------------------
+# --- threads that train in parallel -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def two_threads() -> Iterator[None]:
 
 
 def test_the_halves_of_a_batch_learn_what_the_whole_batch_does(examples: Examples, two_threads: None) -> None:
-    """Each pair once, and their gradients are summed, not averaged: 7 pairs and 6 are a batch of 13."""
+    """A batch of 13 pairs is split into 7 and 6. Their gradients are summed, not averaged."""
     recipe = replace(STEPS, dropout=0.0)
     learn = partial(loop.learn_from, recipe, begin(small_config()).parameters, (1, 1, 0), examples)
     pairs, threads = np.arange(13), []
@@ -140,7 +140,7 @@ def _raise(error: Exception, *given: Any) -> Any:
     raise error
 
 
-# --- it goes on exactly -----------------------------------------------------------------------------------------------
+# --- resuming ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_interrupted_run_goes_on_to_the_last_bit(
@@ -166,7 +166,7 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
 
 
 def restless(net: Network) -> dict[str, float]:
-    """A score that goes up and down, as if by chance, but the same for the same parameters."""
+    """Return a score that fluctuates as if at random, but is the same for the same parameters."""
     return {"loss": abs(float(net.parameters["embed"].detach().double().sum()) * 1e4) % 1}
 
 
@@ -183,7 +183,7 @@ train(in_memory(backwards(500)), state, recipe, restless, run=run)
 
 
 def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
-    """SIGKILL, twice, at any moment; the result equals that of an undisturbed run."""
+    """Kill training twice at random moments. The result must equal that of an uninterrupted run."""
     random = np.random.default_rng(4)
     script, metrics = tmp_path / "killed.py", tmp_path / "metrics.jsonl"
     script.write_text(KILLED)
@@ -200,7 +200,7 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
         assert learning.result().returncode == -signal.SIGKILL
     state = go_on(tmp_path, small_config())
     assert 0 < state.step < 2000
-    # Not to the end, which would take long: as far as it had come, in one go.
+    # Train again without interruption, but only as far as the killed run came: the whole run would take long.
     told = [pair for pair in losses(tmp_path) if pair[0] <= state.step]
     recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
     at_once = begin(small_config())
@@ -236,9 +236,8 @@ def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Pa
     train(examples, begin(config), STEPS, no_scores, run=tmp_path)
     good = (tmp_path / states.STATE).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(
-        resource.RLIMIT_FSIZE, (10_000, limits[1])
-    )  # no file may grow beyond: a write fails, as on a full disk
+    # Writing a larger file fails, as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
         with pytest.raises(RunError, match=r"cannot be written to .*state\.safetensors"):
             states.save_state(tmp_path, go_on(tmp_path, config))
@@ -260,7 +259,7 @@ def test_more_steps_than_before_go_on_and_half_a_line_of_metrics_is_dropped(exam
     assert train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80  # nothing left to do
 
 
-# --- it stops for a reason --------------------------------------------------------------------------------------------
+# --- stopping and the best model --------------------------------------------------------------------------------------
 
 
 def test_a_loss_that_is_no_number_any_more_is_an_error(examples: Examples) -> None:
@@ -284,7 +283,7 @@ def test_the_best_model_is_kept(examples: Examples) -> None:
 
 
 def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
-    """An early model's BLEU is always 0; what it learns meanwhile must not be lost."""
+    """An early model's BLEU is always 0. Until it rises, the loss decides, so that progress is not lost."""
     scores = iter([(0.0, 5.0), (0.0, 4.0), (0.0, 4.5), (1.0, 6.0), (1.0, 6.0), (0.5, 1.0)])
     best: list[bool] = []
 
@@ -300,7 +299,7 @@ def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
 
 
 def test_time_is_a_budget(examples: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = count(100.0, 0.02)  # on which each look takes so long
+    clock = count(100.0, 0.02)  # each call advances the clock by 0.02 seconds
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     state = train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)
     assert 1.5 <= next(clock) - 100 < 1.7

@@ -1,4 +1,4 @@
-"""Test the lessons' trained model: its card is true, and the recipe produces a similar model."""
+"""Test the trained model of the lessons: its card is correct, and the recipe produces a similar model."""
 
 import importlib.util
 import json
@@ -76,6 +76,6 @@ def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) ->
 
 @pytest.mark.slow
 def test_the_recipe_makes_such_a_model(tmp_path: Path) -> None:
-    """Other machines round otherwise and end elsewhere, but hello world must come out right everywhere."""
+    """Machines round differently, so the models differ, but each one must translate "hello world" correctly."""
     recipe.main(tmp_path)  # refuses to write a model that has not learned
     assert json.loads((tmp_path / "config.json").read_text())["about"]["name"] == "hello-world"

@@ -1,6 +1,6 @@
-"""Test how lessons are read, and the worked example with the figures of the post. test_docs.py runs the code blocks.
+"""Test how lessons are read and displayed, and the worked example against the numbers in the post.
 
-golden/random_transformer.json was computed by a separate program in float64.
+A separate program computed golden/random_transformer.json in float64. test_docs.py runs the lessons' code blocks.
 """
 
 import json
@@ -38,7 +38,7 @@ def trace_of(model: str, changes: Changes = (), text: str = "hello world") -> Tr
         return look_changed(open_model(model), text, changes).after.trace
 
 
-# --- the post's numbers, to every digit that it prints ----------------------------------------------------------------
+# --- the post's numbers, to every printed digit -----------------------------------------------------------------------
 
 REPEATED_Z = (
     "enc.0.self.out=[[11.46394281, -13.18016469, -11.59340253, -17.04387833],"
@@ -49,7 +49,7 @@ EARLIER_LOGITS = (
     "out.logits=[-0.39929948, 0.96345013, 2.77090264, 0.25651866, -0.84738762,"
     "-1.67834992, -0.29583529, -3.55515281, 2.97453801, -1.10682376]"
 )
-# its name in the post: what to change in the model, the address, the rows as printed
+# name in the post: changes to the model, address, rows as printed
 POST: dict[str, tuple[Changes, str, str]] = {
     "positions": ([], "src.positions", "0 1 0 1 / 0.84 0.99 0 1"),
     "E": ([], "enc.in", "1 3 3 5 / 2.84 3.99 4 6"),
@@ -108,7 +108,7 @@ POST: dict[str, tuple[Changes, str, str]] = {
 
 
 def as_printed(value: float, text: str) -> str:
-    """The value with as many digits as the text has."""
+    """Return the value with as many digits as the text."""
     mantissa, e, _ = text.partition("e")
     return f"{value:.{len(mantissa.partition('.')[2])}{'e' if e else 'f'}}"
 
@@ -118,7 +118,7 @@ def test_the_numbers_of_the_post_to_every_printed_digit(what: str) -> None:
     changes, address, text = POST[what]
     array = np.atleast_2d(trace_of(PRINTED, changes).array(address))
     rows = [row.split() for row in text.split("/")]
-    for row, texts in zip(array, rows, strict=False):  # of the decoder the post has the first row only
+    for row, texts in zip(array, rows, strict=False):  # the post prints only the first row of the decoder
         assert [as_printed(value, digits) for value, digits in zip(row, texts, strict=True)] == texts
     assert len(array) >= len(rows)
 
@@ -131,7 +131,7 @@ ADDRESSES = {
     **{f"{q}{h + 1}": f"enc.0.self.{q}.h{h}" for q in ("scores", "scaled", "weights", "head") for h in (0, 1)},
     **{"mu": "enc.0.self.norm.mean", "var": "enc.0.self.norm.var", "ln": "enc.0.self.norm.out"},
 }
-# Two matrices of the post's text differ from its code.
+# Two matrices in the post's text differ from those in its code.
 TEXTS_MATRICES = [("set", "enc.0.self.WQ.h0[3,*]=[1,1,0]"), ("set", "enc.0.self.WK.h1[2,*]=[1,0,1]")]
 CHAINS: dict[str, tuple[str, Changes]] = {
     "as_printed (code matrices, E rounded, scale 30, LN std+1e-6)": (PRINTED, BY_30),
@@ -148,7 +148,7 @@ def test_every_chain_in_full_precision(chain: str) -> None:
     trace = trace_of(model, changes)
     for name, expected in GOLDEN[chain].items():
         computed = np.sqrt(trace.array("enc.0.self.norm.var")) if name == "std" else trace.array(ADDRESSES[name])
-        if name == "ln" and model == PRINTED:  # the post's ε is beside the root, not inside it
+        if name == "ln" and model == PRINTED:  # the post adds ε after taking the root, not before
             x, mean, deviation = (np.asarray(GOLDEN[chain][part]) for part in ("res", "mu", "std"))
             np.testing.assert_allclose((x - mean[:, None]) / (deviation[:, None] + 1e-6), expected, rtol=0, atol=1e-12)
             np.testing.assert_allclose(computed, expected, rtol=0, atol=2e-7)
@@ -198,7 +198,7 @@ def test_a_file_of_values_is_a_what_if(tmp_path: Path) -> None:
     assert told.exit_code == 1
 
 
-# --- how a lesson is read ---------------------------------------------------------------------------------------------
+# --- reading a lesson -------------------------------------------------------------------------------------------------
 
 PAGE = """# A lesson
 
@@ -297,13 +297,13 @@ def test_every_lesson_is_listed(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_a_spanish_lesson_has_the_blocks_of_the_english_one(name: str) -> None:
-    """Section by section, and line for line: test_docs runs the English ones."""
+    """Compare line by line, because test_docs.py runs only the English blocks."""
     english, spanish = run.sections(name), run.sections(name, "es")
     assert [section.blocks for section in spanish] == [section.blocks for section in english]
     assert spanish[0].title != english[0].title
 
 
-# --- as the page shows it ---------------------------------------------------------------------------------------------
+# --- lessons on the page ----------------------------------------------------------------------------------------------
 
 
 def test_a_command_is_a_link_to_what_it_shows() -> None:

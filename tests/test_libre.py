@@ -1,4 +1,4 @@
-"""Test the LibreTranslate API: its fields, its defaults, its errors, and existing clients."""
+"""Test the LibreTranslate API: its fields, defaults and errors, and that existing clients work."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def client() -> TestClient:
 
 @cache
 def both() -> TestClient:
-    """English to Spanish and back."""
+    """Return a client of a server that translates from English to Spanish and back."""
     return client_of(None)
 
 
@@ -50,7 +50,7 @@ def translated(on: TestClient, **fields: Any) -> Any:
     return answer.json()
 
 
-# --- what is answered -------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 
 
 def test_a_text_and_a_list_of_them() -> None:
@@ -129,7 +129,7 @@ def test_health_tells_that_it_can_take_requests() -> None:
 
 
 def with_languages(folder: Path, source: str, target: str) -> str:
-    """The lesson's model, as if it were for these languages."""
+    """Copy the lesson's model and declare these languages for it."""
     shutil.copytree(packaged()["lesson"], folder)
     config = json.loads((folder / "config.json").read_text())
     config["about"] |= {"source_language": source, "target_language": target}
@@ -141,12 +141,12 @@ def test_a_model_that_cannot_be_loaded_is_the_server_s_fault_and_told(tmp_path: 
     broken = with_languages(tmp_path / "broken", "en", "xx")
     on = client_of("lesson", models=(broken,))
     (tmp_path / "broken/model.safetensors").write_bytes(b"broken")
-    with pytest.raises(ModelError, match="is damaged"):  # the first one is loaded at once
+    with pytest.raises(ModelError, match="is damaged"):  # the first model is loaded at startup
         client_of(broken)
     answer = on.post("/translate", json={**HELLO, "target": "xx"})
     assert (answer.status_code, answer.json()) == (500, {"error": "The model cannot be loaded"})
     shutil.copy(packaged()["lesson"] / "model.safetensors", broken)
-    assert translated(on, target="xx") == {"translatedText": "hola mundo"}  # it is tried again
+    assert translated(on, target="xx") == {"translatedText": "hola mundo"}  # loading is retried
 
 
 def test_the_description_names_every_route() -> None:
@@ -158,7 +158,7 @@ def test_the_description_names_every_route() -> None:
     assert client().get("/spec").json() == description
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- refused requests -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_is_no_json_is_told(body: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", None])
 def test_a_body_that_does_not_say_that_it_is_json_is_refused(kind: str | None) -> None:
-    """Any web page could send it, without asking the server first."""
+    """Any web page could send such a request without a CORS preflight."""
     headers = {"content-type": kind} if kind else {}
     answer = client().post("/translate", content=json.dumps(HELLO).encode(), headers=headers)
     assert (answer.status_code, answer.json()) == (415, {"error": "Send JSON, with Content-Type: application/json"})
@@ -234,7 +234,7 @@ SITE = "https://example.org"
 
 @pytest.mark.parametrize("origin", [SITE, "http://localhost:8000", "http://127.0.0.1.example.org", "null"])
 def test_no_other_site_s_page_may_ask_unless_it_is_allowed(origin: str) -> None:
-    """Whether its browser asks first, as for JSON, or not, as for a form."""
+    """Check requests with a CORS preflight, such as JSON, and without one, such as forms."""
     headers = {"origin": origin}
     assert client().options("/translate", headers=headers).status_code == 403
     for answer in (
@@ -310,7 +310,7 @@ def test_a_file_of_keys_that_is_none_is_told(line: str, tmp_path: Path) -> None:
 
 
 def test_who_asks_is_whom_the_connection_comes_from_unless_a_proxy_is_named() -> None:
-    """`X-Forwarded-For` would let a client appear as another one in every request."""
+    """Otherwise, a client could pose as a different one in every request by setting `X-Forwarded-For`."""
     for proxies, statuses in (((), [200, 200, 429]), (("127.0.0.1",), [200, 200, 200])):
         options = [word for proxy in proxies for word in ("--proxy", proxy)]
         with server("--req-limit", "2", *options) as there:

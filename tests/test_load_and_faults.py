@@ -1,4 +1,4 @@
-"""Test the server under load, with hostile clients and with faults, and test the tools of the benchmarks."""
+"""Test the server under load, with hostile clients and with faults, and the tools of the benchmarks."""
 
 import asyncio
 import select
@@ -47,7 +47,7 @@ def test_hostile_requests_are_refused_and_nothing_else_suffers(running: Server) 
 
 
 def posted(settings: Settings, *received: Message) -> list[Message]:
-    """What the app sends to a client from which it receives these messages, and then nothing."""
+    """Return what the app sends to a client that sends these messages and then nothing."""
     messages, sent = iter(received), list[Message]()
 
     async def receive() -> Message:
@@ -91,7 +91,7 @@ GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
-    """A server in this process, of at most eight connections, that does not wait long."""
+    """Run a server in this process, with short timeouts and at most eight connections. Yield its address."""
     monkeypatch.setattr(listener_module, "SILENT", 1)
     for module in (connections, listener_module):
         monkeypatch.setattr(module, "HEAD_SECONDS", 0.5)
@@ -109,7 +109,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
 
 
 def ended(client: socket.socket, seconds: float = 60) -> bool:
-    """Whether the server closes the connection. Its output is discarded."""
+    """Return whether the server closes the connection in time. Its output is discarded."""
     client.settimeout(seconds)
     try:
         while client.recv(65_536):
@@ -150,14 +150,14 @@ def test_there_is_room_for_a_request_however_many_send_none(short: tuple[str, in
 def test_an_answer_that_is_not_taken_is_given_up(
     short: tuple[str, int], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """After a while, or at once if many wait to be taken."""
+    """The server gives up after a while, or at once if too many bytes are unsent."""
     monkeypatch.setattr(connections, "SLOWEST", 10**9)
     monkeypatch.setattr(connections, "MAX_UNSENT", most)
-    assert any(taken_after(seconds, short) < LARGE for seconds in (1, 4, 16))  # a busy machine's server is late
+    assert any(taken_after(seconds, short) < LARGE for seconds in (1, 4, 16))  # on a busy machine, the server is late
 
 
 def taken_after(seconds: float, server: tuple[str, int]) -> int:
-    """Return how many bytes of a large answer are left for a client that waits before it reads."""
+    """Return how many bytes of a large answer a client still receives if it waits before reading."""
     with socket.create_connection(server, timeout=60) as client:
         client.sendall(GET.replace(b"/health", b"/large"))
         assert client.recv(12) == b"HTTP/1.1 200"
@@ -236,7 +236,7 @@ def test_bodies_that_arrive_are_bounded_all_together(monkeypatch: pytest.MonkeyP
 
 
 def next_of(listener: Listener) -> tuple[socket.socket, Any]:
-    """The next connection, as soon as its request has arrived."""
+    """Return the next connection once its request has arrived."""
     accepted = list[tuple[socket.socket, Any]]()
 
     def accepts() -> bool:

@@ -1,4 +1,4 @@
-"""Test runs that record every value: the three model shapes, the search and the traced pass, and invalid texts."""
+"""Test runs that record every value: the three model shapes, the search and the traced pass, and errors."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -19,7 +19,7 @@ from vidrio.serve.app import create_app
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Golden = Callable[[str, str], None]
 
-# Every way to look, by the name of its golden file.
+# The options of each view, by the name of its golden file.
 VIEWS = {
     "overview": [],
     "layer": ["--at", "enc.0"],
@@ -39,7 +39,7 @@ VIEWS = {
 
 
 def look_at(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """The command in this process: exit code, stdout, stderr."""
+    """Run `vidrio look` in this process. Return its exit code, stdout and stderr."""
     code = cli.main(["look", *arguments])
     out, err = capsys.readouterr()
     return code, out, err
@@ -53,7 +53,7 @@ def test_a_view_word_for_word_in_80_columns(view: str, capsys: pytest.CaptureFix
     assert "\x1b" not in out
     assert all(line == line.rstrip() for line in out.splitlines())
     for line in out.splitlines():
-        # Lines to copy are never broken, and more decimals than the default need their space.
+        # Commands to copy are never wrapped, and additional decimals need more space.
         assert text_width(line) <= 80 or "vidrio " in line or view == "precision", line
 
 
@@ -105,10 +105,10 @@ def test_json_of_addresses_holds_their_numbers(capsys: pytest.CaptureFixture[str
     for entry in data:
         array = seen.trace.array(entry["address"])
         assert tuple(entry["shape"]) == array.shape
-        assert np.array_equal(np.array(entry["values"], dtype=array.dtype), array)  # "-inf" reads as −∞
+        assert np.array_equal(np.array(entry["values"], dtype=array.dtype), array)  # NumPy parses "-inf" as −∞
 
 
-# --- what it refuses --------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""Test that `look` shows what `translate` printed: the same tokens of the same sentence, and copied text as copied."""
+"""Test that `look` shows what `translate` printed: the same tokens of the same sentence, and copied text."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ def test_the_glass_walks_where_the_engine_computes_otherwise() -> None:
 
 
 def saying(words: str) -> Callable[..., object]:
-    """An engine that prints always the same."""
+    """Return a search method that always finds these words."""
 
     def search(self: object, sources: Sequence[Ids], options: Options, *_: object) -> list[list[Hypothesis]]:
         ids = tuple(open_model("lesson").target_tokenizer.encode(words))

@@ -27,7 +27,7 @@ def program(path: Path, text: str) -> Path:
 
 
 def environment(folder: Path, **programs: str) -> list[str]:
-    """Variables and options that make take a folder with these programs for an environment that is ready."""
+    """Return the arguments for which make uses these programs as a complete virtual environment."""
     for name, text in programs.items():
         program(folder / "env" / "bin" / name, text)
     place = os.path.relpath(folder / "env", REPOSITORY)
@@ -51,7 +51,7 @@ def test_hello_translates_any_text_as_it_is_typed(text: str, tmp_path: Path) -> 
     done = make("hello", f"TEXT={text}", *settings)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"<translate><{text}>\n")
-    # The last line is a command; in a shell it must say the same text.
+    # The last line is a command. In a shell, it must pass on the same text.
     command = done.stdout.splitlines()[-1].strip()
     run = subprocess.run(["sh", "-c", command], cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
     assert run.stdout == f"<look><{text}>"
@@ -82,7 +82,7 @@ def test_the_tests_exit_code_and_last_line_pass_through_ci(status: int, tmp_path
     (copy / ".ci").mkdir(parents=True)
     for name in ("Makefile", ".ci/run", "pyproject.toml", "constraints.txt"):
         shutil.copy(REPOSITORY / name, copy / name)
-    # A make with the folder above as the environment, and otherwise real.
+    # A wrapper that runs the real make with the virtual environment in the parent folder.
     there = [word.replace(os.path.relpath(tmp_path, REPOSITORY), "..") for word in settings]
     program(tmp_path / "bin" / "make", f'#!/bin/sh\nexec {shutil.which("make")} "$@" {" ".join(there)}\n')
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -35,12 +35,12 @@ def translated(plan: Plan) -> str:
 
 
 def unchanged(plan: Plan) -> str:
-    """As if the other language were the same."""
+    """Render the plan with every text as its own translation."""
     return plan.render([Aligned(text, text) for text in plan.texts])
 
 
 def reversed_words(plan: Plan) -> str:
-    """A translation with its words in reverse order, each aligned with its source."""
+    """Render the plan with the words of each text in reverse order, aligned with their sources."""
     found = []
     for source in plan.texts:
         places = [match.span() for match in re.finditer(r"\S+", source)]
@@ -130,7 +130,7 @@ BITS = ("The house", " is red. ", "&amp;", "<", ">", "&", "<!-- x -->", "<!--", 
 
 @st.composite
 def pages(draw: st.DrawFn) -> str:
-    """Pages as bad as they come."""
+    """Draw random, often malformed HTML."""
     parts = st.one_of(
         st.sampled_from(BITS),
         st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]),
@@ -143,7 +143,7 @@ def pages(draw: st.DrawFn) -> str:
 
 
 def tags(page: str) -> Counter[str]:
-    """What a parser finds in it, without the words."""
+    """Count the elements and comments that a parser finds, without the text."""
     found: Counter[str] = Counter()
     waiting: list[Any] = [JustHTML(page, fragment=True, sanitize=False).root]
     while waiting:
@@ -179,7 +179,7 @@ def test_words_in_any_order_keep_their_tags(page: str) -> None:
 
 
 def around(page: str) -> dict[str, list[str]]:
-    """The elements around each word."""
+    """Return the names of the elements around each word."""
     found = {}
     waiting: list[tuple[Any, list[str]]] = [(JustHTML(page, fragment=True, sanitize=False).root, [])]
     while waiting:
@@ -202,7 +202,7 @@ def test_an_element_whose_words_are_gone_takes_the_nearest() -> None:
 
 
 def structure(text: str) -> list[str]:
-    """What a parser finds in a Markdown text, without the words; the order of inlines is ignored."""
+    """Return what a parser finds in a Markdown text, without the words and the order of inline elements."""
     found = []
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         inlines = sorted(f"{c.type} {c.attrs.get('href', c.attrs.get('src', ''))}" for c in token.children or ())

@@ -17,9 +17,9 @@ SYMBOLS = "①②③"
         ("Click {next} to go on.", "Click ① to go on."),
         ("Write to a@b.org or see https://b.org/x?y=1.", "Write to ① or see ②."),
         ("Run `make test` in ~/x/y, %s.", "Run ① in ②, ③."),
-        ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
-        ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
-        ("② is hidden, too: {x}", "① is hidden, too: ③"),  # the text has ② already
+        ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols; the check and its fallback handle the rest
+        ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # the tags touch a word; numbers are translated
+        ("② is hidden, too: {x}", "① is hidden, too: ③"),  # the text already contains ②
         ("The x① stays, and {x} is hidden.", "The x① stays, and ② is hidden."),
         ("Good night 🌙✨ and v1.9.8-beta", "Good night ① and ②"),
         ("Nothing to hide", "Nothing to hide"),
@@ -47,7 +47,7 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
     ],
 )
 def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
-    """Typography is not content; positions in the sentence stay known (test_alignment.py)."""
+    """Typography is normalised. test_alignment.py checks that positions in the sentence remain known."""
     assert mask(sentence, SYMBOLS).given == given
 
 
@@ -62,10 +62,10 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("Przybylski is here.", "① is here."),
         ("Home Sweet Oz", "Home ①"),  # "Home" is the first word
         ("We met Bill O'Przybylski's friends", "We met ①'s friends"),
-        ("Mr. Hill met Mrs Hill and Hill", "Mr. ① met Mrs ② and Hill"),  # who is addressed so is not a hill
+        ("Mr. Hill met Mrs Hill and Hill", "Mr. ① met Mrs ② and Hill"),  # a word after a title is a name
         ("La Sra. López y él", "La Sra. ① y él"),
         ("USA Przybylski", "USA ①"),
-        ("Fue en época de Oz", "Fue en época de ①"),  # é is no capital letter
+        ("Fue en época de Oz", "Fue en época de ①"),  # é is not a capital letter
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
         ("Helen is here.", "Helen is here."),

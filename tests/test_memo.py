@@ -89,7 +89,7 @@ def test_the_last_ones_are_kept_as_far_as_they_fit_and_for_a_while() -> None:
 
 
 def test_a_large_result_is_dropped_before_the_next_one_is_computed() -> None:
-    """Otherwise the server holds both at the same time."""
+    """Otherwise, the server would hold both at the same time."""
     beside = list[bool]()
     memo = Memo[int, int](lambda key, stopped: (beside.append(500 in memo), key)[1], most=100, size=float)
     for key in (500, 10):

@@ -1,4 +1,4 @@
-"""Test that `vidrio translate -o` never loses translations, the input or other files of the user."""
+"""Test that `vidrio translate -o` never loses translations, its input or the user's other files."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def translate(*arguments: object, stdin: str = "", cwd: Path | None = None) -> "
 
 @contextmanager
 def translating(*arguments: object, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A command that waits for its standard input."""
+    """Start a translation that waits for standard input."""
     command = [sys.executable, "-m", "vidrio", *LESSON, *map(str, arguments)]
     streams = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=cwd, text=True, **streams) as process:  # type: ignore[call-overload]
@@ -128,4 +128,4 @@ def test_a_closed_output_is_an_error(tmp_path: Path, command: str) -> None:
     assert done.returncode == 1
     assert done.stderr.endswith("vidrio: [Errno 9] Bad file descriptor: 'stdout'\n")
     again = f"{sys.executable} -m vidrio translate -m lesson -i in -o out <&- >&- 2>&-"
-    assert subprocess.run(["sh", "-c", again], cwd=tmp_path, timeout=60).returncode == 0  # needs none of the streams
+    assert subprocess.run(["sh", "-c", again], cwd=tmp_path, timeout=60).returncode == 0  # needs no standard streams

@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def build(kind: str, source: Path, to: Path) -> Path:
-    """Built by the hatchling that is installed."""
+    """Build an archive with the installed Hatchling and return its path."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(to)]
     subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=300)
     return next(to.glob("*.whl" if kind == "wheel" else "*.tar.gz"))
@@ -39,7 +39,7 @@ def source_files() -> set[str]:
 def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     info = f"vidrio-{__version__}.dist-info"
-    # Hatchling leaves out what git ignores, so a lesson's data under an ignored name would be missing here.
+    # Hatchling omits files that git ignores, so a lesson's data under an ignored name would be missing here.
     assert {name for name in names if not name.startswith(info)} == source_files()
     assert {"vidrio/py.typed", "vidrio/engine/built/engine.wasm", "vidrio/engine/built/engine-core.wasm"} <= names
     assert {f"{info}/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY.txt")} <= names
@@ -92,4 +92,4 @@ def test_the_wheel_is_not_large(wheel: zipfile.ZipFile) -> None:
     assert Path(str(wheel.filename)).stat().st_size <= 45_000_000
     names = [name for name in wheel.namelist() if name.startswith("vidrio/models/")]
     assert any(name.endswith("/model.safetensors") for name in names)
-    assert not any(name.endswith(".bin") for name in names)  # each number is there once
+    assert not any(name.endswith(".bin") for name in names)  # every parameter is stored only once

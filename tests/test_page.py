@@ -1,4 +1,4 @@
-"""The page in a real browser, offline: from the sentence down to a single multiplication."""
+"""Test the page in a real browser, offline, from the sentence down to a single multiplication."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The built page in the package matches its sources."""
+"""Test that the built page in the package matches its sources and is small."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ LARGEST_FIRST_VIEW = 250_000  # bytes, compressed
 
 
 def test_the_built_page_is_made_from_these_sources(repository: Path) -> None:
-    """Compare the hash in the bundle with the sources, which does not require Node."""
+    """Compare the hash in the bundle with that of the sources. This does not require Node."""
     page = repository / "page"
     files = [path for path in (page / "src").rglob("*") if path.is_file()] + [page / name for name in ALONE]
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""The page as a standalone file, offline: numbers equal the run's bit for bit, and nothing is loaded or injected."""
+"""Test the page as a standalone file: its numbers equal the run's bit for bit, and nothing is loaded or injected."""
 
 import re
 from base64 import b64decode
@@ -26,7 +26,7 @@ Open = Callable[[str], Page]
 
 @contextmanager
 def opener(browser: Browser, folder: Path) -> Iterator[Open]:
-    """Open files from disk, offline. Nothing may be printed to the console."""
+    """Yield a function that opens a page from disk, offline. Fail if a page reports a problem on the console."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, offline=True)
     said: list[str] = []
 

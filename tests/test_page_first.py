@@ -1,4 +1,4 @@
-"""The first five minutes on the page: the first view, the effect of a click, and the behaviour during a computation."""
+"""Test the first five minutes on the page: the first view, the effects of clicks, and long computations."""
 
 import re
 from collections.abc import Callable

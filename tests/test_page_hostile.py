@@ -1,4 +1,4 @@
-"""Hostile names and vocabularies are displayed as text, never interpreted as markup, and do not break the page."""
+"""Test that hostile names and vocabularies appear as text, never as markup, and do not break the page."""
 
 from pathlib import Path
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""The page in print."""
+"""Test the page in print."""
 
 from collections.abc import Iterator
 from urllib.parse import urlencode

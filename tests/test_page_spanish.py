@@ -1,4 +1,4 @@
-"""The Spanish page contains no English, from the overview to numbers, what-ifs, training and lessons."""
+"""Test that the Spanish page contains no English, from the overview to numbers, what-ifs, training and lessons."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ return [...new Set(texts)].filter(Boolean);
 
 @pytest.fixture(scope="module")
 def english(repository: Path) -> re.Pattern[str]:
-    """A pattern for all English strings of the page and of Python that have a different Spanish translation."""
+    """Return a pattern for all English strings of the page and of Python whose Spanish translation differs."""
     lib = repository / "page" / "src" / "lib"
     strings: list[list[str]] = [[], []]
     for name in ("messages", "tour"):

@@ -1,4 +1,4 @@
-"""The tour's statements about the packaged model are true, and the tour can be followed to the end."""
+"""Test that the tour's statements about the packaged model are true and that the tour can be followed to the end."""
 
 import re
 from collections.abc import Callable

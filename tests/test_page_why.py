@@ -1,4 +1,4 @@
-"""The page's explanation of a word shows the same sums, parts, removed words and layers that Python computes."""
+"""Test that the page's explanation of a word shows the sums, parts, removed words and layers that Python computes."""
 
 import csv
 import math

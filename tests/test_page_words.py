@@ -1,4 +1,4 @@
-"""Python's messages on the page have Spanish translations: tensors, search outcomes, what-ifs and errors."""
+"""Test that every Python message on the page has a Spanish translation: tensors, searches, what-ifs and errors."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
 
 
 def test_every_operation_and_word_there_is(patterns: list[re.Pattern[str]]) -> None:
-    """Includes models that no other test uses, with different positions, activations and what-ifs."""
+    """Check every declared formula, including those that no model in these tests uses."""
     formulas = [*FORMULAS.values(), *(row.formula for row in vars(changes).values() if isinstance(row, Operation))]
     words = (PARAMETERS | QUANTITIES).values()
     known = [*((formula.place, formula.says) for formula in formulas), *words, *OF_CLASSES.values()]

@@ -1,4 +1,4 @@
-"""Test that sentence pairs are read from every file format, and that everything else in a file is reported."""
+"""Test that sentence pairs are read from every supported format, and that malformed input is reported."""
 
 import csv
 import gzip
@@ -34,7 +34,7 @@ def tsv(pairs: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
     return "".join("\t".join(row) + "\n" for row in pairs)
 
 
-# --- forms ------------------------------------------------------------------------------------------------------------
+# --- file formats -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
@@ -67,7 +67,7 @@ def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
     ],
 )
 def test_csv_with_a_header_or_without(tmp_path: Path, text: str, wanted: list[tuple[str, str]]) -> None:
-    """The first pair of a file without a header is a pair."""
+    """Without a header, the first row is a pair like the others."""
     assert [pair[:2] for pair in pairs_of(write(tmp_path / "p.csv", text))[0]] == wanted
     if text.startswith("dog"):
         assert [pair[:2] for pair in pairs_of(tmp_path / "p.csv", columns=("2", "1"))[0]] == [w[::-1] for w in wanted]
@@ -93,7 +93,7 @@ def test_known_layouts_are_recognised(tmp_path: Path, row: str, told: str) -> No
 @pytest.mark.parametrize(("rows", "labels"), [(300, 9), (40, 9), (12, 2)])
 @pytest.mark.parametrize("form", ["{label}\t{s}\t{t}", "{s}\t{label}\t{t}", "{n}\t{label}\t{s}\t{t}"])
 def test_a_column_of_labels_is_not_a_text(tmp_path: Path, form: str, rows: int, labels: int) -> None:
-    """As in written.tsv.xz: where a pair is from, the English, the Spanish."""
+    """In written.tsv.xz, for example, the columns are the origin of the pair, the English and the Spanish."""
     lines = [form.format(n=n, label=f"from-{n % labels}", s=f"I am {n}.", t=f"Soy {n}.") for n in range(rows)]
     path = write(tmp_path / "p.tsv.xz", lzma.compress("\n".join(lines).encode()))
     assert [pair[:2] for pair in pairs_of(path)[0]] == [(f"I am {n}.", f"Soy {n}.") for n in range(rows)]
@@ -177,7 +177,7 @@ def test_rows_without_a_column_are_counted_and_bytes_that_are_no_text_are_marked
     ]
     path = write(tmp_path / "p.tsv", b"".join(lines))
     with pytest.raises(DataError, match="two columns"):
-        pairs_of(path)  # one line without a tab, which may be anything
+        pairs_of(path)  # one line has no tab, so the columns are ambiguous
     pairs, tally = pairs_of(path, columns=("1", "2"))
     assert pairs == [
         Pair("Hello", "Hola", 1),

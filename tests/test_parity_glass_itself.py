@@ -1,5 +1,7 @@
-"""Test `glass/` against itself: later rows never affect earlier rows, and only positions convey the order.
-test_engine_arithmetic.py tests that single steps and a full pass give the same bits."""
+"""Test `glass/` against itself: later rows never affect earlier rows, and only positions convey order.
+
+test_engine_arithmetic.py checks that single steps and a full pass give the same bits.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ def memory(of: Machine) -> np.ndarray | None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_past_does_not_depend_on_the_future(shape: str) -> None:
-    """Changing the last three target tokens leaves the rows before them identical: not close, identical."""
+    """Check that changing the last three target tokens leaves the earlier rows exactly equal, not just close."""
     ours = machine(shape)
     before = walk.decode(ours, TARGET, memory(ours))
     after = walk.decode(ours, [*TARGET[:4], 30, 1, 17], memory(ours))
@@ -40,7 +42,7 @@ def test_without_positions_order_is_invisible_to_the_encoder() -> None:
 
 
 def test_encoder_alone_classifies() -> None:
-    """The probabilities are those of the mean memory row, through the output layer, computed here."""
+    """Check the probabilities against the output layer and softmax, applied here to the mean memory row."""
     ours = machine("encoder")
     p = ours.parameters
     scores = walk.encode(ours, SOURCE).mean(axis=0) @ p["out.W"] + p["out.b"]

@@ -1,4 +1,4 @@
-"""Test that `glass/` and `learn/`, written separately, agree part by part on every combination of options."""
+"""Test that the independent code in `glass/` and `learn/` agrees part by part on every combination of options."""
 
 from dataclasses import replace
 from itertools import product
@@ -26,9 +26,9 @@ def both(config: ModelConfig, seed: int = 0) -> tuple[Machine, learn.Network]:
 
 
 def padded(ids: list[int], extra: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
-    """A batch of two: the ids, and the ids cut short by one, both padded."""
+    """Return a padded batch of two sequences, the ids and the ids without the last, and their lengths."""
     longest = len(ids) + extra
-    rows = [ids + [9] * extra, ids[:-1] + [9] * (extra + 1)]  # padded with a real word: it must not matter with what
+    rows = [ids + [9] * extra, ids[:-1] + [9] * (extra + 1)]  # padded with a real token: its value must not matter
     return torch.tensor(rows).view(2, longest), torch.tensor([len(ids), len(ids) - 1])
 
 
@@ -87,7 +87,7 @@ NO_START = SpecialIds(pad=-1, start=-1)
 
 @pytest.mark.parametrize("n", range(len(MAIN_CHOICES)), ids=lambda n: "-".join(MAIN_CHOICES[n]))
 def test_whole_model_on_every_combination_of_choices(n: int) -> None:
-    """Each combination of the main choices, with three of the 24 of the others, in turn."""
+    """Test each combination of the main options with three of the 24 combinations of the others, in rotation."""
     for others in OTHER_CHOICES[n % 8 :: 8]:
         config = make_config(**dict(zip(MAIN + OTHER, MAIN_CHOICES[n] + others, strict=True)))
         assert_whole_models_agree(config)
@@ -120,7 +120,7 @@ def assert_whole_models_agree(config: ModelConfig) -> None:
 @pytest.mark.parametrize("cell", choices.CELLS)
 @pytest.mark.parametrize("shape", ["encoder-decoder", "decoder"])
 def test_kept_keys_and_values_change_nothing(shape: str, cell: str) -> None:
-    """One token at a time, each engine with its own cache, gives the reference's logits at every step."""
+    """Check that both engines, each with its own cache, give the same logits when fed one token at a time."""
     machine, net = both(make_config(shape=shape, decoder_cell=cell))
     memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
     memory = None if memory_SD is None else batch_of(memory_SD)

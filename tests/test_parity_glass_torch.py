@@ -38,7 +38,7 @@ def rows(length: int, seed: int) -> np.ndarray:
 
 
 def scramble(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
-    """Random numbers everywhere, so that no bias is 0 and no gain is 1; and no dropout."""
+    """Fill every parameter with random numbers, so that no bias is 0 and no gain is 1, and disable dropout."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -51,7 +51,7 @@ def numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def attention_parameters(module: torch.nn.MultiheadAttention, name: str) -> dict[str, np.ndarray]:
-    """PyTorch keeps Wᵀ of Q, K and V one above the other, heads inside."""
+    """Convert PyTorch's parameters, which stack Wᵀ of Q, K and V and keep all heads in each matrix."""
     found = {}
     for letter, W, b in zip("QKV", module.in_proj_weight.chunk(3), module.in_proj_bias.chunk(3), strict=True):
         found[f"{name}.W{letter}"] = numpy(W).T.reshape(D, H, K).transpose(1, 0, 2)
@@ -118,7 +118,7 @@ def test_layers(norm: str, activation: str) -> None:
     )
     x, memory = rows(T, 4), rows(S, 5)
     xt, memory_t = torch.from_numpy(x)[None], torch.from_numpy(memory)[None]
-    expected = encoder(xt.clone().requires_grad_())  # a gradient keeps PyTorch off its fused short cut
+    expected = encoder(xt.clone().requires_grad_())  # requiring a gradient disables PyTorch's fused path
     np.testing.assert_allclose(walk.encoder_layer(ours, x, "enc.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)
     expected = decoder(xt, memory_t, tgt_mask=torch.ones(T, T, dtype=torch.bool).triu(1))
     np.testing.assert_allclose(walk.decoder_layer(ours, x, memory, "dec.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)

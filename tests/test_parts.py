@@ -1,4 +1,4 @@
-"""Test how a text is split for translation: into sentences or parts of sentences, without the text to copy."""
+"""Test how a text is split into sentences or parts to translate, leaving out the text to copy."""
 
 import pytest
 from hypothesis import given
@@ -101,10 +101,10 @@ def test_words_in_a_script_that_the_vocabulary_does_not_hold_are_copied():
     assert translated("See https://ru.example.org/привет, please.") == ["See https://ru.example.org/привет, please."]
     assert translated('<b title="привет">ø Ødegård</b>') == [
         '<b title="привет">ø Ødegård</b>'
-    ]  # Latin is read as bytes
+    ]  # unknown Latin letters are read as bytes
     russian = Tokenizer.learn(["привет как дела"] * 3, 330)
     assert parts_in("Привет", russian) == [(0, 6)]
-    words = Tokenizer.of_words(["hola"])  # such a vocabulary has no letters, so other words are unknown, and reported
+    words = Tokenizer.of_words(["hola"])  # a vocabulary of words has no letters: other words are unknown and reported
     assert parts_in("привет", words) == [(0, 6)]
 
 
@@ -158,14 +158,14 @@ def test_words_around_what_is_copied(text, parts):
     assert [text[a:b] for a, b in around(text, 0, len(text), spans(text))] == parts
 
 
-# --- what repeats itself ----------------------------------------------------------------------------------------------
+# --- repetition -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("source", "target", "found"),
     [
         ("dog", "the dog the dog the dog the dog", True),
-        ("ha ha ha ha ha", "ja ja ja ja ja", False),  # the source says it again and again, too
+        ("ha ha ha ha ha", "ja ja ja ja ja", False),  # the source repeats itself, too
         ("no no", "no no no", False),
         ("that that", "que que", False),
         ("hello", "hola hola hola hola hola", True),

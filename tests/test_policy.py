@@ -23,8 +23,8 @@ from source import (
 )
 from vidrio import errors
 
-# The packages from the bottom up. A file imports from its own package and from those above it in this list only,
-# including imports in functions and for types. The longest name that fits places a file.
+# The packages, lowest first. A file may import from its own package and from those above it in this list. The rule
+# includes imports inside functions and for types. The longest name that matches a file determines its package.
 ROOMS = (
     "_version",
     "errors",
@@ -50,14 +50,14 @@ ROOMS = (
     "commands",
     "cli",
     "__main__",
-    "__init__",  # offers `vidrio.load`; no file imports it
+    "__init__",  # provides `vidrio.load`; no file imports it
 )
 AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "hypothesis", "search"}
 
-# Their agreement means something only while neither reads the other.
+# Pairs of packages that check each other. Their agreement is evidence only if neither imports the other.
 STRANGERS = (("glass", "learn"), ("engine", "learn"))
 
-# Where each library may be imported.
+# The packages that may import each library.
 LIBRARIES = {
     "numpy": (
         *("model", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
@@ -65,7 +65,7 @@ LIBRARIES = {
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "tokenizers": ("text.tokens", "site.classes"),
-    "js": ("engine.browser",),  # the browser around Python
+    "js": ("engine.browser",),  # JavaScript, from Python in the browser
     "pyodide": ("engine.browser",),
     "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
@@ -91,15 +91,15 @@ LIBRARIES = {
 MAX_LINES = 400
 MAX_PARAMETERS = 6
 
-# In the browser these take the place of libraries, and do what those do.
+# In the browser, these modules replace libraries.
 STAND_INS = {"site.browser.tokenizers", "site.browser.safetensors.numpy"}
 IN_THE_BROWSER = {"vidrio.engine.browser", "vidrio.glass.browser", "vidrio.site.answering"}
 
-# JSON is written by one function, which knows what to do with NaN.
+# The modules that may write JSON. All others call `model.json_text`, which handles NaN.
 JSON_WRITERS = {"model.json_text", *STAND_INS}
 
 
-# --- rooms ------------------------------------------------------------------------------------------------------------
+# --- packages and imports ---------------------------------------------------------------------------------------------
 
 
 def within(name: str, room: str) -> bool:
@@ -107,13 +107,13 @@ def within(name: str, room: str) -> bool:
 
 
 def height(name: str) -> int | None:
-    """The index of a file's package in ROOMS, by the longest name that fits."""
+    """Return the index in ROOMS of the longest name that matches the file."""
     rooms = [room for room in ROOMS if within(name, room)]
     return ROOMS.index(max(rooms, key=len)) if rooms else None
 
 
 def imports_upwards(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
-    """Imports of a file in a later package."""
+    """Return the imports that break the order of ROOMS, as (file, imported file)."""
     heights = {name: number for name in graph if (number := height(name)) is not None}
     return {
         (name, other)
@@ -219,7 +219,7 @@ UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve
 
 
 def unsafe(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """What could run foreign code when a file is read."""
+    """Yield imports and calls that could run foreign code when a file is read."""
     for name in imports_of(nodes):
         if name.split(".")[0] in UNSAFE_MODULES:
             yield f"import {name}"
@@ -261,7 +261,7 @@ def test_nothing_runs_code_that_came_with_data() -> None:
 
 
 def errors_expected_by(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The errors that a test provokes and whose message it looks at: `pytest.raises(E, match=…)` or `… as caught`."""
+    """Yield the errors whose message a test reads: `pytest.raises(E, match=…)` or `pytest.raises(E) as caught`."""
     for item in (item for node in nodes if isinstance(node, ast.With) for item in node.items):
         call = item.context_expr
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.raises" and call.args:

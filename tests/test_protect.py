@@ -108,5 +108,5 @@ UNITS = (
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
-    # Ten times the text: 10 times the time if it grows with the length, 100 times if with its square.
+    # Ten times the text takes 10 times as long if the time is linear, and 100 times if it is quadratic.
     assert takes_at_most(40, lambda length: spans(unit * (length // len(unit))), 4_000, 40_000)

@@ -1,4 +1,4 @@
-"""Test int8 parameters: they are close to the originals, the same in every engine, and stored unchanged."""
+"""Test int8 parameters: rounding error, storage, receipts, and the choice of models that use them."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ from vidrio.model.quantised import (
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A model, and the same one in int8."""
+    """Return the folders of a model and of the same model in int8."""
     exact = tmp_path_factory.mktemp("models") / "exact"
     config = write_model(exact, seed=5, norm="pre", ends=True, d_model=32, d_ff=48)
     small = exact.with_name("small")

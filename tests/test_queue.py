@@ -35,7 +35,7 @@ def run(work: Callable[[Queue], Any], *, threads: int = 2, most: int = 100_000) 
 
 
 def held(go: threading.Event, result: str) -> Callable[[Callable[[], bool]], str]:
-    """Work that waits until it may continue, or its result is no longer wanted."""
+    """Return work that blocks until `go` is set or its result is no longer wanted."""
 
     def work(stopped: Callable[[], bool]) -> str:
         while not go.wait(0.01):
@@ -70,7 +70,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
         go.set()
         assert await asyncio.gather(*tasks) == ["a", "a"]
         assert (queue.waiting, queue.is_full) == (0, False)
-        assert await ask(queue, 9000, held(go, "c")) == "c"  # alone, however long it is
+        assert await ask(queue, 9000, held(go, "c")) == "c"  # an empty queue accepts any length
         return refused.value
 
     refused = run(asking, most=1800)
@@ -103,7 +103,7 @@ def test_who_leaves_ends_the_work_and_what_waited_is_not_begun() -> None:
         first, never = (asyncio.create_task(ask(queue, 1, work(name))) for name in ("first", "never"))
         await until(lambda: begun == ["first"])
         never.cancel()
-        first.cancel()  # though it is at work: its thread is free again
+        first.cancel()  # already running; cancelling it frees its thread
         await asyncio.wait_for(ask(queue, 1, lambda stopped: begun.append("stays")), 60)
         assert (queue.waiting, queue.requests) == (0, 0)
 
@@ -244,7 +244,7 @@ def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
     assert "".join(one.text for one in translator.translate(pieces(whole))) == translator.translate(whole).text
 
 
-# --- a server of its own ----------------------------------------------------------------------------------------------
+# --- over HTTP --------------------------------------------------------------------------------------------------------
 
 SENTENCES = [
     "The house is red.",
@@ -273,7 +273,7 @@ def get(address: str) -> str:
 
 
 def waiting(address: str) -> int:
-    """The characters that the server has yet to translate."""
+    """Return the number of characters that the server has yet to translate."""
     return int(json.loads(get(f"{address}health"))["waiting"])
 
 
@@ -311,7 +311,7 @@ def test_who_is_slow_or_leaves_holds_nobody_up(running: Server) -> None:
 
 
 def test_a_what_if_that_nobody_waits_for_ends() -> None:
-    """Else the page's next one would wait for minutes."""
+    """Otherwise the next what-if on the page would wait for minutes."""
     with server(model="en-es", page=True) as ready:
         where = urlsplit(ready.address)
         long = {"text": "the old man, " * 30, "changes": [["without", "positions"], ["draw", "temperature=9"]]}

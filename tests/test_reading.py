@@ -7,7 +7,7 @@ import pytest
 from vidrio.model import find as models
 from vidrio.translate.translator import Translator
 
-SENTENCE = "We met Mr. Kowalczykowski."  # his name is hidden
+SENTENCE = "We met Mr. Kowalczykowski."  # a symbol replaces the name
 READ = "We met Mr. ①."
 
 
@@ -64,4 +64,4 @@ def test_several_sentences_are_read_as_one_and_that_is_told(run):
 
 @pytest.mark.parametrize("text", ["hello world", "42", ""])
 def test_what_is_read_as_it_stands_is_not_told(text, run):
-    assert len(run("look", text, "--model", models.LESSON).stderr.splitlines()) == 1  # which model it is
+    assert len(run("look", text, "--model", models.LESSON).stderr.splitlines()) == 1  # the line that names the model

@@ -31,7 +31,7 @@ def bill(trace: Trace, address: str):
     return receipt(trace, locate(trace, parse_address(address)))
 
 
-# --- every number follows from its inputs: test_check.py; what does not is caught -------------------------------------
+# --- wrong numbers are caught; test_check.py covers the right ones ----------------------------------------------------
 
 
 def wrong_in(trace: Trace, name: str) -> int:
@@ -42,7 +42,7 @@ def wrong_in(trace: Trace, name: str) -> int:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_bound_is_not_slack(dtype: str) -> None:
-    """A bound that allows everything would catch nothing: the closest call comes near it, and all are small."""
+    """Check that the bound is small and that the largest error exceeds a tenth of it. A loose bound catches nothing."""
     trace = make_trace("swish-learned-biases", DTYPES[dtype])
     for name in computed(trace):
         size = np.abs(trace.array(name)[np.isfinite(trace.array(name))]).max()
@@ -125,7 +125,7 @@ def test_shares_are_within_the_bound(values) -> None:
         assert abs(float(model) - recomputed) <= bound <= 1e-3 * recomputed + 1e-30
 
 
-# --- written out ------------------------------------------------------------------------------------------------------
+# --- the working ------------------------------------------------------------------------------------------------------
 
 
 def test_a_score_by_hand() -> None:
@@ -139,7 +139,7 @@ def test_a_score_by_hand() -> None:
 
 
 def test_numbers_as_printed_may_not_give_the_number_as_printed() -> None:
-    """Row "World" of the worked example, and a column of threes: with one decimal each, 3 · 2.8 + 3 · 4.0 + 3 · 4.0."""
+    """Multiply row "World" of the worked example by threes. As printed, 3 · 2.8 + 3 · 4.0 + 3 · 4.0 makes 32.4."""
     row, column = np.array([2.841470985, 3.99995, 4.0001, 6.0]), np.array([3.0, 3.0, 3.0, 0.0])
     node = apply("Σ", Row("E", (1, None), row) * Row("W", (None, 0), column))
     own = bill(make_trace(), "enc.0.self.scores.h0[0,0]")
@@ -147,7 +147,7 @@ def test_numbers_as_printed_may_not_give_the_number_as_printed() -> None:
     own = type(own)(**{**vars(own), "expression": node, "compared": Compared(value, value, 0.0)})
     assert number(value, 1) == "32.5"
     assert own.from_printed(lambda v: number(v, 1)) == "32.4"
-    assert own.from_printed(lambda v: number(v, 2)) is None  # 32.52 both times
+    assert own.from_printed(lambda v: number(v, 2)) is None  # both give 32.52
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -167,7 +167,7 @@ def test_every_line_of_the_working_and_what_is_copied_come_to_the_same(choice: s
 
 
 def calculated(line: str) -> float:
-    """The result of a line in any of the notations."""
+    """Evaluate a line in any of the notations."""
     line = line.replace("²", "**2").replace("^", "**").replace("√", "sqrt").replace("+0", "+0")
     line = re.sub(r"\|([^|]*)\|", r"abs(\1)", line)
     line = re.sub(r"\b(EXP|SQRT|MAX|SIN|COS|ERF|ABS|LN)\b", lambda match: match[0].lower(), line)
@@ -190,10 +190,10 @@ def test_signs_and_brackets() -> None:
 
 def test_long_sums_say_how_many_terms_they_leave_out() -> None:
     line = bill(make_trace(), "enc.0.ffn.out[0,0]").working(digits(2))[0]
-    assert "… (14 more terms) …" in line  # 20 products, six of them shown, and the bias
+    assert "… (14 more terms) …" in line  # 20 products, of which six are shown, and the bias
 
 
-# --- where numbers come from and go to --------------------------------------------------------------------------------
+# --- inputs and uses --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -215,7 +215,7 @@ def covers(index: tuple[str, ...], place: tuple[int, ...]) -> bool:
 
 def test_a_number_that_nobody_used_says_so() -> None:
     trace = make_trace()
-    assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text; tied to the output
+    assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text, but tied to the output
     assert list(used_by(trace, At("dec.0.self.scaled.h0", (0, 1)))) == []  # masked
     assert list(used_by(trace, At("dec.0.self.scaled.h0", (1, 0)))) == ["dec.0.self.masked.h0[1,0]"]
     learned = make_trace("decoder-learned")
@@ -223,7 +223,7 @@ def test_a_number_that_nobody_used_says_so() -> None:
     assert list(used_by(learned, At("tgt.pos", (7, 0)))) == []  # the text has seven tokens
 
 
-# --- what a what-if put in place --------------------------------------------------------------------------------------
+# --- numbers edited by a what-if --------------------------------------------------------------------------------------
 
 
 def test_an_edited_number_tells_both_what_was_computed_and_what_went_on() -> None:
@@ -240,4 +240,4 @@ def test_an_edited_number_tells_both_what_was_computed_and_what_went_on() -> Non
     assert own.value == 0.5
     assert own.compared.agrees
     assert not bill(trace, "enc.0.self.weights.h0[1,1]").edited
-    assert bill(trace, "enc.0.self.head.h0[1,0]").compared.agrees  # it goes on from 0.5
+    assert bill(trace, "enc.0.self.head.h0[1,0]").compared.agrees  # computed from the edited 0.5

@@ -1,4 +1,4 @@
-"""Test recipes/en-es: the changes to the packaged models' training pairs, and `make model` from start to finish."""
+"""Test recipes/en-es: how it changes and generates training pairs, and the whole of make.sh."""
 
 import importlib.util
 import lzma
@@ -30,7 +30,7 @@ def corpora():
 
 @pytest.fixture(scope="module")
 def lexicon(corpora):
-    sys.modules["corpora"] = corpora  # as a script of the same folder finds it
+    sys.modules["corpora"] = corpora  # the script imports it by this name
     yield imported("lexicon")
     del sys.modules["corpora"], sys.modules["lexicon"]
 
@@ -43,7 +43,7 @@ def imported(name):
 
 
 class Always(random.Random):
-    """Chance that never says no, and takes symbols in their order."""
+    """A random generator that always draws 0 and samples in order."""
 
     def random(self):
         return 0.0
@@ -57,8 +57,8 @@ class Always(random.Random):
     [
         (("Tom sees Mary.", "Tom ve a Mary."), ("⑥ sees ⑤.", "⑥ ve a ⑤.")),
         (("Use `ls -l` in {dir}.", "Usa `ls -l` en {dir}."), ("Use ⑥ in ⑤.", "Usa ⑥ en ⑤.")),
-        (("Tom likes Tom.", "A Tom le gusta Tom."), ("Tom likes Tom.", "A Tom le gusta Tom.")),  # which is which?
-        (("Ana is here.", "Anabel está aquí."), ("Ana is here.", "Anabel está aquí.")),  # a part of a word
+        (("Tom likes Tom.", "A Tom le gusta Tom."), ("Tom likes Tom.", "A Tom le gusta Tom.")),  # it occurs twice
+        (("Ana is here.", "Anabel está aquí."), ("Ana is here.", "Anabel está aquí.")),  # only part of a word
         (("① is one.", "① es uno."), ("① is one.", "① es uno.")),
     ],
 )
@@ -67,10 +67,10 @@ def test_what_stands_once_on_both_sides_becomes_a_symbol(corpora, pair, masked):
 
 
 def test_all_that_is_hidden_when_translating_was_hidden_when_learning(corpora):
-    """But for emoji and versions: few are in the data, and any symbol is copied alike."""
+    """Emoji and versions are exempt: few are in the data, and the model copies any symbol the same way."""
     assert HIDDEN - {"emoji", "version"} == corpora.COPIED
     kinds = {kind for symbol in corpora.SYMBOLS for *_, kind in spans(symbol)}
-    assert not kinds & corpora.COPIED  # a symbol itself is nothing to hide behind a symbol
+    assert not kinds & corpora.COPIED  # a symbol never replaces another symbol
 
 
 def test_some_pairs_are_written_otherwise(corpora):
@@ -98,7 +98,7 @@ def test_a_sentence_of_the_test_set_is_found_among_the_pairs(corpora, tmp_path):
             corpora.apart(folder, test)
 
 
-# --- words, and pairs made with them ---------------------------------------------------------------------------------
+# --- lexicon, and pairs made from it ----------------------------------------------------------------------------------
 
 PAIRS = [
     *[("I see a dog.", "Veo un perro."), ("The dog is here.", "El perro está aquí.")] * 3,
@@ -112,7 +112,7 @@ def test_words_that_mean_the_same_are_found_with_their_gender(lexicon):
     found = {link.source: (link.target, link.count, link.gender) for link in lexicon.links(PAIRS)}
     assert found["dog"] == ("perro", 6, "m")
     assert found["apple"] == ("manzana", 6, "f")
-    assert "The" not in found  # el and la share it
+    assert "The" not in found  # translated as both el and la
 
 
 def test_a_noun_takes_the_place_of_another_with_its_article(lexicon):
@@ -121,7 +121,7 @@ def test_a_noun_takes_the_place_of_another_with_its_article(lexicon):
     link = SimpleNamespace(source="dog", target="perro")
     assert lexicon.stands_once(link, pair)
     assert not lexicon.stands_once(link, ("dog eats dog", "perro come perro"))
-    assert not lexicon.stands_once(link, ("He had a dog.", "Tuvo perro."))  # no article to go by
+    assert not lexicon.stands_once(link, ("He had a dog.", "Tuvo perro."))  # no article in the Spanish
 
 
 def test_each_saying_has_the_same_places_on_both_sides(lexicon):
@@ -167,7 +167,7 @@ def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
     assert made[1] < made[0]
 
 
-# --- numbers, and things of everyday life ----------------------------------------------------------------------------
+# --- numbers and frames -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +269,7 @@ def test_what_is_typed_in_haste_keeps_its_translation(frames):
     ]
 
 
-# --- what a teacher writes --------------------------------------------------------------------------------------------
+# --- translations by a teacher ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def test_bad_translations_of_a_teacher_are_rejected(teacher, tmp_path, capsys):
     assert "'unknown word': 1, 'facts': 1, 'improbable': 1" in capsys.readouterr().err
 
 
-# --- the whole recipe, on a language of a few words -------------------------------------------------------------------
+# --- the whole recipe, with a tiny vocabulary -------------------------------------------------------------------------
 
 NOUNS = {"dog": "perro", "cat": "gato", "boy": "niño", "book": "libro", "tree": "árbol", "cook": "cocinero"}
 VERBS = {"sees": "ve a", "hears": "oye a", "wants": "quiere a", "paints": "pinta a", "finds": "encuentra a"}
@@ -336,7 +336,7 @@ def clause(chance):
 
 
 def sentences(count):
-    """Any two of them differ in more than a word."""
+    """Yield pairs of two random clauses each, so that few sentences differ in only one word."""
     chance = random.Random(1)
     for _ in range(count):
         (a, b), (c, d) = clause(chance), clause(chance)
@@ -392,7 +392,7 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
         (copy / "written" / name).write_text("".join(written[:200]), encoding="utf-8")
     command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "12s", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
-    for _ in range(2):  # the second time there is nothing left to do but to ship it
+    for _ in range(2):  # the second run only packages the model
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
     folder = tmp_path / "src" / "vidrio" / "models" / direction

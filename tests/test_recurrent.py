@@ -43,7 +43,7 @@ CELL = "dec.0.ssru.cell"
 
 
 def written_out(machine: Machine, ids: list[int], memory_SD: np.ndarray) -> np.ndarray:
-    """The decoder's logits as Marian computes them: step after step, with a state for each layer."""
+    """Return the decoder's logits as Marian computes them: step by step, with a state per layer."""
     p, c = machine.parameters, machine.config
     half, states = c.d_model // 2, [np.zeros(c.d_model) for _ in range(c.n_decoder_layers)]
     wave = np.exp(np.arange(half) * -math.log(10000) / (half - 1))
@@ -173,7 +173,7 @@ def test_what_a_model_does_not_have_cannot_be_left_out(choice: str, asked: tuple
         parse([asked], make_trace(choice))
 
 
-# --- a model of Marian's own files, in everything that is offered -----------------------------------------------------
+# --- an imported Marian model in the engine, on the page and in the commands ------------------------------------------
 
 TEXT = "The old teacher finds the city."
 GOLDEN = Path(__file__).parent / "golden/marian"
@@ -266,7 +266,7 @@ def test_the_commands_speak_of_the_cell(
 
 
 def test_the_page_alone_reads_such_a_model(imported: Path, tmp_path: Path) -> None:
-    """With the modules that replace libraries in a browser."""
+    """Run with the modules that replace libraries in the browser."""
     _, sizes = write_site(tmp_path / "site", (str(imported),), lambda what: None)
     assert sizes[imported.name] > 0
     program = "import sys, vidrio.look.run as r; print(r.look(r.open_model(sys.argv[1]), sys.argv[2]).translation)"

@@ -1,4 +1,4 @@
-"""Test downloads of models by language pair, from a registry with Mozilla's layout on a server in this process."""
+"""Test downloading models by language pair from an in-process server with the layout of Mozilla's registry."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ KINDS = {
 
 
 class Registry:
-    """The files that are served, and the requests."""
+    """Hold the served files and record the requests."""
 
     def __init__(self) -> None:
         self.files = {f"/{PLACE}/{name}.gz": gzip.compress((GOLDEN / name).read_bytes()) for name in KINDS.values()}
@@ -47,13 +47,13 @@ class Registry:
         other = {**self.entry, "architecture": "base", "releaseStatus": "Nightly"}
         worse = {**self.entry, "architecture": "worse", "metrics": {}}
         self.models: Any = {"en-es": [other, worse, self.entry], "en-xx": [other]}
-        self.breaks: list[int] = []  # after this many bytes the next answers end
-        self.asked: list[tuple[str, str]] = []  # paths, and their Range
+        self.breaks: list[int] = []  # lengths at which to cut off the next answers
+        self.asked: list[tuple[str, str]] = []  # requested paths and their Range headers
         self.address = ""
 
     def answer(self, path: str) -> bytes | None:
         if path == "/db/models.json":
-            base = "https://storage.googleapis.com/elsewhere"  # a mirror's files are its own
+            base = "https://storage.googleapis.com/elsewhere"  # ignored: a mirror serves its own files
             return json.dumps({"generated": "2026-11-09T00:00:00Z", "baseUrl": base, "models": self.models}).encode()
         return self.files.get(path)
 
@@ -134,7 +134,7 @@ def fetch(served: Registry, to: Path) -> None:
 
 def test_what_was_fetched_is_not_fetched_again(served: Registry, tmp_path: Path) -> None:
     model = f"/{PLACE}/{KINDS['model']}.gz"
-    served.breaks = [5_000, 5_000]  # both tries
+    served.breaks = [5_000, 5_000]  # the first try and the retry
     with pytest.raises(ModelError, match="cannot be fetched"):
         fetch(served, tmp_path / "ours")
     assert not (tmp_path / "ours").exists()
@@ -159,7 +159,7 @@ def test_another_file_than_the_registry_says_is_refused(served: Registry, tmp_pa
 
 
 def test_a_part_of_another_file_is_thrown_away(served: Registry, tmp_path: Path) -> None:
-    """The file has changed since its first half was fetched: the whole is fetched anew."""
+    """Check that the whole file is fetched again when it has changed since a part of it was fetched."""
     part = tmp_path / ".ours.fetched" / f"{KINDS['model']}.gz.part"
     part.parent.mkdir()
     part.write_bytes(b"something else")

@@ -19,7 +19,7 @@ from source import REPOSITORY
 
 @cache
 def text_files() -> tuple[Path, ...]:
-    """The files that git tracks, without binary ones; in a copy without git, all of its files."""
+    """Return the text files that git tracks or, in a copy without git, all text files of the main folders."""
     if shutil.which("git") and (REPOSITORY / ".git").exists():
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True)
         paths = [REPOSITORY / name for name in listed.stdout.decode().split("\0") if name]
@@ -31,13 +31,13 @@ def text_files() -> tuple[Path, ...]:
 
 
 def is_written_by_hand(path: Path) -> bool:
-    """Data files have other rules: a tab separates the columns of a .tsv, and spaces may be what is tested."""
-    data = bool({"data", "golden", "behaviour"} & set(path.parts)) or "serve/page" in path.as_posix()  # built
+    """Exclude data files: tabs separate the columns of a .tsv, and white space may be part of a test."""
+    data = bool({"data", "golden", "behaviour"} & set(path.parts)) or "serve/page" in path.as_posix()  # build output
     return not data and path.suffix not in {".tsv", ".txt", ".jsonl", ".json"} and path.name != "LICENSE"
 
 
 def machine_paths() -> re.Pattern[str]:
-    """Absolute paths that exist on one machine only: this checkout's, and home folders."""
+    """Return a pattern that matches paths of one machine: this checkout and home folders."""
     system = ("", "/", "tmp", "usr", "var", "opt", "mnt", "home", "Users", "root", "private", "srv")
     root = REPOSITORY.parts[1] if len(REPOSITORY.parts) > 1 else ""
     own = [str(REPOSITORY), str(Path.home())] + ([f"/{root}"] if root not in system else [])
@@ -133,11 +133,11 @@ def test_style_and_types(command: str) -> None:
 
 
 def test_scripts_call_what_there_is() -> None:
-    """They run for hours, or seldom: an argument that was renamed must not wait for that."""
+    """Type-check the scripts. They run rarely or for hours, so a renamed argument would go unnoticed."""
     off = ("arg-type", "func-returns-value", "misc", "var-annotated")
     lenient = ["--config-file=", "--no-site-packages", "--ignore-missing-imports", "--follow-imports=silent"]
     lenient += ["--check-untyped-defs", *(f"--disable-error-code={name}" for name in off)]
-    lenient += ["--cache-dir=.mypy_cache/scripts"]  # with other options each would make the other's cache stale
+    lenient += ["--cache-dir=.mypy_cache/scripts"]  # different options would invalidate a shared cache
     folders = ("recipes/en-es", "recipes/lesson", "benchmarks")
     files = sorted(str(path) for folder in folders for path in (REPOSITORY / folder).glob("*.py"))
     run("mypy", *lenient, *files, MYPYPATH=os.pathsep.join(("src", *folders)))

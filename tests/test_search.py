@@ -1,4 +1,4 @@
-"""Test the properties of the search that hold for any model, with small random models."""
+"""Test the properties of the search that hold for any model, using small random models."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ START, END, V = 0, 1, 5
 
 
 def random_model(seed, *, n_vocabulary=V, spread=2.0):
-    """A model without structure: the next token's log-probabilities are fixed random numbers for every prefix."""
+    """Return a model with fixed random log-probabilities for the next token of each prefix."""
     table = {}
 
     def row(prefix):
@@ -42,12 +42,12 @@ def random_model(seed, *, n_vocabulary=V, spread=2.0):
 
 
 def log_probs_of(step, ids, options):
-    """Token by token, straight from the definition."""
+    """Compute the log-probability of each token directly from the definition."""
     return [float(restrict(step([(START, *ids[:n])])[0], ids[:n], END, options)[ids[n]]) for n in range(len(ids))]
 
 
 def every_hypothesis(step, options):
-    """All sequences up to max_length, ended or cut, found by counting and not by searching."""
+    """Enumerate, without a search, every hypothesis up to max_length, ended or cut."""
     inner = [token for token in range(V) if token != END and token not in options.suppressed]
     for length in range(options.min_length, options.max_length + 1):
         for ids in itertools.product(inner, repeat=length):
@@ -128,7 +128,7 @@ def test_equals_go_to_the_lower_id_and_the_earlier_hypothesis():
 
     assert search(step, START, END, Options(beam=1, max_length=3))[0].ids == (0, 0, 0)
     ids = [h.ids for h in search(step, START, END, Options(beam=3, n_best=3, max_length=2, suppressed=(START,)))]
-    assert ids == [(2,), (2, 2), (2, 3)]  # the end token counts, so all three are as long
+    assert ids == [(2,), (2, 2), (2, 3)]  # the end token counts, so all three have the same length
     assert list(largest(np.array([1.0, 3.0, 3.0, -np.inf, 2.0]), 3)) == [1, 2, 4]
     assert list(largest(np.array([-np.inf, 0.0]), 5)) == [1]
 
@@ -140,7 +140,7 @@ def test_equals_go_to_the_lower_id_and_the_earlier_hypothesis():
 def test_the_tree_tells_every_hypothesis_and_what_became_of_it(seed, options):
     step, tree = random_model(seed), Tree()
     found = search(step, START, END, options, tree)
-    assert found == search(step, START, END, options)  # looking changes nothing
+    assert found == search(step, START, END, options)  # recording the tree changes nothing
     best_ids = tree.ids(tree.best)
     assert best_ids == (*found[0].ids, END) if found[0].ended else found[0].ids
     for place, node in enumerate(tree.nodes):
@@ -165,7 +165,7 @@ def test_the_tree_tells_every_hypothesis_and_what_became_of_it(seed, options):
 
 
 def test_the_tree_of_a_search_that_one_can_follow():
-    """Two words, A = 2 and B = 3, with probabilities that a reader can multiply."""
+    """Use two words, A = 2 and B = 3, with probabilities that are easy to multiply."""
     probabilities = {(0,): [0, 0, 0.6, 0.4], (0, 2): [0, 0.5, 0.3, 0.2], (0, 3): [0, 0.9, 0.05, 0.05]}
 
     def step(prefixes):
@@ -232,7 +232,7 @@ def test_draws_come_as_often_as_their_probability_says(sampling, expected):
 
 
 def test_random_numbers_are_those_of_splitmix64():
-    """Its first numbers from 1234567, as in the reference implementation's test."""
+    """Compare the first numbers from seed 1234567 with those in the reference implementation's test."""
     numbers = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     first = list(itertools.islice(uniform(0, 1234567), 3))
     assert first == [np.float32((number >> 40) / 2**24) for number in numbers]
@@ -253,7 +253,7 @@ def test_sampling_is_told_by_its_seed_and_reports_the_models_own_probabilities()
         assert list(h.token_log_probs) == pytest.approx(log_probs_of(step, whole, Options(max_length=6)))
 
 
-# --- what cannot be done ----------------------------------------------------------------------------------------------
+# --- invalid options, NaN and cut hypotheses --------------------------------------------------------------------------
 
 
 def test_impossible_options_are_refused_all_at_once():

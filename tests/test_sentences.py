@@ -27,7 +27,7 @@ def test_sentences_of_other_languages_are_found_by_their_own_rules(language: str
     assert split(text, "es_MX") == split(text, "en") == split(text)
 
 
-# "|" is where a sentence ends and the next begins.
+# "|" marks the boundary between two sentences.
 @pytest.mark.parametrize(
     "marked",
     [
@@ -62,7 +62,7 @@ def test_sentences_of_other_languages_are_found_by_their_own_rules(language: str
         "node.js and 3.14 and a.b.c are not ends.| This is.",
         "Yahoo! is a name.| Good.",
         "x = f(a). y",
-        "hello my friend.| how are you?| i am fine!| bye",  # all in small letters
+        "hello my friend.| how are you?| i am fine!| bye",  # lowercase only
         'use e.g. this, etc. and so on.| "why?" he asked... then he left.',
         "hola.| ¿qué tal?| estoy bien.| murió en el 323 a. c. y ya",
         "node.js came at 5. then what, j. smith",

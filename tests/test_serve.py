@@ -1,4 +1,4 @@
-"""Test the server: every number comes from the reference, and invalid, oversized and foreign requests are rejected."""
+"""Test the server: numbers come from the reference, and invalid, oversized and cross-site requests are rejected."""
 
 import json
 import subprocess
@@ -101,7 +101,7 @@ def test_a_parameter_s_receipt_names_its_bytes_and_what_it_is_copied_as() -> Non
     assert line == receipt(trace, locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))).copy("spreadsheet")
 
 
-# --- what if ----------------------------------------------------------------------------------------------------------
+# --- what-ifs and searches --------------------------------------------------------------------------------------------
 
 
 def test_a_change_travels_with_the_request_and_is_compared() -> None:
@@ -155,7 +155,7 @@ def test_one_search_is_computed_at_a_time_even_if_its_run_is_kept(name: str, is_
     assert lane_of(queue, "run", is_kept=False, is_slow=False) is queue.runs
 
 
-# --- what is let in ---------------------------------------------------------------------------------------------------
+# --- rejected requests ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -223,11 +223,11 @@ def test_a_question_needs_the_key_that_a_translation_needs(tmp_path: Path) -> No
     assert (long.status_code, long.json()["what"]) == (400, "Invalid request: request (17) exceeds text limit (15)")
     hello = {"q": "hello", "source": "en", "target": "es"}
     assert on.post("/translate", json=hello, headers=key).status_code == 200
-    for _ in range(100):  # the minute may end meanwhile
+    for _ in range(100):  # the minute of the rate limit may end during the loop
         if on.post("/api/translate", json={"text": "hello"}, headers=key).status_code == 429:
             break
     assert on.post("/translate", json=hello, headers=key).status_code == 429
-    assert on.get("/api/models").status_code == on.get("/").status_code == 200  # the page can ask for a key
+    assert on.get("/api/models").status_code == on.get("/").status_code == 200  # the page must load to ask for a key
 
 
 @pytest.mark.parametrize("host", ["evil.example", "testserver", "127.0.0.1.evil.example:5000", ""])

@@ -32,7 +32,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lists() -> tuple[int, list[list[int]]]:
-    """The contents of the file, read with NumPy."""
+    """Return the number of frequent tokens and the list for each token, read with NumPy."""
     data = LEX.read_bytes()
     _, _, always, _, n_offsets, _ = HEADER.unpack_from(data)
     offsets = np.frombuffer(data, "<u8", n_offsets, HEADER.size).tolist()

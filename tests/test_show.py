@@ -1,4 +1,4 @@
-"""Test numbers and matrices as text: nothing is lost, nothing is invented, and columns are aligned."""
+"""Test how numbers and matrices are written: nothing is lost, nothing is invented, and columns are aligned."""
 
 import math
 import re

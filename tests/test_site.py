@@ -1,4 +1,4 @@
-"""Test `vidrio site`: its files, its errors, and that the standalone page in Chromium has Python's numbers."""
+"""Test `vidrio site`: its files, its errors, and that the standalone page in Chromium computes what Python does."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from vidrio.site.first import TEXT as TEXT_FIRST
 from vidrio.site.writing import RUNTIME, write_site
 
 TEXT = "The old man and his dog walked slowly along the river every morning."
-NOW = 240_000  # milliseconds that a busy machine may take to start Python
+NOW = 240_000  # timeout in milliseconds for starting Python on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(folder: Path) -> Iterator[str]:
-    """The folder on a plain web server, Python's own: where it is."""
+    """Serve the folder with Python's http.server and yield its address."""
     command = [sys.executable, "-u", "-m", "http.server", "--directory", str(folder), "--bind", "127.0.0.1", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout
@@ -47,7 +47,7 @@ def site(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def page(site: str, browser: Browser) -> Iterator[Page]:
-    """The page, with the first translation there; its console must stay quiet."""
+    """Yield the page after its first translation. Afterwards, check that the console stayed empty."""
     said: list[str] = []
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
@@ -62,13 +62,13 @@ def page(site: str, browser: Browser) -> Iterator[Page]:
 
 
 def asked(page: Page, name: str, **question: Any) -> Any:
-    """The answer of Python in the browser."""
+    """Return the answer of Python in the browser."""
     told = page.evaluate("([name, body]) => vidrio.ask(name, body).then(answer => answer.text())", [name, question])
     return json.loads(told)
 
 
 def digests(page: Page, run: RunRequest, addresses: list[str]) -> list[str]:
-    """Checksums of a run's quantities, in the browser's Python."""
+    """Return checksums of a run's quantities, as computed in the browser."""
     ask = """async ([name, body]) => {
         const bytes = await (await vidrio.ask(name, body)).arrayBuffer();
         const found = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
@@ -86,7 +86,7 @@ def digests_here(run: Run, addresses: list[str]) -> list[str]:
 
 
 def assert_same(page: Page, looking: Looking, run: RunRequest) -> None:
-    """The translation, every quantity bit for bit."""
+    """Check that the browser's translation equals Python's, and so does every quantity, bit for bit."""
     here = looking.run(run)
     told = asked(page, "run", text=run.text, model=run.model, changes=run.changes)
     assert told["translation"] == here.translation, run.text
@@ -94,7 +94,7 @@ def assert_same(page: Page, looking: Looking, run: RunRequest) -> None:
     assert digests(page, run, addresses) == digests_here(here, addresses), run.text
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- the files written ------------------------------------------------------------------------------------------------
 
 
 def test_the_folder_holds_all_that_it_names(folder: Path) -> None:
@@ -212,11 +212,11 @@ def test_the_page_alone_has_python_s_numbers_and_needs_no_network(page: Page, si
 
     app = page.evaluate("fetch('site.json').then(answer => answer.json()).then(site => site.app)")
     kept = f"caches.open('vidrio-unpacked').then(store => store.match('{app}?compiled')).then(Boolean)"
-    page.wait_for_function(kept, timeout=NOW)  # the byte code of what Python imported
+    page.wait_for_function(kept, timeout=NOW)  # the byte code of the imported modules
     page.wait_for_function("navigator.serviceWorker.ready.then(({ active }) => active?.state === 'activated')")
     page.context.set_offline(True)
     try:
-        page.goto("about:blank")  # and from there by a link that opens a small model first
+        page.goto("about:blank")  # then follow a link that opens a small model first
         page.goto(f"{site}#{urlencode({'text': 'hello world', 'model': 'lesson'})}")
         expect(page.locator("#translation")).to_have_text("hola mundo", timeout=NOW)
         page.locator("header select").first.select_option("en-es")
@@ -240,7 +240,7 @@ def test_a_word_is_explained_alike(page: Page) -> None:
 
 
 def flat(answer: Any) -> tuple[list[Any], list[float]]:
-    """An answer's texts and numbers."""
+    """Flatten an answer into two lists: its other values, and its floats."""
     if isinstance(answer, dict | list):
         found = [flat(one) for one in (answer.values() if isinstance(answer, dict) else answer)]
         return [text for texts, _ in found for text in texts], [x for _, numbers in found for x in numbers]

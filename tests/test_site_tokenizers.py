@@ -1,5 +1,7 @@
-"""Test that the browser's `tokenizers` and the library agree on the tokens, positions, words and decoding of 500 texts.
-A slow test in test_site.py compares 2,000 texts in the browser itself."""
+"""Test that the browser's `tokenizers` and the library agree on tokens, positions, words and decoding of 500 texts.
+
+A slow test in test_site.py compares 2,000 texts in the browser itself.
+"""
 
 import json
 import random
@@ -34,7 +36,7 @@ def asked_of_the_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(scope="module")
 def cased(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with case tokens."""
+    """Return a tokenizer file with case tokens."""
     path = tmp_path_factory.mktemp("cased") / "tokenizer.json"
     book = Path(__file__).parent / "texts" / "alice.txt"
     Tokenizer.learn(book.read_text("utf-8").splitlines(), 1_500, case_tokens=True).save(path)
@@ -48,7 +50,7 @@ def test_texts_become_the_same_tokens(name: str, cased: Path) -> None:
     theirs.encode_special_tokens = True
     own = ours.Tokenizer.from_str(path.read_text("utf-8"))
     assert own.get_vocab() == theirs.get_vocab()
-    for text in texts(4 * TEXTS, "es-en" if name == "es-en" else "en-es")[::4]:  # some of every kind
+    for text in texts(4 * TEXTS, "es-en" if name == "es-en" else "en-es")[::4]:  # a sample of every kind
         here, there = own.encode(text), theirs.encode(text, add_special_tokens=False)
         assert here.tokens == there.tokens, text
         assert (here.ids, here.word_ids) == (there.ids, there.word_ids), text
@@ -57,7 +59,7 @@ def test_texts_become_the_same_tokens(name: str, cased: Path) -> None:
         assert own.normalizer.normalize_str(text) == theirs.normalizer.normalize_str(text)
         assert own.pre_tokenizer.pre_tokenize_str(text) == theirs.pre_tokenizer.pre_tokenize_str(text)
     draw, size = random.Random(0), len(own.get_vocab())
-    for _ in range(TEXTS):  # what only a model writes: bytes that are no UTF-8, marks without a letter
+    for _ in range(TEXTS):  # output that only a model produces: invalid UTF-8, marks without a letter
         ids = [draw.randrange(draw.choice((300, size))) % size for _ in range(6)]
         assert own.decode_batch([ids]) == theirs.decode_batch([ids], skip_special_tokens=False), ids
 

@@ -1,4 +1,4 @@
-"""Test that the table of quantities is complete, in order, and describes the numbers that are computed."""
+"""Test that the table of quantities is complete and in order, and describes the computed numbers."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def machine(request: pytest.FixtureRequest) -> Machine:
 def test_what_is_computed_is_declared_and_what_is_declared_is_computed(machine: Machine) -> None:
     trace = run(machine)
     declared = [name for name, stage in trace.stages.items() if not stage.of_the_model]
-    assert list(trace.values) == declared  # in this order too
+    assert list(trace.values) == declared  # in the same order
     for name, stage in trace.stages.items():
         assert trace.array(name).ndim == len(stage.axes), name
 
@@ -40,12 +40,12 @@ def test_every_parameter_is_declared_head_by_head(machine: Machine) -> None:
 def test_inputs_come_before_what_is_made_from_them_and_all_are_used(machine: Machine) -> None:
     known, used = set[str](), set[str]()
     for name, stage in stages_of(machine).items():
-        if stage.operation == "recurrence":  # each row is made from the one before
+        if stage.operation == "recurrence":  # each row depends on the one before
             known.add(name)
         assert set(stage.inputs) <= known, name
         known.add(name)
         used.update(stage.inputs)
-    assert known - used <= {"out.score", "out.prob"}  # the ends of the way
+    assert known - used <= {"out.score", "out.prob"}  # the final outputs
 
 
 def test_every_stage_says_what_it_is(machine: Machine) -> None:
@@ -60,4 +60,4 @@ def test_every_stage_says_what_it_is(machine: Machine) -> None:
 def test_the_choices_use_every_operation_of_the_paper_and_of_whole_numbers() -> None:
     machines = [make_machine(choice, np.float32, how) for choice in CHOICES for how in (FLOAT, INT8)]
     used = {stage.operation for machine in machines for stage in stages_of(machine).values()}
-    assert {name for machine in machines for name in machine.operations} - used == {"left_out"}  # a what-if's
+    assert {name for machine in machines for name in machine.operations} - used == {"left_out"}  # for what-ifs only

@@ -7,9 +7,9 @@ import pytest
 
 from vidrio import cli
 
-# Whole libraries that must not be imported before they are needed.
+# Libraries that must not be imported before they are needed.
 HEAVY = {*("numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "sacrebleu", "huggingface_hub")}
-# Parts of Python itself that cost hundredths of a second each and that no help page needs.
+# Modules of the standard library that each take hundredths of a second to import and that no help page needs.
 SLOW = {
     *("asyncio", "concurrent", "multiprocessing", "subprocess", "socket", "ssl", "http", "urllib", "email", "html"),
     *("json", "tomllib", "logging", "tempfile", "hashlib", "random", "zipfile", "sqlite3", "unittest", "pydoc", "xml"),
@@ -26,7 +26,7 @@ finally:
 
 
 def modules_imported_by(code: str) -> list[str]:
-    """The modules that one line of code adds to those of a bare Python."""
+    """Return the modules that a line of code imports beyond those of a bare Python."""
     command = [sys.executable, "-c", COUNT.format(code=code)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def roots(modules: list[str]) -> set[str]:
 
 
 # Measured: 1 module for `import vidrio` and 81 for `vidrio --help`, most of them click and its imports. The limits
-# leave room for a few small ones, and correspond to 0.05 and 0.15 seconds.
+# leave room for a few small modules and correspond to 0.05 and 0.15 seconds.
 @pytest.mark.parametrize(
     ("code", "budget"), [("import vidrio", 25), ("import vidrio.cli; vidrio.cli.main(['--help'])", 100)]
 )

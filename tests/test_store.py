@@ -95,7 +95,7 @@ def test_pairs_are_prepared_again_only_where_something_changed(prepared: Prepare
 
 
 def test_files_count_by_their_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy, another spelling of the path, a new time, and columns that are named as they were guessed."""
+    """Check that copies, other spellings of a path, new timestamps and explicitly named columns keep the key."""
     path, dev = write_pairs(tmp_path / "one.tsv"), write_pairs(tmp_path / "dev.tsv", 20, seed=3)
 
     def key(name: Path | str, columns: tuple[str, str] | None = None, dev: Path | str = dev) -> str:
@@ -117,7 +117,7 @@ def test_files_count_by_their_content(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @contextmanager
 def disk_full_after(bytes_: int) -> Iterator[None]:
-    """No file may grow beyond this many bytes; the system's error is that of a full disk."""
+    """Limit the size of every file, so that writing fails as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, hard))
     try:
@@ -136,7 +136,7 @@ def test_a_full_disk_is_told(tmp_path: Path, room: int) -> None:
     assert prepare(tmp_path / "data", found, OPTIONS, Progress()).pairs["dev"] == 10
 
 
-# --- their ids --------------------------------------------------------------------------------------------------------
+# --- token ids --------------------------------------------------------------------------------------------------------
 
 
 def stored(prepared: Prepared, folder: Path, source: Tokenizer, target: Tokenizer) -> Examples:
@@ -181,7 +181,7 @@ def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: st
         read(tmp_path / "tokens", bpe.size, repeats(prepared))
 
 
-# --- made once --------------------------------------------------------------------------------------------------------
+# --- interrupted work -------------------------------------------------------------------------------------------------
 
 
 def test_work_that_is_stopped_halfway_is_not_found_again(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_work_that_is_stopped_halfway_is_not_found_again(tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         stopped()
     assert not is_made(tmp_path / "made", "1")
-    (tmp_path / "made.part").mkdir(exist_ok=True)  # as SIGKILL leaves it
+    (tmp_path / "made.part").mkdir(exist_ok=True)  # left by SIGKILL
     (tmp_path / "made.part" / "half").touch()
     with making(tmp_path / "made", "1") as part:
         (part / "whole").touch()

@@ -1,4 +1,4 @@
-"""Test the difference of two logits as a sum over the input tokens."""
+"""Test expressing the difference of two logits as a sum over the input tokens."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_tokens_and_biases_add_up_to_the_difference(choice: str) -> None:
     sizes = np.abs(found.source_NS).sum(axis=1) + np.abs(found.target_NT).sum(axis=1) + np.abs(found.biases_N)
     assert (np.abs(sums - differences) <= FLOAT64 * sizes).all()
     assert found.source_NS.any() == trace.machine.config.has_encoder
-    assert not np.triu(found.target_NT, 1).any()  # no row reads later ones
+    assert not np.triu(found.target_NT, 1).any()  # no row depends on later ones
 
 
 def test_one_row_is_explained_as_beside_the_others() -> None:

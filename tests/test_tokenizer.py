@@ -25,7 +25,7 @@ TEXTS = [
     "In 2024 it cost €18.10, in 2025 it costs 1,234.50.",
 ] * 3
 
-# What texts are made of in the wild, and what could be mistaken for a token, a space or a byte.
+# Arbitrary text, and text that could be mistaken for a token, a space or a byte.
 wild = st.one_of(
     st.text(),
     st.text(alphabet=f" \n\t\r\0▁{ESCAPE}012<s>/x4áe\u0301'’.,¿1😀\u200d\U0001f44d\U0001f3fd", max_size=30),
@@ -73,7 +73,7 @@ def test_pieces_cover_the_text_in_order(learned: dict[str, Tokenizer], text: str
 @given(text=wild)
 @settings(max_examples=100)
 def test_the_explanation_ends_where_encode_does(learned: dict[str, Tokenizer], kind: str, text: str) -> None:
-    steps = explain(learned[kind], text)  # raises AssertionError where it drifts
+    steps = explain(learned[kind], text)  # raises AssertionError if they differ
     assert [piece for word in steps.words for piece in word.pieces] == learned[kind].pieces(text)
     assert kind == "word" or "".join(word.text for word in steps.words) == steps.prepared
 
@@ -90,13 +90,13 @@ def test_merges_are_told_in_order() -> None:
 
 def test_an_explanation_that_drifts_is_refused(learned: dict[str, Tokenizer]) -> None:
     tokenizer = Tokenizer.learn(TEXTS, 400)
-    tokenizer.ranks.clear()  # as if the explaining code knew other merges
+    tokenizer.ranks.clear()  # as if the explanation used other merges
     with pytest.raises(AssertionError, match="explained as"):
         explain(tokenizer, "world")
 
 
 def test_words_as_in_the_lesson() -> None:
-    """The worked example's vocabulary: ten words in its order, no padding, nothing for the unknown."""
+    """Use the vocabulary of the worked example: ten words in its order, without padding or unknown tokens."""
     words = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c"]
     tokenizer = Tokenizer.of_words(words, names=SpecialNames(None, None, "SOS", "EOS"))
     assert tokenizer.vocabulary() == words

@@ -1,4 +1,4 @@
-"""Test that a tokenizer file may contain only the steps that Vidrio writes: others can expand a word to gigabytes."""
+"""Test that a tokenizer file may contain only the steps that Vidrio writes. Others can expand a word to gigabytes."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from vidrio.text.tokens.normalise import ESCAPE
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
-# The second line says what escapes, spaces and marks of capitals are written with.
+# The second text contains the characters that stand for escapes, spaces and capitals.
 TEXTS = ["Hello world, hello Madrid", f"HELLO <s> ▁1 ⇧ {ESCAPE}2", "¡Ñandú!"] * 30
 OWN = {
     "bpe": lambda: Tokenizer.learn(TEXTS, 400),

@@ -1,4 +1,4 @@
-"""Test addresses and their meaning, the errors for invalid addresses, and what a trace accepts."""
+"""Test parsing and resolving addresses, the errors for invalid ones, and the values that a trace accepts."""
 
 import numpy as np
 import pytest
@@ -48,14 +48,14 @@ TRACE = make_trace()
 @pytest.mark.parametrize(
     ("text", "offered"),
     [
-        ("enc.0.self.wieghts.h0[0,0]", "enc.0.self.weights.h0"),  # the name
-        ("enc.7.self.Q.h0[0,0]", "enc.1.self.Q.h0"),  # the layer
-        ("enc.0.self.Q.h3[0,0]", "enc.0.self.Q.h2"),  # the head
-        ("enc.0.self.Q[0,0]", "enc.0.self.Q.h0, enc.0.self.Q.h1, enc.0.self.Q.h2"),  # no head
+        ("enc.0.self.wieghts.h0[0,0]", "enc.0.self.weights.h0"),  # misspelled name
+        ("enc.7.self.Q.h0[0,0]", "enc.1.self.Q.h0"),  # no such layer
+        ("enc.0.self.Q.h3[0,0]", "enc.0.self.Q.h2"),  # no such head
+        ("enc.0.self.Q[0,0]", "enc.0.self.Q.h0, enc.0.self.Q.h1, enc.0.self.Q.h2"),  # head missing
         ("enc.0", "enc.0.self.WQ.h0"),
-        ("enc.0.self.scores.h0[5,0]", "0 to 4"),  # an index
-        ("enc.0.self.scores.h0[0]", "enc.0.self.scores.h0[0,0]"),  # too few, too many
-        ("enc.0.self.scores.h0[s27,0]", "s28"),  # a token
+        ("enc.0.self.scores.h0[5,0]", "0 to 4"),  # index out of range
+        ("enc.0.self.scores.h0[0]", "enc.0.self.scores.h0[0,0]"),  # too few indices
+        ("enc.0.self.scores.h0[s27,0]", "s28"),  # no such token
         ("out.prob[0,s3]", "t3"),
         ("out.prob[0,0,t3]", "out.prob[0,0]"),
     ],
@@ -92,7 +92,7 @@ def test_a_quoted_number_is_a_token() -> None:
     assert trace.position(parse_address('out.prob[0,"""]')) == (0, 1)
 
 
-# --- what a trace takes -----------------------------------------------------------------------------------------------
+# --- values that a trace accepts --------------------------------------------------------------------------------------
 
 
 def test_a_trace_refuses_what_is_not_declared_and_wrong_axes() -> None:

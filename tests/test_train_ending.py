@@ -38,7 +38,7 @@ def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]
 
 
 def tried(said: str, folder: Path) -> str:
-    """The output of the command at the end of a training."""
+    """Run the command suggested at the end of training and return its output."""
     [command] = re.findall(r"^try it: vidrio (.+)$", said, re.MULTILINE)
     done = run_vidrio(*shlex.split(command), cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -46,18 +46,18 @@ def tried(said: str, folder: Path) -> str:
 
 
 def asked(folder: Path, lines: Sequence[str], *options: str) -> list[str]:
-    """What `vidrio translate` says of each line."""
+    """Return the output lines of `vidrio translate` for these lines."""
     text = "".join(f"{line}\n" for line in lines)
     done = run_vidrio("translate", "--model", "model", *options, stdin=text, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-# --- telling how far it is --------------------------------------------------------------------------------------------
+# --- progress ---------------------------------------------------------------------------------------------------------
 
 
 def shown(console: Console, capsys: pytest.CaptureFixture[str], *moments: float) -> str:
-    """What it prints by itself at these moments, in seconds from now."""
+    """Return what the console prints on its own at these moments, in seconds from now."""
     now = time.monotonic()
     for moment in moments:
         console.look(now + moment)
@@ -86,7 +86,7 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
     with Console() as console:
         console.progress.work = Work("soon over")
         assert "soon over" not in shown(console, capsys, 0, 1)
-        console.progress.work = Work("scoring")  # it does not advance, and is shown too
+        console.progress.work = Work("scoring")  # shown although it does not advance
         deadline, text = time.monotonic() + 60, ""
         while "scoring" not in text:
             assert time.monotonic() < deadline
@@ -96,7 +96,7 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
     assert console._line == ""
 
 
-# --- judged on texts set apart ----------------------------------------------------------------------------------------
+# --- evaluation on held-out texts -------------------------------------------------------------------------------------
 
 
 def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def text_of(lines):
 def test_a_text_is_translated(model, lines, expected):
     done = run(model, lines[0])
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected[0] + "\n", b"")
-    assert run(model, *lines[0].split()).stdout == done.stdout  # nobody likes to write quotes
+    assert run(model, *lines[0].split()).stdout == done.stdout  # a text needs no quotation marks
     assert run(model, "").stdout == b"\n"
     assert run(model, "-", stdin=text_of(lines[:2])).stdout == text_of(expected[:2])
 
@@ -75,7 +75,7 @@ def test_odd_lines_stay_in_their_places(model, lines, expected):
     assert run(model, stdin=stdin).stdout == b"\n".join([x, b"", b"   ", y + b"\r", b" " + x + b"\t", y, b""])
     assert run(model, stdin=b"").stdout == b""
     assert run(model, stdin=b"\n").stdout == b"\n"
-    # What Unicode and old terminals take for line ends are characters of a line here.
+    # Other characters that Unicode or old terminals treat as line ends do not end a line here.
     odd = f"{a}\u2028{b}\x0b\x0c\x85\x1c\n\x00\n".encode()
     assert run(model, stdin=odd).stdout.count(b"\n") == 2
 
@@ -178,7 +178,7 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
 
 
 def test_what_was_lost_is_reported(tmp_path):
-    """The lesson's model knows no numbers."""
+    """Use the lesson's model, which knows no numbers."""
     text, reason = tmp_path / "text.txt", "the translation lacks twelve"
     text.write_text("hello world\ntwelve\n" * 30, encoding="utf-8")
     told = run(models.LESSON, "-i", text).stderr.decode()
@@ -203,7 +203,7 @@ def test_json_lines_that_are_not_are_told_by_number(model, line, told):
     done = run(model, "--jsonl", stdin=f'{{"text": "bala"}}\n{line}\n'.encode())
     assert done.returncode == 1
     assert told in done.stderr.decode()
-    assert json.loads(done.stdout).keys() == {"text", "translation", "confidence"}  # the line before it has its answer
+    assert json.loads(done.stdout).keys() == {"text", "translation", "confidence"}  # the line before is translated
 
 
 def test_a_text_that_is_no_text_is_told(model):
@@ -219,7 +219,7 @@ def test_repetition_and_length_can_be_controlled(model, lines):
     assert len(long) > len(short)
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- errors and interruptions -----------------------------------------------------------------------------------------
 
 
 def test_bytes_that_are_not_utf8_are_told_by_line(model, lines, expected, tmp_path):
@@ -319,7 +319,7 @@ def test_a_model_that_is_not_there_is_told_with_those_that_are(tmp_path):
 
 
 def peak_memory(model, source):
-    """Of a translation of this file, in MB."""
+    """Return the peak memory of translating this file, in MB."""
     code = (
         "import re, sys; from pathlib import Path; from vidrio.cli import main; main(sys.argv[1:])\n"
         "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1], file=sys.stderr)"
@@ -335,4 +335,4 @@ def test_memory_does_not_grow_with_the_number_of_lines(model, tmp_path):
     for count in (5_000, 35_000):
         (tmp_path / str(count)).write_bytes(text_of(words[:count]))
     few, many = (peak_memory(model, tmp_path / str(count)) for count in (5_000, 35_000))
-    assert many < few + 25  # each line would keep more than a kilobyte, so 30,000 lines would show it
+    assert many < few + 25  # at 1 kB or more per line, 30,000 lines would exceed this

@@ -1,4 +1,4 @@
-"""Test text-to-text translation: nothing is lost, whatever the text is and however it is passed."""
+"""Test text-to-text translation: nothing is lost, whatever the text and however it is passed."""
 
 import math
 import time
@@ -120,7 +120,7 @@ mixed_st = st.lists(st.sampled_from(WORDS) | protected_st | st.sampled_from([","
 
 @given(words=mixed_st)
 def test_addresses_numbers_and_placeholders_come_through_whole_whatever_the_model_does(translator, words):
-    """The model here knows none of them and translates into nonsense, but what is copied cannot be lost."""
+    """The model knows none of these and translates into nonsense, but copied text cannot be lost."""
     text = " ".join(words)
     found = facts(translator.translate(text).text)
     assert not compare(facts(text), found).serious
@@ -199,7 +199,7 @@ def test_alternatives_scores_and_places(translator):
     total = count = 0
     for told, sentence in zip(data["sentences"], found.sentences, strict=True):
         assert sum(token["log_prob"] for token in told["tokens"]) == pytest.approx(sentence.best.log_prob, abs=0.05)
-        scores = [one["score"] for one in told["alternatives"]][1:]  # the first is the most faithful one
+        scores = [one["score"] for one in told["alternatives"]][1:]  # the first is the most faithful
         assert scores == sorted(scores, reverse=True)
         total += sentence.best.log_prob
         count += len(told["tokens"])
@@ -238,11 +238,11 @@ def test_what_repeats_itself_is_searched_again(folder):
     assert repeats(source_ids, plain.ids)
     assert not repeats(source_ids, found.best.ids)
     other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
-    assert other.best.ids == plain.ids  # an explicit option against repetition is respected
+    assert other.best.ids == plain.ids  # an explicit no_repeat_ngram is respected
     assert translator.engine.calls == 3
 
 
-# --- which model ------------------------------------------------------------------------------------------------------
+# --- finding a model, and models that cannot translate ----------------------------------------------------------------
 
 
 def test_the_default_model_translates_hello_world():
@@ -258,12 +258,12 @@ def test_a_model_is_found_by_folder_and_by_name(tmp_path, monkeypatch):
     assert models.find("mine").samefile(tmp_path / "mine")
     assert models.find(tmp_path / "mine") == tmp_path / "mine"
     assert models.find("lesson") == models.packaged()["lesson"]
-    write_model(tmp_path / "lesson")  # what is waiting in front of the user comes first
+    write_model(tmp_path / "lesson")  # a folder here comes before a packaged model
     assert models.find("lesson").samefile(tmp_path / "lesson")
 
 
 def test_symbols_that_a_model_loses_are_copied_around(folder):
-    """This model copies nothing, so the words beside a placeholder are translated by themselves."""
+    """The model copies nothing, so the words around each placeholder are translated separately."""
     translator = Translator.load(folder)
     text = "Bala {x} core `y`."
     plain = [translator.translate(part).text for part in ("Bala", "core")]

@@ -1,6 +1,6 @@
-"""Test every Unicode character within a text: it must not change the translation of the words around it.
+"""Test that any Unicode character in a text leaves the translation of the words around it unchanged.
 
-`python tests/test_unicode.py en-es` tests all characters in about 4 minutes on an idle core, and prints the exceptions.
+`python tests/test_unicode.py en-es` tests all characters in about 4 minutes on an idle core and prints the exceptions.
 """
 
 import re
@@ -13,26 +13,26 @@ import pytest
 from vidrio.translate.translator import Translator
 
 WORDS = {"en-es": ("Hello", "world"), "es-en": ("Hola", "mundo")}
-LEARNED = {"\u2018"}  # in bytes; it is common, and read unchanged
+LEARNED = {"\u2018"}  # learned as bytes: it is common, and read unchanged
 READ_AS = {"\u2010": "-", "\u2011": "-", **dict.fromkeys("\u00b4\u201b\u201a\u2039\u203a\u2032", "'")}
 READ_AS |= dict.fromkeys("\u201e\u201f\u2033", '"')
-STEP = 397  # a prime: every so manieth of all code points is tried, and all of the first blocks
+STEP = 397  # a prime; every 397th code point is tested, and all of the first blocks
 FIRST_BLOCKS = 0x0500
 GENERAL = range(0x2000, 0x2200)
 
 
 def code_points() -> Iterator[int]:
-    """All but the halves of pairs, which are no characters."""
+    """Return all non-ASCII code points except surrogates."""
     return (code for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000)
 
 
 def worded(text: str) -> str:
-    """The words of a text, without what is between them."""
+    """Return the words of a text in lowercase, without the characters between them."""
     return " ".join(re.findall(r"\w+", text)).lower()
 
 
 def without(text: str, sign: str) -> str:
-    """A text without a sign, or with its composed form."""
+    """Return a text without the first occurrence of a character or of one of its normalised forms."""
     for form in (sign, unicodedata.normalize("NFC", sign), unicodedata.normalize("NFKC", sign), sign.lower()):
         if form.strip() and form in text:
             return text.replace(form, "", 1)
@@ -40,7 +40,7 @@ def without(text: str, sign: str) -> str:
 
 
 def knows(sign: str, translator: Translator) -> bool:
-    """Whether the vocabulary holds a character; a capital letter may be a small one after a token for capitals."""
+    """Return whether the vocabulary holds a character. A capital may be a lowercase letter after a case token."""
     sign = sign.lower() if len(sign.lower()) == 1 else sign
     return translator.source.id(sign) is not None or translator.source.id(f"▁{sign}") is not None
 
@@ -50,7 +50,7 @@ def is_known(text: str, translator: Translator) -> bool:
 
 
 def other_words(direction: str, codes: Iterable[int]) -> list[str]:
-    """The errors: characters that the vocabulary lacks, and that changed the words around them."""
+    """Return the characters that the vocabulary lacks and that changed the words around them."""
     translator = Translator.load(direction)
     first, second = WORDS[direction]
     known = {
@@ -63,11 +63,11 @@ def other_words(direction: str, codes: Iterable[int]) -> list[str]:
     for sign, found in zip(signs, translator.stream(f"{first}{sign} {second}" for sign in signs), strict=True):
         if worded(without(found.text, sign)) in right:
             continue
-        if sign.isalnum() or unicodedata.category(sign)[0] == "M":  # a part of the word, which is copied with it
+        if sign.isalnum() or unicodedata.category(sign)[0] == "M":  # part of the word, and copied with it
             copied = first + (sign if first + sign in found.text else sign.lower())
             if copied in found.text and worded(found.text.replace(copied, "", 1)) == worded(apart[1]):
                 continue
-        # A character that is read in another form affects the words as that form does: with another letter, "Hello" is
+        # A character that is read in another form affects the words as that form does: "Hello" with another letter is
         # another word.
         plain = {READ_AS.get(sign, sign), unicodedata.normalize("NFKC", sign), sign.lower()} - {sign}
         if worded(found.text) in {worded(translator.translate(f"{first}{form} {second}").text) for form in plain}:

@@ -1,4 +1,4 @@
-"""Test what-ifs: their effects on the numbers, their errors, and the comparison of before and after."""
+"""Test what-ifs: their effects on the numbers, their errors, and the comparison with the original run."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ from vidrio.search import Tree
 def tried(
     asked: list[tuple[str, str]], choice: str = "paper", dtype: type = np.float64, **sizes
 ) -> tuple[Trace, Trace]:
-    """The trace before, and after these changes."""
+    """Return the traces before and after these changes."""
     machine = make_machine(choice, dtype, **sizes)
     before = run(machine)
     changed = parse(asked, before).apply(machine)
@@ -37,7 +37,7 @@ def tried(
 
 
 def all_follow(trace: Trace) -> bool:
-    """Every number of a changed machine has a receipt of what the changed machine computes."""
+    """Return whether every number follows from its inputs by the changed machine's own formulas."""
     return not check(trace).exceptions
 
 
@@ -154,7 +154,7 @@ def test_numbers_on_the_way_are_changed_by_place_or_token() -> None:
     np.testing.assert_array_equal(after.array("dec.0.self.V.h1")[1], after.computed["dec.0.self.V.h1"][1])
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- refused changes --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_steps_that_saw_other_words_are_not_compared() -> None:
     assert compared.shared_steps == 3
     assert len(compared.kl) == 3
     after.values["dec.out"] = after.values["dec.out"].copy()
-    after.values["dec.out"][4] += 1  # a step that saw other words
+    after.values["dec.out"][4] += 1  # a step that saw other tokens
     assert all(changed.largest == 0 for changed in compare(before, after).layers.values())
     after.values["dec.out"][2] += 1
     assert any(changed.largest for changed in compare(before, after).layers.values())
@@ -252,13 +252,13 @@ def test_the_first_nan_is_the_first_along_the_way() -> None:
     trace.values["memory"] = trace.values["memory"].copy()
     trace.values["memory"][4, 0] = np.nan
     assert first(trace, np.isnan) == "memory[4,0]"
-    assert first(trace, np.isinf) is None  # the mask's −∞ is as it should be
+    assert first(trace, np.isinf) is None  # the mask's −∞ does not count
     trace.values["out.logits"] = trace.values["out.logits"].copy()
     trace.values["out.logits"][2, 7] = np.inf
     assert first(trace, np.isinf) == "out.logits[2,7]"
 
 
-# --- in words ---------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_without_text_nothing_can_change() -> None:
     assert "nothing can change" in "\n".join(view(look_changed(open_model("lesson"), "", [("softmax", "naive")])))
 
 
-# --- on the engine ----------------------------------------------------------------------------------------------------
+# --- what-ifs that run in the engine ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

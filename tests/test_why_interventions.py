@@ -1,4 +1,4 @@
-"""Test removing a word or a head, and substituting a row from another run: the results match the what-ifs."""
+"""Test removing a word or a head, and patching in a row from another run. The results must match the what-ifs."""
 
 import json
 from concurrent.futures import CancelledError
@@ -38,7 +38,7 @@ def scores(seen: Look) -> np.ndarray:
 
 
 def pinned(seen: Look) -> tuple[str, str]:
-    """The same translation again."""
+    """Return a what-if that forces the same translation."""
     return "pin", " ".join(seen.trace.chosen_tokens)
 
 
@@ -68,7 +68,7 @@ def test_a_head_off_is_the_what_if_heads_off(why: Why) -> None:
 def test_a_patched_row_is_the_what_if_set(why: Why) -> None:
     seen, made = why.seen, why.decision
     other = vidrio.why(vidrio.load("en-es").translate(HIS), "su").seen
-    assert other.chosen_ids[: made.row] == seen.chosen_ids[: made.row]  # so its rows are those of the map's second run
+    assert other.chosen_ids[: made.row] == seen.chosen_ids[: made.row]  # so its rows equal those in rows_patched
     found = rows_patched(seen, made, HIS)
     assert [len(layer.differences) for layer in found.layers] == [8] * 7 + [made.row + 1] * 2
     assert found.before == pytest.approx(made.difference, abs=1e-5)
@@ -89,7 +89,7 @@ def test_rows_that_are_the_same_in_both_runs_move_nothing(why: Why) -> None:
 
 
 def test_every_row_of_the_last_layer_together_would_be_the_other_run(why: Why) -> None:
-    """The row that decides, after the last layer, makes the logits alone."""
+    """After the last layer, the logits depend only on the row of the decision."""
     found = rows_patched(why.seen, why.decision, HIS)
     assert found.layers[-1].differences[:-1] == (found.before,) * why.decision.row
     assert found.layers[-1].differences[-1] == found.of_other
@@ -147,7 +147,7 @@ def test_what_is_refused(options: list[str], told: str, capsys: pytest.CaptureFi
 
 
 def test_the_only_word_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """With an end token the model reads that; without one nothing is left."""
+    """With an end token, the model can still read an empty text. Without one, nothing is left to read."""
     assert cli.main(["why", "Hola", "Hello", "--delete-words", "--hide-words"]) == 0
     assert capsys.readouterr().out.count("(nothing)") == 2
     for option in ("--delete-words", "--hide-words"):

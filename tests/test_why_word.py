@@ -37,7 +37,7 @@ from vidrio.translate.translation import without_places
 
 
 def all_decisions(trace: Trace) -> list[Decision]:
-    """Each row's best token, and the runner-up."""
+    """Compare the best token of each row with the runner-up."""
     logits = np.atleast_2d(trace.values["out.logits"])
     this = logits.argmax(axis=-1).tolist()
     return decisions(trace, this, [runner_up(trace, row, token) for row, token in enumerate(this)])
@@ -75,7 +75,7 @@ def whole(choice: str) -> Machine:
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_part_is_what_the_difference_loses_without_it(choice: str) -> None:
-    """Take one part out of the run, with every variance and every other sub-layer's output as they were."""
+    """Remove one part from a run that keeps all variances and the outputs of the other sub-layers."""
     machine = make_machine(choice)
     before = run(machine)
     side = "dec" if machine.config.has_decoder else "enc"
@@ -93,7 +93,7 @@ def test_a_part_is_what_the_difference_loses_without_it(choice: str) -> None:
 
 
 def without(trace: Trace, part: Part, side: str) -> tuple[str, Array] | None:
-    """The quantity that a part is in, and that quantity without it; None where a part is none of the run's vectors."""
+    """Return the quantity that contains a part and its value without the part, or None if there is no such quantity."""
     own = "tgt" if side == "dec" else "src"
     match part.name.split("."):
         case [_, _, "ffn"]:
@@ -113,7 +113,7 @@ def without(trace: Trace, part: Part, side: str) -> tuple[str, Array] | None:
 
 
 def test_a_recurrent_cell_has_a_part_for_each_row_that_it_read() -> None:
-    """A candidate left out, the gates and the signs as they were: the recurrence, worked out again."""
+    """Leave out one candidate and recompute the recurrence with the same gates and signs."""
     trace = make_trace("recurrent")
     forget, candidate, cell = (trace.values[f"dec.1.ssru.{name}"] for name in ("forget", "candidate", "cell"))
     for decision in all_decisions(trace):
@@ -132,7 +132,7 @@ def test_a_recurrent_cell_has_a_part_for_each_row_that_it_read() -> None:
 
 
 def held(before: Trace, changed: str, to: Array) -> Tap:
-    """A tap that changes one quantity, and keeps all variances and the other sub-layers' outputs as they were."""
+    """Return a tap that changes one quantity and keeps all variances and the outputs of the other sub-layers."""
     sub_layer = changed.partition(".head.")[0]
 
     def tap(name: str, value: Array) -> Array:
@@ -185,7 +185,7 @@ def test_a_word_overtakes_where_it_stays_ahead() -> None:
     assert overtakes(ahead[:2]) is None
 
 
-# --- words deleted ----------------------------------------------------------------------------------------------------
+# --- deleted words ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_ten_lines_say_which_word_made_it(capsys: pytest.CaptureFixture[str]) ->
     lines, rest = (part.splitlines() for part in out.split("\nIf the decoder stopped after:\n"))
     after, tokens = rest[: rest.index("")], rest[rest.index("") + 1 :]
     assert len(lines) <= 11
-    assert len(after) == 7  # six sub-layers, and where the word overtakes its rival
+    assert len(after) == 7  # six sub-layers, and the line on where the word overtakes its rival
     assert all(text_width(line) <= 80 for line in [*lines, *tokens])
     assert tokens[0].startswith("Carried down to the tokens, the largest: ▁a (source, 3) ")
     assert "▁un and not ▁el after row 4" in lines[1]
@@ -284,7 +284,7 @@ def test_the_rival_is_compared_at_the_first_token_that_differs(capsys: pytest.Ca
     assert (told["row"], told["this"], told["that"]) == (3, "é", "ó")
     told = json.loads(why(capsys, "é", CAR, "--not", "í", "--json")[1])
     assert (told["row"], told["this"], told["that"]) == (3, "é", "í")
-    told = json.loads(why(capsys, "ayer", CAR, "--json")[1])  # as in the translation but for its capital
+    told = json.loads(why(capsys, "ayer", CAR, "--json")[1])  # matches the translation except for its capital
     assert (told["row"], told["this"]) == (1, "▁ayer")
 
 

@@ -1,5 +1,7 @@
-"""Test bulk translation, file by file, with a loop in place of a cluster: the files, --resume and errors.
-tests/test_wide_cluster.py uses a cluster, and kills parts of it."""
+"""Test bulk translation file by file, with a loop instead of a cluster: the files, --resume and errors.
+
+test_wide_cluster.py uses a real cluster and kills parts of it.
+"""
 
 import gzip
 import io
@@ -20,7 +22,7 @@ from vidrio.wide.files import Place, matching
 
 
 def in_turn(make, pieces, cores):
-    """A loop in place of the cluster, which ends with the latest piece first."""
+    """Replace the cluster with a loop that does the last piece first."""
     do = make()
     for piece in reversed(pieces):
         try:
@@ -61,7 +63,7 @@ def asked(tmp_path: Path, begin, **changes) -> Bulk:
 
 
 def upper(cores):
-    """What a worker does where no model is needed."""
+    """Return a worker's function for tests that need no model."""
     return lambda name, lines: [line.decode().upper() for line in lines]
 
 
@@ -73,7 +75,7 @@ LINES = st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b""
 @example(lines=[b"x" * 20_000, b"", b"\r"], ends=True)
 @given(lines=LINES, ends=st.booleans())
 def test_a_worker_reads_the_lines_of_a_file(tmp_path_factory, lines, ends):
-    """Whatever its bytes: every line once, in order."""
+    """Check that every line is read once and in order, whatever its bytes."""
     folder = tmp_path_factory.mktemp("lines")
     (folder / "in").write_bytes(b"\n".join(lines) + b"\n" * ends)
     read = []
@@ -116,7 +118,7 @@ def random_lines(count: int) -> list[str]:
 
 @pytest.mark.parametrize("options", [[], ["--jsonl"], ["--json", "--n-best", "2"]])
 def test_the_bytes_are_those_of_the_plain_command(call_vidrio, loop, model, tmp_path, options):
-    """Byte-order marks, an unknown word, lines without an end and with \\r, several files and an empty one."""
+    """Test byte-order marks, an unknown word, a missing line ending, \\r, several files and an empty one."""
     texts = ["\ufeffbala core", *random_lines(16), "\ufeffbala \u00e9t\u00e9", "", "core\r"]
     lines = [json.dumps({"n": 2.50, "text": text}) for text in texts] if "--jsonl" in options else texts
     (tmp_path / "in").mkdir()
@@ -136,7 +138,7 @@ def test_the_bytes_are_those_of_the_plain_command(call_vidrio, loop, model, tmp_
 
 
 def test_addresses_of_file_systems(call_vidrio, loop, model, tmp_path):
-    """One where files are written in place, as in a store of objects."""
+    """Include a file system that writes in place, like an object store."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("".join(f"{line}\n" for line in random_lines(20)))
     asked = ["translate", "-m", str(model)]
@@ -152,7 +154,7 @@ def test_addresses_of_file_systems(call_vidrio, loop, model, tmp_path):
 
 
 def test_what_cannot_be_done_is_told_and_the_rest_is_done(loop, tmp_path):
-    """Resume does what was left, and only that."""
+    """Check that --resume translates the files that failed, and only those."""
     (tmp_path / "in").mkdir()
     for name in ("bad", "good", "worse"):
         (tmp_path / "in" / name).write_text(f"one\n{name}\n")
@@ -183,7 +185,7 @@ def test_what_cannot_be_done_is_told_and_the_rest_is_done(loop, tmp_path):
 
 @pytest.mark.parametrize("scheme", ["", "file://", "fsspec+file://"])
 def test_a_file_has_its_name_only_when_it_is_complete(tmp_path, scheme):
-    """A worker that is killed before leaves nothing that --resume would take for done."""
+    """Otherwise, --resume would take the output of a killed worker for complete."""
     place = Place.of(f"{scheme}{tmp_path}/out/file")
     for text in (b"one\n" * 100_000, b"two\n"):
         before = place.size()
@@ -217,7 +219,7 @@ def test_an_output_never_replaces_its_input(tmp_path):
 
 @pytest.mark.parametrize("name", ["b.txt.gz", "b.PARQUET", "b.docx"])
 def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, loop, model, tmp_path, name):
-    """Also where a pattern or a folder found it."""
+    """Check that this also holds for files found by a pattern or in a folder."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("bala\n")
     (tmp_path / "in" / name).write_bytes(gzip.compress(b"bala\n"))

@@ -1,5 +1,7 @@
-"""Test bulk translation on a Ray cluster of several nodes on this machine, while workers and a node are killed. All
-tests are slow: starting a node takes seconds, and so does starting each worker."""
+"""Test bulk translation on a local Ray cluster of several nodes while workers and a node are killed.
+
+All tests are slow, because starting a node or a worker takes seconds.
+"""
 
 import os
 import signal
@@ -20,7 +22,7 @@ FILES = 20
 
 
 class Nodes:
-    """A head and two more."""
+    """A Ray cluster with a head node and two more nodes."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
@@ -32,7 +34,7 @@ class Nodes:
         self.cluster.remove_node(self.more.pop(), allow_graceful=False)
 
     def workers(self) -> list[int]:
-        """The processes that hold a model on the nodes of this cluster."""
+        """Return the ids of the processes that hold a model on the nodes of this cluster."""
         ours = {node.all_processes["raylet"][0].process.pid for node in [self.cluster.head_node, *self.more]}
         found = []
         for process in Path("/proc").glob("[0-9]*"):
@@ -72,13 +74,15 @@ def begun(nodes: Nodes, folder: Path, *arguments: str) -> "subprocess.Popen[str]
 
 
 def done_in(folder: Path) -> dict[str, int]:
-    """The files that are complete, and when they were."""
+    """Return the complete files and their modification times."""
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.txt")}
 
 
 def test_killed_workers_and_a_killed_node_leave_no_trace(nodes, tmp_path):
-    """In the middle a worker is killed, then a node with its worker; what comes out is what the plain command writes.
-    Then the command itself is killed, and goes on."""
+    """Kill a worker, then a node with its worker, and compare the output with that of the plain command.
+
+    Then kill the command itself and resume it.
+    """
     (tmp_path / "in").mkdir()
     each = len(LINES) // FILES
     names = [f"{number:02}.txt" for number in range(FILES)]

@@ -50,7 +50,7 @@ def test_token_places_cover_what_is_decoded(text: str) -> None:
     assert [start for start, _ in places[1:]] == [end for _, end in places[:-1]]
     found = words(decoded)
     numbers = word_of_each(places, found)
-    assert {number for number in numbers if number >= 0} == set(range(len(found)))  # no word is without a token
+    assert {number for number in numbers if number >= 0} == set(range(len(found)))  # every word has a token
     assert [number for number in numbers if number >= 0] == sorted(number for number in numbers if number >= 0)
 
 

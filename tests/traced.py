@@ -1,4 +1,4 @@
-"""Random machines of every shape and choice, traced: what receipts, what-ifs and checks are tried on."""
+"""Traces of random machines of every shape and option, for tests of receipts, what-ifs and checks."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from vidrio.glass.trace import Trace
 from vidrio.glass.walk import classify, translate_forced
 from vidrio.model.config import SpecialIds
 
-# Together these have every choice of the closed set, on sizes that no axis shares with another.
+# Together these cover every option, with axis sizes that are all different.
 CHOICES: dict[str, dict[str, Any]] = {
     "paper": {"tying": "all"},
     "pre-gelu-halves": {"norm": "pre", "activation": "gelu", "positions": "sinusoidal-halves", "tying": "output"},
@@ -47,10 +47,10 @@ def make_machine(
 
 
 def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> Trace:
-    """One pass, with choices taken as the search would have, were it forced to TARGET."""
+    """Trace one pass with the output forced to TARGET."""
     config = machine.config
     trace = trace or blank(machine)
-    edit = machine.tap  # a what-if's
+    edit = machine.tap  # the tap of a what-if
     machine = machine.tapped(trace.tap_through(lambda name, value: change(name, edit(name, value))))
     if config.shape == "encoder":
         classify(machine, SOURCE)
@@ -63,7 +63,7 @@ def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> T
 
 
 def blank(machine: Machine) -> Trace:
-    """A trace with a token for every id, s3 or t3; SOURCE holds one of them twice."""
+    """Return an empty trace. Its tokens are named after their ids (s3 or t3), and SOURCE contains one twice."""
     config = machine.config
     source = [f"s{i}" for i in range(config.source_vocabulary)]
     target = [f"t{i}" for i in range(config.target_vocabulary)]

@@ -1,4 +1,4 @@
-"""Waiting for a condition, with a deadline that a busy machine also meets."""
+"""Wait for a condition, with a deadline that even a busy machine meets."""
 
 import time
 from collections.abc import Callable

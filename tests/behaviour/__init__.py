@@ -1,1 +1,1 @@
-"""How a translator behaves: cases by topic in .tsv files, rules that judge them, and the judge. README.md explains."""
+"""Behaviour cases in .tsv files, grouped by topic, and the rules that judge translations of them. See README.md."""

@@ -1,8 +1,8 @@
-"""Judges a model by the cases of its direction, from the folder of the repository:
+"""Judge a model by the behaviour cases of its direction. Run this in the root folder of the repository:
 
 python -m tests.behaviour [--model MODEL] [--topic TOPIC] [--prose] [--json]
 
-The exit code is 0 if the model behaves well enough: 95 % of all cases, and every one that a mechanism answers for.
+The exit code is 0 if at least 95 % of all cases pass, including every case whose topic is guaranteed by rules.
 """
 
 import argparse

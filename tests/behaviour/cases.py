@@ -1,10 +1,10 @@
-"""The cases: one .tsv file a topic, named by its direction, with the columns id, source, must, why.
+"""Read behaviour cases from DIRECTION-TOPIC.tsv files with the columns id, source, must and why.
 
-`must` names the rules that a translation must pass, parted by " & ", each with its argument:
+`must` lists the rules that a translation must satisfy, separated by " & ", each with its argument:
 
     has perro | can & at-most 3 & ends-alike
 
-`source` and the arguments may hold escapes: \\n, \\t, \\r, \\\\ and \\u0020.
+`source` and the arguments may contain escapes: \\n, \\t, \\r, \\\\ and \\u0020.
 """
 
 import re
@@ -18,7 +18,7 @@ NAMED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 @dataclass(frozen=True)
 class Case:
-    """A text, and what its translation must have: rules by name, each with its argument."""
+    """A source text and the rules that its translation must satisfy, as pairs of a name and an argument."""
 
     id: str
     topic: str
@@ -28,7 +28,7 @@ class Case:
 
 
 def read_cases(direction: str, folder: Path = HERE) -> list[Case]:
-    """The cases of a direction, "en-es" for one, by topic."""
+    """Return all cases of a direction, such as "en-es", in the order of their topics."""
     return [case for path in sorted(folder.glob(f"{direction}-*.tsv")) for case in read_file(path, direction)]
 
 

@@ -1,4 +1,4 @@
-"""Judges a translator by the cases: `judge(translate, cases)` → a result a case, and the report of them."""
+"""Judge a translator by behaviour cases, and report the results by topic."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -9,20 +9,20 @@ from behaviour.rules import ALWAYS, RULES, Rule, alternatives
 
 Translate = Callable[[Sequence[str]], Sequence[str]]
 
-# What these ask for is the work of a mechanism and must never fail, whatever the model.
+# Topics that rules guarantee. Their cases must pass with every model.
 MECHANISM = frozenset(
     (
         *("addresses", "blank", "code", "dates", "emoji", "layout", "money", "neighbours", "numbers"),
         *("placeholders", "punctuation", "tags", "times"),
     )
 )
-ENOUGH = 0.95  # of all cases
-AMONG = "among"  # the one rule that needs the translator: the same in a batch with these texts as by itself
+ENOUGH = 0.95  # the share of all cases that must pass
+AMONG = "among"  # the only rule that calls the translator: a batch with these texts must give the same result
 
 
 @dataclass(frozen=True)
 class Result:
-    """A case, its translation, and why it fails; no reasons: it passes."""
+    """A case, its translation, and the reasons why it fails. A case without reasons passes."""
 
     case: Case
     translation: str
@@ -34,7 +34,7 @@ class Result:
 
 
 def judge(translate: Translate, cases: Sequence[Case], always: Sequence[Rule] = ALWAYS) -> list[Result]:
-    """Every case: all of them are translated together, those with neighbours once more among them."""
+    """Judge all cases. They are translated in one call; cases with neighbours are translated again among them."""
     translations = translate([case.source for case in cases])
     return [
         Result(case, text, tuple(reasons(case, text, translate, always)))
@@ -73,7 +73,7 @@ def by_topic(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def as_text(results: Sequence[Result]) -> str:
-    """A table by topic, then what failed."""
+    """Return a table of topics, followed by the failures."""
     lines = [f"{'topic':<14}passed"]
     for topic, some in (*by_topic(results).items(), ("all", results)):
         mark = "  mechanism: none may fail" if topic in MECHANISM else ""
@@ -86,7 +86,7 @@ def as_text(results: Sequence[Result]) -> str:
 
 
 def shown(text: str, most: int = 300) -> str:
-    """On one line, with its escapes seen; the middle of a long text left out."""
+    """Return a text on one line, with visible escapes and without the middle of a long text."""
     text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
     return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 

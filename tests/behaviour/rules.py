@@ -1,8 +1,8 @@
-"""What every good translation has, or what none has, judged without a reference translation.
+"""Rules that every good translation satisfies, judged without a reference translation.
 
-A rule is a pure function (source, translation, argument) → None, or the reason why the translation fails. Rules know
-nothing of the code that they judge: text/protect.py looks for numbers in its way, and `numbers` here in its own.
-Alternatives in an argument are parted by " | ".
+A rule is a pure function of a source, its translation and an argument. It returns None, or the reason why the
+translation fails. Rules share no code with the package: `numbers`, for example, doesn't use text/protect.py.
+Alternatives in an argument are separated by " | ".
 """
 
 import re
@@ -15,7 +15,7 @@ NEGATIONS = {
     "es": "no nunca jamás nadie nada ni tampoco sin ningún ninguno ninguna ningunos ningunas apenas",
     "en": "no not never nobody nothing nor neither without none nowhere cannot hardly barely",
 }
-# Words of one language that are no words of the other, and so common that few sentences have none of them.
+# Words so common that few sentences contain none of them. Almost none of them exist in both languages.
 FUNCTION_WORDS = {
     "es": "el la los las un una unos unas de del al en y que se su sus por para con mi mis tu tus te le les lo nos es "
     "he está están estoy estaba fue ha han hay muy más pero como cuando donde qué quién cómo ya este esta esto no si "
@@ -38,17 +38,17 @@ def words(text: str) -> list[str]:
 
 
 def count_of(phrase: str, text: str) -> int:
-    """How often a word or phrase occurs in a text, as a whole word and in any case; "com*" is any word that begins
-    so."""
+    """Count a word or phrase in a text, as whole words and ignoring case. "com*" matches words with this prefix."""
     pattern = re.escape(phrase.lower()).replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
     return len(re.findall(rf"(?<!\w){pattern}(?!\w)", text.lower()))
 
 
-# --- for every case ---------------------------------------------------------------------------------------------------
+# --- rules for every case ---------------------------------------------------------------------------------------------
 
 
 def no_loop(source: str, translation: str, _: str) -> str | None:
-    """No word or phrase three times in a row, no part of a word five times, unless it is so in the source."""
+    """Check that no word or phrase occurs three times in a row, and no part of a word five times, unless the source
+    repeats as often."""
     found, longest = max(runs(words(translation)), default=("", 0), key=lambda run: run[1])
     allowed = max(2, *(length for _, length in runs(words(source))), 0)
     if longest > allowed:
@@ -59,7 +59,7 @@ def no_loop(source: str, translation: str, _: str) -> str | None:
 
 
 def runs(units: list[str]) -> Iterator[tuple[str, int]]:
-    """Phrases of up to six words that are said again and again, and how often."""
+    """Yield phrases of up to six words that occur several times in a row, with the number of times."""
     for size in range(1, 7):
         at = 0
         while at < len(units):
@@ -77,21 +77,21 @@ def runs_within(text: str) -> Iterator[tuple[str, int]]:
 
 
 def no_longer(source: str, translation: str, _: str) -> str | None:
-    """At most 1.5 times as long, plus ten characters; anything longer has been invented."""
+    """Check that the length is at most 1.5 times the source's plus ten characters. More would be invented text."""
     most = 1.5 * len(source) + 10
     return f"{len(translation)} characters for {len(source)}" if len(translation) > most else None
 
 
-# --- what is copied ---------------------------------------------------------------------------------------------------
+# --- copied parts -----------------------------------------------------------------------------------------------------
 
 
 def same(source: str, translation: str, _: str) -> str | None:
-    """The source itself, byte for byte."""
+    """Check that the translation is the source, byte for byte."""
     return None if translation == source else "it is not the source as it was"
 
 
 def keeps(source: str, translation: str, argument: str) -> str | None:
-    """Each of these, character for character, as often as in the source, and not stuck to a word."""
+    """Check that each piece occurs as often as in the source, and that none is joined to a word."""
     for piece in alternatives(argument):
         wanted, found = source.count(piece), translation.count(piece)
         if found != wanted:
@@ -102,9 +102,9 @@ def keeps(source: str, translation: str, argument: str) -> str | None:
 
 
 def stuck(piece: str, source: str, translation: str) -> Iterator[bool]:
-    """Whether it touches a letter or a digit before it or after it, where it did not in the source.
+    """Yield, for either end of a piece, whether it touches a letter or digit where it did not in the source.
 
-    A tag or a bracket may: "<b>¡Ven!</b>" has lost a mark in "<b>Ven</b>", and that is another rule's business.
+    A tag or bracket may touch a word where it touched a mark: "<b>Ven</b>" for "<b>¡Ven!</b>" fails other rules.
     """
     whole = re.escape(piece)
     for edge, beside_a_word, beside_nothing in (
@@ -117,7 +117,7 @@ def stuck(piece: str, source: str, translation: str) -> Iterator[bool]:
 
 
 def numbers(source: str, translation: str, _: str) -> str | None:
-    """The same numbers, digit for digit, in any order; 1,234.5 may become 1.234,5, and 9:30 may become 9.30."""
+    """Check that the numbers are the same, in any order. 1,234.5 may become 1.234,5, and 9:30 may become 9.30."""
     wanted, found = (Counter(map(value, numbers_of(text))) for text in (source, translation))
     if wanted != found:
         lost, new = (", ".join(some.elements()) or "none" for some in (wanted - found, found - wanted))
@@ -131,7 +131,11 @@ def numbers_of(text: str) -> list[str]:
 
 
 def value(number: str) -> str:
-    """Digits, and a full stop before the last of them if they are a fraction: one sign of its kind, and not three."""
+    """Return a number's digits, with a full stop before its fraction.
+
+    The digits after the last separator are a fraction if that separator occurs once, unless it is the only separator
+    and three digits follow it.
+    """
     signs = re.sub(r"\d", "", number)
     whole, _, last = re.sub(r"\D", " ", number).rpartition(" ")
     fraction = signs and signs.count(signs[-1]) == 1 and (len(signs) > 1 or len(last) != 3)
@@ -139,7 +143,7 @@ def value(number: str) -> str:
 
 
 def in_order(_: str, translation: str, argument: str) -> str | None:
-    """Each of these, one after the other."""
+    """Check that the pieces occur in this order, ignoring case."""
     at = 0
     for piece in alternatives(argument):
         found = translation.lower().find(piece.lower(), at)
@@ -150,7 +154,7 @@ def in_order(_: str, translation: str, argument: str) -> str | None:
 
 
 def layout(source: str, translation: str, _: str) -> str | None:
-    """White space at both ends, line ends, tabs and wider gaps, byte for byte and in order."""
+    """Check that whitespace at both ends, line breaks, tabs and wider gaps are the same, in order."""
     wanted, found = gaps(source), gaps(translation)
     return None if wanted == found else f"white space is {found}, not {wanted}"
 
@@ -161,7 +165,7 @@ def gaps(text: str) -> list[str]:
 
 
 def markers(source: str, translation: str, _: str) -> str | None:
-    """The bullet or number that a line begins with."""
+    """Check that lines begin with the same bullets and numbers."""
     wanted, found = (
         [m[0] if (m := MARKER.match(line)) else "" for line in t.splitlines()] for t in (source, translation)
     )
@@ -169,7 +173,7 @@ def markers(source: str, translation: str, _: str) -> str | None:
 
 
 def alike(source: str, translation: str, _: str) -> str | None:
-    """Lines that are the same in the source are the same in the translation."""
+    """Check that identical source lines have identical translations, and that no line is missing or added."""
     lines = list(zip(source.splitlines(), translation.splitlines(), strict=False))
     for (one, first), (other, second) in ((a, b) for a in lines for b in lines):
         if one == other and first != second:
@@ -178,34 +182,34 @@ def alike(source: str, translation: str, _: str) -> str | None:
 
 
 def mostly_kept(source: str, translation: str, argument: str) -> str | None:
-    """At least this share of the source's words."""
+    """Check that at least this share of the source's words is kept."""
     there, wanted = set(words(translation)), words(source)
     share = sum(word in there for word in wanted) / max(1, len(wanted))
     return f"{share:.0%} of the words are kept" if share < float(argument) else None
 
 
-# --- what it says -----------------------------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def has(_: str, translation: str, argument: str) -> str | None:
-    """At least one of these words or phrases; "com*" is any word that begins so."""
+    """Check that at least one of these words or phrases occurs. "com*" matches words with this prefix."""
     return None if any(count_of(one, translation) for one in alternatives(argument)) else f"it has none of: {argument}"
 
 
 def lacks(_: str, translation: str, argument: str) -> str | None:
-    """None of these words or phrases."""
+    """Check that none of these words or phrases occurs."""
     found = [one for one in alternatives(argument) if count_of(one, translation)]
     return f"it has “{found[0]}”" if found else None
 
 
 def at_most(_: str, translation: str, argument: str) -> str | None:
-    """So many words."""
+    """Check that there are at most this many words."""
     count = len(words(translation))
     return f"{count} words, at most {argument}" if count > int(argument) else None
 
 
 def language(_: str, translation: str, argument: str) -> str | None:
-    """A sentence of this language: it has one of its little words, and none of the other language's."""
+    """Check that a function word of this language occurs, and none that only the other language has."""
     here, there = (set(FUNCTION_WORDS[name].split()) for name in (argument, "en" if argument == "es" else "es"))
     found = set(words(translation))
     if foreign := sorted(found & there - here):
@@ -214,28 +218,28 @@ def language(_: str, translation: str, argument: str) -> str | None:
 
 
 def negated(_: str, translation: str, argument: str) -> str | None:
-    """It says that something is not so; the argument is the language."""
+    """Check that a negation in this language occurs."""
     there = set(words(translation)) & set(NEGATIONS[argument].split())
     contracted = argument == "en" and re.search(r"n['’]t\b", translation.lower())
     return None if there or contracted else "the negation is lost"
 
 
 def sentences(source: str, translation: str, _: str) -> str | None:
-    """As many sentences."""
+    """Check that the number of sentences is the same."""
     wanted, found = (len(re.findall(r"[.!?…]+[\"'”’»)\]]*(?=\s|\Z)", text)) for text in (source, translation))
     return None if wanted == found else f"{found} sentences, not {wanted}"
 
 
-# --- how it is written ------------------------------------------------------------------------------------------------
+# --- punctuation and capitals -----------------------------------------------------------------------------------------
 
 
 def question(source: str, translation: str, argument: str) -> str | None:
-    """As many questions; in Spanish each is opened, too."""
+    """Check that the number of question marks is the same. In Spanish, each needs an opening mark."""
     return opened("?", source, translation, argument)
 
 
 def exclamation(source: str, translation: str, argument: str) -> str | None:
-    """As many exclamations; in Spanish each is opened, too."""
+    """Check that the number of exclamation marks is the same. In Spanish, each needs an opening mark."""
     return opened("!", source, translation, argument)
 
 
@@ -251,7 +255,7 @@ def opened(mark: str, source: str, translation: str, language: str) -> str | Non
 
 
 def ends_alike(source: str, translation: str, _: str) -> str | None:
-    """The last mark is the same, or both have none."""
+    """Check that both texts end with the same punctuation mark, or both with none."""
     wanted, found = (
         mark[1] if (mark := re.search(r"([.?!:;…,])[\"'”’»)]*\s*\Z", t.replace("...", "…"))) else "none"
         for t in (source, translation)
@@ -260,7 +264,7 @@ def ends_alike(source: str, translation: str, _: str) -> str | None:
 
 
 def upper(_: str, translation: str, __: str) -> str | None:
-    """All capitals."""
+    """Check that all letters are capitals."""
     small = [word for word in re.findall(r"\w+", translation) if word != word.upper()]
     if small:
         return f"“{small[0]}” is not in capitals"
@@ -268,19 +272,19 @@ def upper(_: str, translation: str, __: str) -> str | None:
 
 
 def first_letter(_: str, translation: str, argument: str) -> str | None:
-    """The first letter is a "capital", or "small"."""
+    """Check that the first letter is a capital or a small letter. The argument is "capital" or "small"."""
     letter = next(filter(str.isalpha, translation), "")
     fits = letter.isupper() if argument == "capital" else letter.islower()
     return None if fits else f"the first letter is “{letter}”"
 
 
 def not_upper(_: str, translation: str, __: str) -> str | None:
-    """Not all capitals."""
+    """Check that not all letters are capitals."""
     return "it is all capitals" if translation == translation.upper() else None
 
 
 def balanced(source: str, translation: str, _: str) -> str | None:
-    """As many brackets of each kind as in the source, each closed in its turn."""
+    """Check that brackets and quotation marks are closed in order, and that as many brackets occur as in the source."""
     waiting: list[str] = []
     for character in translation:
         if character in PAIRS:
@@ -296,7 +300,7 @@ def balanced(source: str, translation: str, _: str) -> str | None:
 
 
 def quoted(source: str, translation: str, _: str) -> str | None:
-    """As many quotations, in whatever marks."""
+    """Check that the number of quotations is the same, whichever marks they use."""
     wanted, found = (len(re.findall(r"[«“]", text)) + text.count('"') / 2 for text in (source, translation))
     return None if wanted == found else f"{found:g} quotations, not {wanted:g}"
 
