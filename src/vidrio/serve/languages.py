@@ -87,4 +87,5 @@ class Detector:
         known = [short for short in self._codes if short in identifier.labels]
         if known:
             identifier.set_languages(known)
+            identifier._full_model = None  # the tables of all other languages, 27 MB, for choosing others later
         return identifier if known else None
