@@ -65,10 +65,10 @@ def test_two_names_never_have_the_same_misspelling() -> None:
     assert str(warning) == "the source says Jürgen, the translation Jüirgen"
 
 
-def test_a_sign_inside_a_word_means_that_a_name_is_lost() -> None:
+@pytest.mark.parametrize("written", ["Rafael§ñez won.", "RafaelŁñez won."])
+def test_merged_words_mean_that_a_name_is_lost(written: str) -> None:
     translator = Translator.load("es-en")
     query = Query(translator._masker.mask("Rafael Núñez ganó.", hide_names=False), translator.options)
-    written = "Rafael§ñez won."
     ids = tuple(translator.target.encode(written))
     sure = Hypothesis(ids, -0.1 * len(ids), -0.1, (-0.1,) * len(ids), ended=True)
     [candidate] = translator._judge.candidates(query, (), [(sure, written)])

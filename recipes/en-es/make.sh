@@ -77,13 +77,13 @@ fi
 
 case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
 [ -f "$WORK/$DIRECTION/config.json" ] || (
-  cd "$WORK/train" && "$PYTHON" -m vidrio train daily.tsv@20 written.tsv@3 tatoeba.tsv general.tsv@0.5 voices.tsv@2 \
-    more.tsv@0.2 light.tsv@0.1 tech.tsv@0.05 books.tsv@0.1 stories.tsv@0.2 talk.tsv@2 help.tsv@0.1 dictionary.tsv@0.5 \
-    terms.tsv@0.3 senses.tsv@0.05 words.tsv@0.2 lists.tsv@0.1 swapped.tsv@0.1 renamed.tsv@0.4 said.tsv unchanged.tsv@0.4 \
+  cd "$WORK/train" && "$PYTHON" -m vidrio train daily.tsv@6 written.tsv@3 tatoeba.tsv@2 general.tsv@0.5 voices.tsv@2 \
+    more.tsv@0.2 light.tsv@0.1 tech.tsv@0.05 books.tsv@0.05 stories.tsv@0.1 talk.tsv help.tsv@0.05 dictionary.tsv@0.5 \
+    terms.tsv@0.3 senses.tsv@0.05 words.tsv@0.2 lists.tsv@0.1 swapped.tsv@0.05 renamed.tsv@0.4 said.tsv unchanged.tsv@0.4 \
     phrases.tsv@1.5 counted.tsv@0.5 framed.tsv priced.tsv@0.7 facts.tsv named.tsv "typed-$SOURCE.tsv@0.5" \
-    "back-$TARGET.tsv@0.4" "forward-$SOURCE.tsv" "forward-$SOURCE-loose.tsv@0.2" --keep-identical --keep-duplicates \
+    "back-$TARGET.tsv@0.3" "forward-$SOURCE.tsv" "forward-$SOURCE-loose.tsv@0.2" --keep-identical --keep-duplicates \
     --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv --test ../tatoeba-test-v2020-07-28.tsv \
-    --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 8e-4 --warmup 50 --schedule linear --dropout 0.05 \
+    --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 6e-4 --warmup 50 --schedule linear --dropout 0.05 \
     --average 0.998 --metric loss --validations 3 --time "$TIME" --to "../$DIRECTION-trained" &&
     "$PYTHON" "$HERE/average.py" "$FOLDER" "../$DIRECTION-trained" 0.5 "../$DIRECTION"
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options
@@ -107,10 +108,15 @@ def missing_names(names: Sequence[Fact], given: str, written: str, *, unsure: bo
     """Return the names that a translation lacks: all of them if words were merged (RafaelÍñez), otherwise those with
     accents for which an unsure model wrote no similar word. (Corsica is similar to Córcega.)"""
     words = re.findall(r"[^\W\d_]+", written)
-    if any(re.search("[a-zß-öø-ÿ][A-ZÀ-ÖØ-Ý]", word) and word not in given for word in words):
+    if any(has_inner_capital(word) and word not in given for word in words):
         return [*names]
     accented = [name for name in names if unsure and not name.key.isascii()]
     return [name for name in accented if all(similarity(name.key, word) <= ALIKE for word in words)]
+
+
+def has_inner_capital(word: str) -> bool:
+    """Return whether a capital follows a small letter, as in two merged words."""
+    return any(a.islower() and b.isupper() for a, b in pairwise(word))
 
 
 def inside_a_word(fact: Fact, text: str) -> bool:
