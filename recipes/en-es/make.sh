@@ -85,7 +85,7 @@ case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
     --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv --test ../tatoeba-test-v2020-07-28.tsv \
     --from "$FOLDER" --batch-tokens 8192 --optimiser muon --rate 6e-4 --warmup 50 --schedule linear --dropout 0.05 \
     --average 0.998 --metric loss --validations 3 --time "$TIME" --to "../$DIRECTION-trained" &&
-    "$PYTHON" "$HERE/average.py" "$FOLDER" "../$DIRECTION-trained" 0.5 "../$DIRECTION"
+    "$PYTHON" "$HERE/average.py" "$FOLDER" "../$DIRECTION-trained" 0.65 "../$DIRECTION"
 )
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"
