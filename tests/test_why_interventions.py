@@ -21,7 +21,7 @@ from vidrio.serve.looking import Looking
 from vidrio.serve.questions import ANSWERS
 from vidrio.serve.translating import Question
 
-HER, HIS = "The doctor lost her phone.", "The doctor lost his phone."
+HER, HIS = "The girl sold her car.", "The girl sold his car."
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def pinned(seen: Look) -> tuple[str, str]:
 def test_a_hidden_word_is_the_what_if_hide(why: Why) -> None:
     seen = why.seen
     found = each_word_hidden(seen)
-    assert [one.what for one in found] == ["The", "doctor", "lost", "her", "phone"]
+    assert [one.what for one in found] == ["The", "girl", "sold", "her", "car"]
     for word, one in zip(source_words(seen), found, strict=True):
         hide = ("hide", ",".join(map(str, word.rows)))
         assert one.translation == changed(seen, hide).translation

@@ -235,8 +235,8 @@ def test_ten_lines_say_which_word_made_it(capsys: pytest.CaptureFixture[str]) ->
     assert len(lines) <= 11
     assert len(after) == 7  # six sub-layers, and the line on where the word overtakes its rival
     assert all(text_width(line) <= 80 for line in [*lines, *tokens])
-    assert tokens[0].startswith("Carried down to the tokens, the largest: ▁a (source, 3) ")
-    assert "▁un and not ▁el after row 4" in lines[1]
+    assert tokens[0].startswith("Carried down to the tokens, the largest: ▁car (source, 5) ")
+    assert "▁un and not ▁una after row 4" in lines[1]
     assert lines[3].split()[:3] == ["▁a", "(source,", "3)"]  # the largest group comes first
 
 
