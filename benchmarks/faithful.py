@@ -43,6 +43,7 @@ THINGS = {
     "es": listed("pan leche arroz sal azúcar queso vino agua café té pescado carne fruta aceite mantequilla miel"),
 }
 ALSO = {"septiembre": "setiembre", "meat": "flesh", "pescado": "peces|pez", "agua": "aguas", "fruit": "fruits"}
+ALSO |= {day: f"{day}s" for day in DAYS["en"][:5]}  # martes is both Tuesday and Tuesdays
 KINGS = {
     "en": listed("Henry Charles Philip Louis Frederick Edward Alexander William Pius Gregory"),
     "es": listed("Enrique Carlos Felipe Luis Federico Eduardo Alejandro Guillermo Pío Gregorio"),
