@@ -237,7 +237,7 @@ def test_ten_lines_say_which_word_made_it(capsys: pytest.CaptureFixture[str]) ->
     assert all(text_width(line) <= 80 for line in [*lines, *tokens])
     assert tokens[0].startswith("Carried down to the tokens, the largest: ▁car (source, 5) ")
     assert "▁un and not ▁una after row 4" in lines[1]
-    assert lines[3].split()[:3] == ["▁a", "(source,", "3)"]  # the largest group comes first
+    assert lines[3].split()[:3] == ["▁car", "(source,", "5)"]  # the largest group comes first
 
 
 def test_the_strongest_source_word_of_coche_is_car() -> None:

@@ -73,7 +73,7 @@ def why(word: str, text: str, precision: int, **given: Any) -> None:
 
     \b
     vidrio why coche "I bought a new car yesterday." --not auto
-    vidrio why La "The doctor sold her car." --patch-from "The doctor sold his car."
+    vidrio why jefa "My boss sold her car." --patch-from "My boss sold his car."
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
     vidrio why "out.prob[0,hola]" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
