@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 VENV_TEST ?= .venv-test
-WORKERS ?= 4
+WORKERS ?= 2
 BIN = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 TEXT = Hello world
 override TEXT := $(value TEXT)
