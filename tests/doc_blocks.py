@@ -1,6 +1,6 @@
 """Run the code blocks of a page in order, all in one temporary folder.
 
-    ```sh         commands, each of which must succeed
+    ```sh         commands; each must succeed
     ```console    `$ command` lines, continued by `> ` lines and followed by exactly what the command prints. `...`
                   matches any text within a line or, alone on a line, any lines. A command may only fail if the next
                   one is `$ echo $?`

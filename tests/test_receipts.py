@@ -190,7 +190,7 @@ def test_signs_and_brackets() -> None:
 
 def test_long_sums_say_how_many_terms_they_leave_out() -> None:
     line = bill(make_trace(), "enc.0.ffn.out[0,0]").working(digits(2))[0]
-    assert "… (14 more terms) …" in line  # 20 products, of which six are shown, and the bias
+    assert "… (14 more terms) …" in line  # 20 products (six are shown) and the bias
 
 
 # --- inputs and uses --------------------------------------------------------------------------------------------------
