@@ -79,7 +79,10 @@ def test_json_holds_half_a_character_escaped_and_all_others_as_they_are() -> Non
     assert json_text({"a": "ñ\ud83d"}) == '{"a": "ñ\\ud83d"}'
 
 
-@pytest.mark.parametrize("text", ["", "NaN", "[Infinity]", "1e999", '"\\ud83d"', "[" * 100_000, b"\xff", "9" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [b"\xff", b'"\xed\xa0\xbd"', "", "NaN", "[Infinity]", "-1e999", '"\\ud83d"', '"\ud83d"', "[" * 100_000, "9" * 5000],
+)
 def test_what_is_not_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         json_data(text)

@@ -32,8 +32,18 @@ def plain(value: Any) -> Any:
 def json_data(text: str | bytes) -> Any:
     """Parse untrusted JSON. Raises ValueError if it is not strict JSON, or nested too deeply."""
     try:
-        data = json.loads(text)
-        json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
+        text = text.decode() if isinstance(text, bytes) else text
+        text.encode()  # raises UnicodeEncodeError, a ValueError, for a lone surrogate
+        data = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        if "\\u" in text:  # an escape may also be a lone surrogate
+            json.dumps(data, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return data
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number

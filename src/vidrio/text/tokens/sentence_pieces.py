@@ -12,12 +12,12 @@ The model is stored as a JSON object instead of a `tokenizers` file:
 import base64
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.model.json_record import fitted
-from vidrio.model.json_text import json_data, json_text
+from vidrio.model.json_text import json_text
 from vidrio.text.tokens.charsmap import SPACE
 from vidrio.text.tokens.unigram import DAMAGED, Unigram
 from vidrio.text.tokens.vocabulary import BYTES
@@ -45,6 +45,8 @@ class SentencePieces:
             raise TokenizerError(
                 "the SentencePiece model cannot be read", found=f"{error!s:.200}", do="use an undamaged one"
             ) from None
+        same = {name: name for name in self._model.names}  # keep each piece in memory once
+        vocabulary = [same.get(piece, piece) for piece in vocabulary]
         self._ids = {piece: i for i, piece in enumerate(vocabulary)}
         if len(self._ids) != len(vocabulary) or (opening and opening not in self._ids) or unknown >= len(vocabulary):
             raise TokenizerError(
@@ -52,17 +54,16 @@ class SentencePieces:
                 found=f"{len(vocabulary):,} pieces, {len(self._ids):,} of them different; unknown is {unknown}",
                 do="use an undamaged model folder",
             )
-        self.proto, self._vocabulary, self._unknown = proto, list(vocabulary), unknown
+        self.proto, self._vocabulary, self._unknown = proto, vocabulary, unknown
         self.openings = (opening,) if opening else ()
         self.normalizer = self  # in `tokenizers`, this is a separate object
 
     @staticmethod
-    def from_json(text: str) -> "SentencePieces":
-        data = json_data(text)
-        proto = base64.b64decode(fitted(str, data["sentencepiece"]), validate=True)
-        return SentencePieces(
-            proto, fitted(list[str], data["vocabulary"]), fitted(int, data["unknown"]), fitted(str, data["opening"])
-        )
+    def from_data(data: dict[str, Any]) -> "SentencePieces":
+        """Create the engine from the object in a file, and empty that object, which would take megabytes."""
+        proto = base64.b64decode(fitted(str, data.pop("sentencepiece")), validate=True)
+        vocabulary, unknown = fitted(list[str], data.pop("vocabulary")), fitted(int, data["unknown"])
+        return SentencePieces(proto, vocabulary, unknown, fitted(str, data["opening"]))
 
     @property
     def special(self) -> SpecialIds:

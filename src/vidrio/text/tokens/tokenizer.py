@@ -23,6 +23,7 @@ from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import read_text, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
+from vidrio.model.json_text import json_data
 from vidrio.text.tokens import learn_unigram, vocabulary
 from vidrio.text.tokens.case import CAPITAL
 from vidrio.text.tokens.closed import has_our_steps
@@ -104,8 +105,7 @@ class Tokenizer:
         """Read a tokenizer.json file. Pass `special` unless the special tokens are the first four ids (BPE) or `</s>`
         and `<unk>` (SentencePiece)."""
         try:
-            text = read_text(Path(path), LARGEST_FILE)
-            engine = SentencePieces.from_json(text) if text.startswith(BEGINNING) else _read(text)
+            engine = _read(Path(path))
             if special is None:
                 special = engine.special if isinstance(engine, SentencePieces) else SpecialIds()
         except FileNotFoundError:
@@ -270,8 +270,13 @@ def is_spelled(sign: str) -> bool:
     return sign.isalpha() or (not sign.isascii() and (sign.isnumeric() or category(sign)[0] == "M"))
 
 
-def _read(text: str) -> tokenizers.Tokenizer:
-    """Parse a `tokenizers` file, which must be one of the two kinds that Vidrio writes."""
+def _read(path: Path) -> tokenizers.Tokenizer | SentencePieces:
+    """Parse a SentencePiece model, or a `tokenizers` file of one of the two kinds that Vidrio writes."""
+    text = read_text(path, LARGEST_FILE)
+    if text.startswith(BEGINNING):
+        data = json_data(text)
+        del text  # megabytes, which would add to the peak memory
+        return SentencePieces.from_data(data)
     with _library():
         engine = tokenizers.Tokenizer.from_str(text)
     ours = isinstance(engine.model, models.BPE | models.WordLevel)

@@ -6,6 +6,7 @@ with nearly the same score, such as the splits of a row of dots.
 
 import struct
 from array import array
+from collections.abc import Iterator
 from typing import Any
 
 from vidrio.text.tokens.charsmap import Normaliser
@@ -25,25 +26,33 @@ class Unigram:
 
     def __init__(self, proto: bytes) -> None:
         """Read the model. Raise one of the exceptions in DAMAGED if the file is damaged."""
-        model = fields(proto)
-        trainer, rules = (fields(model.get(part, [b""])[-1]) for part in (2, 3))
+        parts: dict[int, Any] = {2: b"", 3: b""}  # the settings of the trainer and of the normaliser
+        self.names: list[str] = []
+        self.scores: dict[str, float] = {}
+        symbols, hidden = list[str](), set[str]()
+        for number, value in each_field(proto):  # one at a time: a list of all pieces would take several megabytes
+            if number != 1:
+                parts[number] = value
+                continue
+            name, score, kind = read_piece(value)
+            self.names.append(name)
+            if kind == NORMAL:
+                self.scores[name] = score
+            elif kind == USER_DEFINED:
+                symbols.append(name)
+            elif kind in (UNKNOWN, CONTROL):
+                hidden.add(name)
+        trainer, rules = fields(parts[2]), fields(parts[3])
         if (kind := trainer.get(3, [1])[-1]) != 1:
             raise ValueError(f"SentencePiece by {TYPES.get(kind, kind)}, not unigram")
-        pieces = [read_piece(message) for message in model.get(1, [])]
-        self.names = [name for name, _, _ in pieces]
-        normal = {name: score for name, score, kind in pieces if kind == NORMAL}
-        if not normal or max(map(len, self.names)) > LONGEST_PIECE:
-            raise ValueError(f"{len(normal):,} pieces, or one of more than {LONGEST_PIECE} characters")
-        self.hidden = frozenset(name for name, _, kind in pieces if kind in (UNKNOWN, CONTROL))
+        if not self.scores or max(map(len, self.names)) > LONGEST_PIECE:
+            raise ValueError(f"{len(self.scores):,} pieces, or one of more than {LONGEST_PIECE} characters")
+        self.hidden = frozenset(hidden)
         self.has_bytes = bool(trainer.get(35, [0])[-1])
-        largest = max(0.0, *normal.values())  # the library's maximum starts at the smallest positive number
-        symbols = {
-            name: array("f", [len(name.encode()) * largest])[0] - 0.1
-            for name, _, kind in pieces
-            if kind == USER_DEFINED
-        }
-        self.scores = normal | symbols
-        self._unknown = array("f", [min(normal.values()) - UNKNOWN_PENALTY])[0]
+        smallest = min(self.scores.values())
+        largest = max(0.0, *self.scores.values())  # the library's maximum starts at the smallest positive number
+        self.scores |= {name: array("f", [len(name.encode()) * largest])[0] - 0.1 for name in symbols}
+        self._unknown = array("f", [smallest - UNKNOWN_PENALTY])[0]
         self._longest = max(map(len, self.scores))
         prefix, squeeze = (bool(rules.get(number, [1])[-1]) for number in (3, 4))
         self.normalise = Normaliser(rules.get(2, [b""])[-1], frozenset(symbols), prefix=prefix, squeeze=squeeze)
@@ -80,8 +89,15 @@ def read_piece(message: bytes) -> tuple[str, float, int]:
 
 
 def fields(message: bytes) -> dict[int, list[Any]]:
-    """Return the values in a protobuf message, which are integers or bytes, by field number."""
+    """Return the values in a protobuf message by field number."""
     found: dict[int, list[Any]] = {}
+    for number, value in each_field(message):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def each_field(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield the field number and value, an integer or bytes, of each field of a protobuf message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -93,8 +109,7 @@ def fields(message: bytes) -> dict[int, list[Any]]:
             if at > len(message):
                 raise ValueError(f"a field of {at - begin:,} bytes where {len(message) - begin:,} are left")
             value = message[begin:at]
-        found.setdefault(key >> 3, []).append(value)
-    return found
+        yield key >> 3, value
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
