@@ -60,7 +60,7 @@ class SentencePieces:
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> "SentencePieces":
-        """Create the engine from the object in a file, and empty that object, which would take megabytes."""
+        """Create the engine from the object in a file. The large values are removed from the object, to free memory."""
         proto = base64.b64decode(fitted(str, data.pop("sentencepiece")), validate=True)
         vocabulary, unknown = fitted(list[str], data.pop("vocabulary")), fitted(int, data["unknown"])
         return SentencePieces(proto, vocabulary, unknown, fitted(str, data["opening"]))

@@ -15,7 +15,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)  # the types of pieces
 TYPES = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}  # the types of models
 UNKNOWN_PENALTY = 10.0  # an unknown character's score is this much below the lowest score
 LONGEST_PIECE = 256  # characters
-FIRST = 3  # characters of a piece that limit its length
+FIRST = 3  # the number of first characters that determine how long a piece can be
 SCORE = struct.Struct("<f")
 # Exceptions that can occur when a damaged model is read.
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
@@ -54,8 +54,7 @@ class Unigram:
         largest = max(0.0, *self.scores.values())  # the library's maximum starts at the smallest positive number
         self.scores |= {name: array("f", [len(name.encode()) * largest])[0] - 0.1 for name in symbols}
         self._unknown = array("f", [smallest - UNKNOWN_PENALTY])[0]
-        # The length of the longest piece with these first characters. Looking up only pieces that may exist takes half
-        # the time.
+        # The length of the longest piece that begins with these characters, so that `split` looks up fewer substrings.
         self._longest = dict[str, int]()
         for name in self.scores:
             self._longest[name[:FIRST]] = max(len(name), self._longest.get(name[:FIRST], FIRST))
