@@ -105,10 +105,15 @@ def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another
 
 def test_a_head_switched_off_in_a_layer_shows_its_effect_in_the_bar(open_page: Open) -> None:
     page = open_page(open="dec.1")
-    page.locator("[id='part-dec.1-masked']").get_by_role("switch").nth(3).click()
+    switch = page.locator("[id='part-dec.1-masked']").get_by_role("switch").nth(3)
+    switch.scroll_into_view_if_needed()
+    before = switch.evaluate("element => element.getBoundingClientRect().top")
+    switch.click()
     where = page.get_by_role("navigation", name="Location")
     expect(where).to_contain_text("Ayer compré un coche nuevo ayer.")
     expect(where.locator(".changed")).to_be_in_viewport()
+    # Only the bar above the switch has grown: the cards above the model have not pushed it down.
+    assert abs(switch.evaluate("element => element.getBoundingClientRect().top") - before) < 60
 
 
 def test_a_link_is_copied_over_plain_http_too_and_holds_heads_attention_and_cards(open_page: Open, server: str) -> None:
