@@ -149,8 +149,11 @@ answering(${JSON.stringify(site.names)})`);
         got += count;
         scope.postMessage({ kind: "loading", done: got, total: size });
       });
-      unpack(python, await loaded[model], `/site/vidrio/models/${model}`);
-      delete loaded[model];
+      try {
+        unpack(python, await loaded[model], `/site/vidrio/models/${model}`);
+      } finally {
+        delete loaded[model]; // after a failed download, the next request tries again
+      }
       installed.add(model);
     }
     if (path !== "translate" && !compiledStored) {

@@ -74,8 +74,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """Serve the page and a LibreTranslate-compatible API.
 
     Prints its address when it is ready; press Ctrl-C to stop it. Nothing leaves this machine: the page loads no
-    external resources, and only local connections are accepted unless --host says otherwise. Every option can also be
-    set by an environment variable, such as VIDRIO_CHAR_LIMIT for --char-limit.
+    external resources, and only local connections are accepted unless --host says otherwise. Every option except
+    --model and --open can also be set by an environment variable, such as VIDRIO_CHAR_LIMIT for --char-limit.
 
     \b
     vidrio serve
@@ -96,9 +96,11 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     def ready(address: str) -> None:
         click.echo(f"Vidrio is ready: {address}")
         if open_browser:
+            import threading
             import webbrowser
 
-            webbrowser.open(address)
+            # In a thread, because a browser in the terminal would wait for the server, which does not answer yet.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     settings = Settings(models=models[1:], **given)
     run(models[0] if models else None, host, port, ready, settings)

@@ -18,9 +18,10 @@ def site(to: Path, models: tuple[str, ...]) -> None:
     vidrio site --to site
     python -m http.server --directory site
     """
+    from vidrio.look.writing import quoted
     from vidrio.site.writing import write_site
 
     version, sizes = write_site(to, models, lambda what: click.echo(f"vidrio: {what} …", err=True))
     for name, size in sizes.items():
         click.echo(f"{size:12,} bytes  {name}")
-    click.echo(f"{to}: version {version}; try it: python -m http.server --directory {to}")
+    click.echo(f"{to}: version {version}; try it: python -m http.server --directory {quoted(str(to))}")

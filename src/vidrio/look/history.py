@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from vidrio.engine.engine import Stopped
 from vidrio.errors import InputError
 from vidrio.glass.machine import build
 from vidrio.hypothesis import default_options
@@ -99,7 +100,9 @@ def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
         yield step, replace(model, machine=build(model.config, read_parameters(folder), model.dtype.type))
 
 
-def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict[str, Any] | None:
+def ages_data(
+    model: LoadedModel, text: str, target: Sequence[int] = (), stopped: Stopped = None
+) -> dict[str, Any] | None:
     """Return how each snapshot translates a text, and the probability that it gives to each token of a translation.
 
     That translation is `target` or, by default, the final model's. All values are computed in floating point. Returns
@@ -112,10 +115,10 @@ def ages_data(model: LoadedModel, text: str, target: Sequence[int] = ()) -> dict
     options = default_options(model.config)
     babble = 2 * len(tokenizer.encode(text)) + ROOM
     options = replace(options, max_length=min(options.max_length, babble))
-    now = look(model, text, options=options)
+    now = look(model, text, options=options, stopped=stopped)
     every = list(target or now.chosen_ids)
     followed = every[:FOLLOWED]
-    aged = ((step, look(age, text, options=options)) for step, age in young(model))
+    aged = ((step, look(age, text, options=options, stopped=stopped)) for step, age in young(model))
     ages = [_age(step, seen, followed, now) for step, seen in chain(aged, [(None, now)])]
     tokens = [now.trace.vocabulary[i] for i in followed] or [now.translation]
     return {"text": text, "tokens": tokens, "left_out": len(every) - len(followed), "ages": ages}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fastapi import Request
 
 from vidrio.errors import ConfigError
-from vidrio.serve.requests import Refusal, busy
+from vidrio.serve.requests import Refusal, busy, refusal_of
 from vidrio.serve.settings import Settings
 
 BEARER = "bearer "
@@ -35,7 +35,7 @@ class Key(NamedTuple):
 def read_keys(path: Path) -> list[tuple[str, Key]]:
     """Read a file of API keys. Return each secret with its name and limits."""
     try:
-        rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [line.split() for line in path.read_text(encoding="utf-8-sig").splitlines()]
         return [(row[1], Key(row[0], *map(int, row[2:]))) for row in rows if row and not row[0].startswith("#")]
     except (OSError, ValueError, IndexError, TypeError) as error:
         raise ConfigError(
@@ -86,8 +86,11 @@ class Access:
         secret = field or (header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else "")
         if secret:
             given = secret.encode("utf-8", "surrogatepass")
-            # Read the file for each request, so that changes take effect immediately.
-            for known, key in read_keys(self.settings.keys):
+            try:  # read the file for each request, so that changes take effect immediately
+                keys = read_keys(self.settings.keys)
+            except ConfigError as error:
+                raise refusal_of(error) from None  # the message contains a path and words of the file
+            for known, key in keys:
                 if hmac.compare_digest(known.encode(), given):
                     return key
             raise Refusal(403, "Invalid API key")

@@ -62,7 +62,11 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     for pair in service.pairs[:1]:  # load a model before the first request
         service.translator(pair)
     access = Access(settings)
-    looking = Looking(translating=Translating(looking_folders(model), translators)) if settings.page else None
+    looking = (
+        Looking(translating=Translating(looking_folders(model, *settings.models), translators))
+        if settings.page
+        else None
+    )
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=tidied(settings, looking))
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
@@ -120,7 +124,9 @@ def once_a_minute(clock: Callable[[], float] = time.monotonic) -> Callable[[Any,
 
     def report(loop: Any, context: dict[str, Any]) -> None:
         what, now = f"{context['message']}: {context.get('exception')}"[:200], clock()
-        if now - logged.get(what, -60) >= 60 and len(logged) < 1000:
+        if now - logged.get(what, -60) >= 60:
+            if len(logged) >= 1000:
+                logged.clear()
             logged[what] = now
             log.error("%s", what)
 
@@ -151,15 +157,15 @@ def _handle_errors(app: FastAPI) -> None:
 def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
     """Listen on a port, call `ready` with the server's address, and serve requests until Ctrl-C or SIGTERM. In-flight
     requests are then allowed to finish."""
-    everywhere = host in ("0.0.0.0", "::")
+    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # the local address, if the server listens on all
     name = f"[{host}]" if ":" in host else host
     give_back_large_blocks()
     sys.setswitchinterval(TURN)  # otherwise, each response repeatedly waits 5 ms for computing threads
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # otherwise, malformed forms flood stderr
     with listening(host, port, most_arriving(settings.connections)) as listener:
-        app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
+        app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if here else name)))
         config = configured(app, settings)
-        ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
+        ready(f"http://{here or name}:{listener.getsockname()[1]}/")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
 

@@ -78,13 +78,15 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
         hold("terms times characters", len(fields.terms) * characters, "limit", LARGEST_SEARCH)
         source = fields.source
         if source == "auto":
-            source = service.detector.ranked(" ".join(plan.texts[:SAMPLE]))[0].language
+            source = service.detected(" ".join(plan.texts[:SAMPLE])).language
         way = service.way(source, fields.target)
         if not way:
             raise bad("source and target are the same language")
+        if len(way) > 1 and suffix_of(name) in (".po", ".pot"):
+            raise bad("a PO file is translated by one model")
         return (yield from service.document(way, plan, planned, fields.terms, stopped))
 
-    @router.get("/download_file/{name}", summary="A file that was translated")
+    @router.get("/download_file/{name}", summary="Download a translated file")
     def download_file(name: str) -> Response:
         job, _, shown = name.partition(".")
         path = folder() / job
@@ -109,9 +111,13 @@ def checked(folder: Path) -> None:
 def write_private(path: Path, data: bytes) -> None:
     """Write a file atomically. Only the current user can read it."""
     part = path.with_name(f".{path.name}.{token_hex(8)}.part")
-    with open(part, "xb", opener=private) as file:
-        file.write(data)
-    part.replace(path)
+    try:
+        with open(part, "xb", opener=private) as file:
+            file.write(data)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)  # on a full disk, it would take up space
+        raise
 
 
 def is_old(path: Path, seconds: float) -> bool:
@@ -120,10 +126,11 @@ def is_old(path: Path, seconds: float) -> bool:
 
 def forget_old(folder: Path, seconds: float) -> None:
     """Delete files that were translated more than `seconds` ago."""
-    for path in folder.iterdir():
-        with suppress(FileNotFoundError):
-            if OURS.fullmatch(path.name) and is_old(path, seconds):
-                path.unlink()
+    with suppress(OSError):  # the folder is missing; it may return
+        for path in folder.iterdir():
+            with suppress(OSError):  # the file was deleted by someone else or, on Windows, is in use
+                if OURS.fullmatch(path.name) and is_old(path, seconds):
+                    path.unlink()
 
 
 def clean_name(name: str) -> str:

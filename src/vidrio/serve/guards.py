@@ -95,9 +95,9 @@ def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         inner = app
         if not {name, "*"} & ours:
-            inner = problem(path, 421, "this server does not answer to that name")
+            inner = problem(path, 421, "this server does not answer to that name; vidrio serve --name allows it")
         elif is_foreign(origin, host) and not (opened and settings.cors in ("*", origin)):
-            inner = problem(path, 403, "this server answers no other website; vidrio serve --cors allows one")
+            inner = problem(path, 403, "requests from other websites are refused; vidrio serve --cors allows one")
         elif scope["method"] == "OPTIONS" and opened:
             inner = Response(status_code=204)
         await inner(scope, receive, sending)

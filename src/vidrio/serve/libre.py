@@ -33,11 +33,11 @@ DETECTING = 10  # detecting a language takes as long as translating this many ch
 def libre_router(settings: Settings, service: Service, access: Access) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/languages", summary="The languages, each with those that it can be translated into")
+    @router.get("/languages", summary="List the languages and their targets")
     async def languages() -> Any:
         return [language._asdict() for language in service.languages.values()]
 
-    @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
+    @router.post("/translate", summary="Translate one or more texts", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
         ask = await read(Translate, request, settings.batch_limit)
         key = access.key_of(request, ask.api_key)
@@ -46,11 +46,14 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
         hold("request", characters, "text limit", access.characters(key))
         hold("terms times characters", len(ask.terms) * characters, "limit", LARGEST_SEARCH)
         access.count(request, key, len(ask.texts))
-        with service.queue.admitted(characters + sum(map(len, sum(ask.terms, ())))) as lane:
-            work = lane.run(lambda stopped: _translated(service, ask, stopped), characters)
+        size = characters + sum(len(term) + len(translation) for term, translation in ask.terms)
+        with service.queue.admitted(size) as lane:
+            work = lane.run(lambda stopped: _translated(service, ask, stopped), size)
             return as_json(await while_connected(request, work))
 
-    @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
+    @router.post(
+        "/detect", summary="Detect the language of a text, most probable first", openapi_extra=described(Detect)
+    )
     async def detect(request: Request) -> Any:
         ask = await read(Detect, request)
         key = access.admit(request, ask.api_key)
@@ -66,15 +69,16 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
             raise Refusal(403, "Suggestions are disabled on this server.")
         ask = await read(Suggest, request)
         key = access.admit(request, ask.api_key)
-        hold("request", len(ask.q) + len(ask.s), "text limit", access.characters(key))
+        size = len(ask.q) + len(ask.s) + len(ask.source) + len(ask.target)
+        hold("request", size, "text limit", access.characters(key))
         path = settings.suggestions
         if path.exists() and (not is_plain_file(path) or path.stat().st_size > LARGEST_SUGGESTIONS):
             raise Refusal(503, "The server takes no more suggestions")
-        with open(path, "a", encoding="utf-8", errors="replace", opener=private) as file:
+        with open(path, "a", encoding="utf-8", opener=private) as file:
             file.write(f"{json_text(ask.model_dump(exclude={'api_key'}))}\n")
         return {"success": True}
 
-    @router.get("/frontend/settings", summary="What a page around this server has to know")
+    @router.get("/frontend/settings", summary="Limits and features, for a user interface")
     async def frontend_settings() -> Any:
         source, target = next(iter(service.pairs), ("", ""))
         return {
@@ -91,7 +95,7 @@ def libre_router(settings: Settings, service: Service, access: Access) -> APIRou
             },
         }
 
-    @router.get("/health", summary="Whether the server can take requests")
+    @router.get("/health", summary="Whether the server accepts requests")
     async def health() -> Response:
         full, waiting = service.queue.is_full, service.queue.waiting
         return as_json({"status": "overloaded" if full else "ok", "waiting": waiting}, 503 if full else 200)
@@ -104,7 +108,7 @@ def _translated(service: Service, ask: Translate, stopped: Stopped) -> Steps[dic
     detected = [Detected(ask.source, 100.0)] * len(ask.texts)
     if ask.source == "auto":
         for place, text in enumerate(ask.texts):
-            detected[place] = service.detector.ranked(text)[0]
+            detected[place] = service.detected(text)
             yield DETECTING
     replies = [Reply(text) for text in ask.texts]
     for source in dict.fromkeys(one.language for one in detected):

@@ -57,12 +57,13 @@ def size_of(arrays: Mapping[str, np.ndarray]) -> int:
     return sum(array.nbytes for array in arrays.values())
 
 
-def folders_of(default: str | None) -> dict[str, Path]:
-    """Return the folders of all models by name, the default model first. A default model without a name is named after
-    its folder."""
-    available, first = models.available(), models.find(default)
-    known = next((name for name, path in available.items() if path == first), first.name)
-    return {known: first, **{name: path for name, path in available.items() if name != known}}
+def folders_of(default: str | None, *others: str) -> dict[str, Path]:
+    """Return the folders of all models by name, the given models first. A model without a name is named after its
+    folder."""
+    available = models.available()
+    names = {path: name for name, path in available.items()}
+    chosen = {names.get(path, path.resolve().name): path for path in map(models.find, (default, *others))}
+    return {**chosen, **{name: path for name, path in available.items() if name not in chosen}}
 
 
 class Looking:

@@ -130,7 +130,7 @@ def learning(looking: Looking, q: Question) -> Any:
     """Return a sentence's translation at every checkpoint of the model, and the training curves."""
     unchanged = replace(q.request(looking.default), changes=())
     seen = looking.run(unchanged).look
-    ages = history.ages_data(seen.model, seen.text, seen.chosen_ids)
+    ages = history.ages_data(seen.model, seen.text, seen.chosen_ids, looking.stopped)
     return {"ages": ages, "curves": history.curves_data(seen.model.path / "run")}
 
 

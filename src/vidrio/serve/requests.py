@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartException
 
 from vidrio.errors import ConfigError, ModelError, VidrioError
 
@@ -63,7 +63,7 @@ Glossary = Annotated[dict[Term, Term], Field(max_length=MAX_TERMS), BeforeValida
 class Body(BaseModel):
     """The fields that all requests have."""
 
-    api_key: Annotated[str, Field(description="An API key, if the server wants one")] = ""
+    api_key: Annotated[str, Field(description="An API key, if the server requires one")] = ""
 
 
 class Detect(Body):
@@ -92,9 +92,9 @@ class TranslateFile(Languages):
 
 
 class Translate(Languages):
-    q: Annotated[str | list[str], Field(description="A text, or several", examples=["Hello world"])]
-    format: Annotated[Literal["text", "html", "markdown"], Field(description="What q is")] = "text"
-    alternatives: Annotated[int, Field(ge=0, description="The most other translations of a text")] = 0
+    q: Annotated[str | list[str], Field(description="A text, or a list of texts", examples=["Hello world"])]
+    format: Annotated[Literal["text", "html", "markdown"], Field(description="The format of q")] = "text"
+    alternatives: Annotated[int, Field(ge=0, description="The maximum number of alternative translations")] = 0
 
     @property
     def texts(self) -> list[str]:
@@ -181,20 +181,24 @@ def _in_words(error: ValidationError) -> str:
         wrong = "must be a positive number" if problem["type"] == "greater_than_equal" else "is not a number"
         return f"alternatives parameter {wrong}"
     if field == "glossary":
-        return f"glossary is an object of terms and their translations, of 1 to 200 characters, at most {MAX_TERMS}"
+        return f"glossary is not an object of at most {MAX_TERMS} terms and translations, each of 1 to 200 characters"
     texts = "a string or a list of strings" if field == "q" and error.title == "Translate" else "a string"
     return f"{field} parameter is not {texts}"
 
 
 @asynccontextmanager
 async def form_of(request: Request) -> AsyncIterator[FormData]:
-    """Parse a form, and close its uploads afterwards."""
+    """Parse a multipart form, and close its uploads afterwards."""
+    _, options = parse_options_header(request.headers["content-type"])
+    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+        # Starlette would decode the fields with any codec that Python has. Some take quadratic time.
+        raise bad("the form's charset is not UTF-8")
     try:
         form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=LARGEST_PART)
     except Refusal:
         raise
-    except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: invalid UTF-8
-        raise bad(f"the form cannot be read: {error!s:.200}") from None
+    except (HTTPException, ValueError) as error:  # older versions of Starlette pass on the parser's ValueError
+        raise bad(f"the form cannot be read: {getattr(error, 'detail', error)!s:.200}") from None
     try:
         yield form
     finally:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from vidrio.documents.aligned import aligned, as_source
 from vidrio.documents.formats import pieces
 from vidrio.documents.markup import Planned, T
-from vidrio.documents.terms import Hidden, Terms, hide, reveal, with_terms
+from vidrio.documents.terms import Hidden, Terms, hide, reveal, translations_only, with_terms
 from vidrio.model import find
 from vidrio.model.folder import read_config
-from vidrio.serve.languages import Detector, Pair, languages, route
+from vidrio.serve.languages import Detected, Detector, Pair, languages, route
 from vidrio.serve.memo import Memo
 from vidrio.serve.queue import PIECE, Queue, Steps, Stopped
 from vidrio.serve.requests import Refusal, bad
@@ -69,6 +69,12 @@ class Service:
     def translator(self, pair: Pair) -> Translator:
         return self._opened(self.folders[pair])
 
+    def detected(self, text: str) -> Detected:
+        """Return the language of a text."""
+        if not self.languages:
+            raise Refusal(400, "auto is not supported")
+        return self.detector.ranked(text)[0]
+
     def way(self, source: str, target: str) -> list[Pair]:
         """Return the chain of language pairs from source to target, which is empty if the two are the same."""
         for code in (source, target):
@@ -100,15 +106,16 @@ class Service:
         stopped: Stopped,
     ) -> Steps[T]:
         """Translate a document with each model of `way` in turn. `plan` is the plan for the first model, and `planned`
-        makes the plans for the others. The last plan inserts the terms."""
+        makes the plans for the others. The first plan inserts the terms, and the others keep them unchanged."""
         pair, *others = way
         yield parsing(plan.texts)
-        plan = with_terms(plan, () if others else terms)
+        plan = with_terms(plan, terms)
         found = yield from self._translations(pair, plan.texts, 0, stopped)
         document = plan.render(list(map(aligned, plan.texts, found)))
         if not others:
             return document
-        return (yield from self.document(others, planned(document, others[0][1]), planned, terms, stopped))
+        following = planned(document, others[0][1])
+        return (yield from self.document(others, following, planned, translations_only(terms), stopped))
 
     def _translations(
         self, pair: Pair, texts: Sequence[str], alternatives: int, stopped: Stopped

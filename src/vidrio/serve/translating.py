@@ -62,7 +62,7 @@ class Question:
 
     def __post_init__(self) -> None:
         texts = [self.model, self.numbers, self.address, self.kind, self.word, self.rival]
-        short = [*texts, *self.addresses, *sum(self.changes, ())]
+        short = [*texts, *self.addresses, *(word for change in self.changes for word in change)]
         within = (
             max(len(self.text), len(self.answer), len(self.other)) <= LONGEST_TEXT
             and max(map(len, short)) <= SHORT

@@ -22,10 +22,13 @@ def answering(names: list[str]) -> Callable[[str, str], tuple[str, Any]]:
 
     def answer(name: str, body: str) -> tuple[str, Any]:
         given = json.loads(body)
-        given["changes"] = tuple(map(tuple, given.get("changes", ())))
-        given["addresses"] = tuple(given.get("addresses", ()))
         try:
+            given["changes"] = tuple(map(tuple, given.get("changes", ())))
+            given["addresses"] = tuple(given.get("addresses", ()))
             question = Question(**given)
+        except (TypeError, ValueError) as error:
+            return "refused", json_text({"what": "this request cannot be parsed", "found": str(error), "do": ""})
+        try:
             found = translating.answer(question) if name == "translate" else looking(translating)(name, question)
         except VidrioError as error:
             return "refused", json_text({"what": error.what, "found": error.found, "do": error.do})

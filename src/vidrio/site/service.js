@@ -2,7 +2,7 @@
 const version = "VERSION";
 const shell = "SHELL";
 const files = "FILES";
-const store = `vidrio-${version}`;
+const store = `vidrio-${version} ${registration.scope}`; // several sites may share an origin
 
 addEventListener("install", (event) => {
   const fresh = shell.map((path) => new Request(path, { cache: "reload" }));
@@ -11,7 +11,8 @@ addEventListener("install", (event) => {
 
 addEventListener("activate", (event) => {
   const tidied = async () => {
-    const old = (await caches.keys()).filter((name) => /^vidrio-[0-9a-f]+$/.test(name) && name !== store);
+    const ours = (name) => /^vidrio-[0-9a-f]+ /.test(name) && name.endsWith(` ${registration.scope}`);
+    const old = (await caches.keys()).filter((name) => ours(name) && name !== store);
     await Promise.all(old.map((name) => caches.delete(name)));
     const held = await caches.open("vidrio-unpacked");
     const wanted = new Set(files.map((path) => new URL(path, registration.scope).href));

@@ -57,7 +57,7 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> t
         found = "files in it" if to.is_dir() else "a file"
         raise ConfigError(f"{to} is not an empty folder", found=found, do="choose another folder, or empty this one")
     folders = _models(names)
-    to = to.absolute()
+    to = to.resolve()
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -67,9 +67,11 @@ def write_site(to: Path, names: Iterable[str], note: Callable[[str], None]) -> t
         building = Path(place) / "site"
         (building / "files").mkdir(parents=True)
         written = _write(building, folders, note)
-        if to.exists():
-            to.rmdir()
-        building.rename(to)
+        if to.exists():  # keep the folder itself, which may be a shell's working directory
+            for path in sorted(building.iterdir(), key=lambda path: path.name == "index.html"):
+                path.rename(to / path.name)
+        else:
+            building.rename(to)
     return written
 
 
@@ -78,10 +80,15 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
     known = {folder: name for name, folder in packaged.items()}
-    folders = {known.get(folder, folder.name): folder for folder in (find.find(name) for name in tuple(names) or first)}
-    for folder in folders.values():
+    folders = {name: packaged[name] for name in find.LESSONS if name in packaged}
+    chosen = dict[str, Path]()
+    for folder in map(find.find, tuple(names) or first):
         _check(folder)
-    return folders | {name: packaged[name] for name in find.LESSONS if name in packaged}
+        name = known.get(folder, folder.resolve().name)
+        if {**folders, **chosen}.get(name, folder) != folder:
+            raise ConfigError(f"two models have the name {name}", found=str(folder), do="rename the folder")
+        chosen[name] = folder
+    return chosen | folders
 
 
 def _check(folder: Path) -> None:
