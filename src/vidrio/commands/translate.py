@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._lines import Decoder, translate_lines
-from vidrio.commands._options import BEAM, SEARCH, THERE, json_option, search_options, shortlist_option
+from vidrio.commands._options import BEAM, SEARCH, THERE, as_options, json_option, search_options, shortlist_option
 from vidrio.commands._output import refuse_same_file
 from vidrio.commands._work import Request, Work
 from vidrio.documents import DOCUMENTS, OTHERS
-from vidrio.errors import ModelError
+from vidrio.errors import ModelError, about_file
 
 if TYPE_CHECKING:
     from vidrio.documents.aligned import Aligned
@@ -100,7 +100,8 @@ def is_document(request: Request) -> bool:
     """Return whether the input is translated as a whole, because it is a file or marked-up text."""
     if request.form is not None:
         return request.form != "text"
-    return any(Path(source).suffix.lower() in DOCUMENTS | OTHERS for source in request.sources)
+    whole = DOCUMENTS | OTHERS - ({".jsonl"} if request.jsonl else set())
+    return any(Path(source).suffix.lower() in whole for source in request.sources)
 
 
 def refuse_contradictions(request: Request) -> None:
@@ -140,8 +141,9 @@ def translate_document(request: Request) -> None:
     from vidrio.commands._progress import bar
     from vidrio.documents.aligned import aligned_by
     from vidrio.documents.formats import plan_file, suffix_of
-    from vidrio.documents.terms import read_terms, with_terms
+    from vidrio.documents.terms import read_terms, translations_only, with_terms
     from vidrio.model.files import write_output
+    from vidrio.text.tokens.normalise import valid
     from vidrio.translate.chain import load_chain
 
     source = next(iter(request.sources), None)
@@ -154,19 +156,23 @@ def translate_document(request: Request) -> None:
     if source is not None:
         data = Path(source).read_bytes()
     else:
-        data = sys.stdin.buffer.read() if request.text is None else f"{request.text}\n".encode()
+        with about_file("standard input"):
+            data = sys.stdin.buffer.read() if request.text is None else f"{valid(request.text)}\n".encode()
     translators = load_chain(request.models, request.workers, shortlist=request.shortlist)
+    options = as_options(translators[-1].config, request.search)
+    terms = read_terms(request.glossary)
     for translator in translators:
-        terms = read_terms(request.glossary) if translator is translators[-1] else ()
+        own = options if translator is translators[-1] else None
         plan = with_terms(plan_file(name, data, translator.about.target_language), terms)
         if not plan.texts:
             click.echo(f"vidrio: {source or 'the input'} has no text to translate; the output is a copy", err=True)
         found: list[Aligned] = []
         with bar("translating", len(plan.texts)) as show:
             for start in range(0, len(plan.texts), AT_ONCE):
-                found += aligned_by(translator, plan.texts[start : start + AT_ONCE])
+                found += aligned_by(translator, plan.texts[start : start + AT_ONCE], own)
                 show(len(found))
         data = plan.render(found)
+        terms = translations_only(terms)
     if request.target is None:
         sys.stdout.buffer.write(data)
     else:
@@ -185,11 +191,12 @@ def translate_on_cluster(request: Request) -> None:
         work = Work.begin(request, cores)
         if work.checksum() != model:
             do = "install the same model and version of Vidrio on all machines"
-            raise ModelError(f"{work.model.folder} on this machine is a different model", do=do)
+            what = f"{work.model.folder} on a worker differs from the model on the machine that started the command"
+            raise ModelError(what, do=do)
         return lambda name, lines: work.on_lines(map(Decoder(name), lines))
 
     target = str(request.target)
-    bulk = Bulk(request.sources, target, request.ray or None, request.resume, request.workers, begin)
+    bulk = Bulk(request.sources, target, request.ray or None, request.resume, request.workers, begin, request.jsonl)
     try:
         files, before, lines = answer_files(bulk, bar)
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from vidrio.hypothesis import Options
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
 
@@ -28,9 +29,9 @@ def aligned(source: str, translation: Translation) -> Aligned:
     return Aligned(source, text, _links(translation, len(text)))
 
 
-def aligned_by(translator: Translator, texts: Sequence[str]) -> list[Aligned]:
+def aligned_by(translator: Translator, texts: Sequence[str], options: Options | None = None) -> list[Aligned]:
     """Translate the texts of a document with one model."""
-    return list(map(aligned, texts, translator.translate(texts)))
+    return list(map(aligned, texts, translator.translate(texts, options)))
 
 
 def _links(translation: Translation, length: int) -> Iterator[Link]:

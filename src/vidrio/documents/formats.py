@@ -8,7 +8,7 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.markup import FilePlan, Plan, has_letters, joined
-from vidrio.documents.packed import plan_docx, plan_epub, plan_odt
+from vidrio.documents.packed import plan_docx, plan_epub, plan_odt, plan_xhtml
 from vidrio.documents.po import plan_po
 from vidrio.documents.subtitles import plan_subtitles
 from vidrio.errors import DataError
@@ -34,7 +34,7 @@ def plan_text(source: str, target: str = "") -> Plan:
 
 
 def of_text(planned: Callable[[str, str], Plan]) -> Callable[[bytes, str], FilePlan]:
-    """Wrap a text planner so that it handles UTF-8 files, preserving their byte-order mark and line endings."""
+    """Wrap a text planner so that it handles UTF-8 files, preserving their byte-order mark and Windows line endings."""
 
     def plan_file(data: bytes, target: str) -> FilePlan:
         try:
@@ -46,7 +46,7 @@ def of_text(planned: Callable[[str, str], Plan]) -> Callable[[bytes, str], FileP
 
         def render(found: Sequence[Aligned]) -> bytes:
             text = mark + plan.render(found)
-            return (text.replace("\n", "\r\n") if windows else text).encode("utf-8", "replace")
+            return (text.replace("\n", "\r\n") if windows else text).encode()
 
         return FilePlan(plan.texts, render)
 
@@ -55,7 +55,8 @@ def of_text(planned: Callable[[str, str], Plan]) -> Callable[[bytes, str], FileP
 
 PLANS: dict[str, Callable[[bytes, str], FilePlan]] = {
     ".txt": of_text(plan_text),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), of_text(plan_html)),
+    **dict.fromkeys((".html", ".htm"), of_text(plan_html)),
+    ".xhtml": plan_xhtml,
     **dict.fromkeys((".md", ".markdown"), of_text(plan_markdown)),
     **dict.fromkeys((".srt", ".vtt"), of_text(plan_subtitles)),
     ".docx": plan_docx,

@@ -7,7 +7,7 @@ from html import unescape
 from justhtml import JustHTML
 
 from vidrio.documents import language
-from vidrio.documents.markup import Dialect, Kind, Plan, Token, names, plan
+from vidrio.documents.markup import Dialect, Kind, Plan, Token, joined, names, plan
 from vidrio.errors import DataError
 
 
@@ -32,7 +32,11 @@ HTML = Dialect(
     is_kept=_is_kept,
 )
 RAW_TEXT = ("script", "style", "textarea", "title")  # elements in which tags are not recognised
-DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+# How a page begins, as opposed to a fragment. Each comment can be matched in only one way, so the time is linear.
+DOCUMENT = re.compile(
+    r"\s*(?:(?:<!--(?:(?!-->).)*-->|<\?[^>]*>)\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+VOID = names("area base br col embed hr link meta param source track")  # elements without content
 # Markup that the parser ignores: comments, declarations, misplaced tags.
 PASSED = re.compile(r"<!--.*?(?:--!?>|\Z)|</?([A-Za-z][^\s/>]*)[^>]*>?|<[!?/][^>]*>?", re.DOTALL)
 MAX_TAGS = 100_000  # each tag takes about 100 µs and 1 kB
@@ -44,7 +48,9 @@ def plan_html(source: str, target: str = "") -> Plan:
     """Return the plan of a page or a fragment."""
     source = source.replace("\x00", "\ufffd")
     check_tags(source)
-    return plan(language.of_page(list(tokens(source)), target), HTML)
+    page = source.lstrip("\ufeff")  # the parser does not count a byte-order mark
+    mark = source[: len(source) - len(page)]
+    return joined([mark, plan(language.of_page(list(tokens(page)), target), HTML)])
 
 
 def check_tags(source: str) -> None:
@@ -100,9 +106,11 @@ def _tags(source: str) -> list[tuple[int, int, Token]]:
         waiting += getattr(node, "children", None) or ()
         waiting += [content] if (content := getattr(node, "template_content", None)) else []
         attributes = {name: value or "" for name, value in (getattr(node, "attrs", None) or {}).items()}
-        kinds: dict[str, Kind] = {"start": "thing" if node.name in HTML.things else "start", "end": "end"}
-        for tag, kind in kinds.items():
+        for tag in ("start", "end"):
             start, end = getattr(node, f"_{tag}_tag_start", None), getattr(node, f"_{tag}_tag_end", None)
             if start is not None and end is not None:
+                is_closed = node.name in ("svg", "math") and source[end - 2] == "/"
+                is_empty = node.name in HTML.things or node.name in VOID or is_closed
+                kind: Kind = "end" if tag == "end" else "thing" if is_empty else "start"
                 found.setdefault(start, (start, end, Token(kind, "", node.name, attributes=attributes)))
     return sorted(found.values(), key=lambda place: place[:2])

@@ -51,7 +51,9 @@ def plan_markdown(source: str, target: str = "") -> Plan:
             continue
         first, last = lines[found.map[0]], lines[min(found.map[1], len(lines) - 1)]
         if found.type == "html_block":
-            parts += (source[at:first], plan_html(source[first:last]))
+            html = source[first:last]
+            is_quoted = html.count(">") > found.content.count(">")  # each line begins with the > of a quotation
+            parts += (source[at:first], html if is_quoted else plan_html(html))
             at = last
         elif found.content:
             content = found.content.replace("|", "\\|") if in_cell else found.content
@@ -122,6 +124,7 @@ def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -
         line_end = source.find("\n", start, end)
         at = -1 if in_cell else source.rfind(line, start, line_end if line_end >= 0 else end)
         if at < 0:
+            line = line if line in source[start:end] else line.lstrip(" ")  # the parser may replace a tab by spaces
             at = source.find(line, start, end)
         if at < 0:
             raise DataError("this Markdown cannot be parsed", found=line[:80], do="simplify this line")

@@ -107,7 +107,7 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
     insets: list[Plan] = []  # inner insets come before outer ones
     opened: list[tuple[Token, int, list[Token]]] = []  # the enclosing insets: start tag, end index, preceding content
     content: list[Token] = []
-    ends, left_to = _ends(tokens), -1
+    ends, left_to = ends_of(tokens), -1
     for at, token in enumerate(tokens):
         if at <= left_to:
             continue
@@ -124,6 +124,8 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
             token = _with_markers(token, dialect, insets)
             if token.kind == "start" and dialect.is_left(token):
                 left_to = ends[at]
+                if tokens[left_to].name != token.name and token.name not in dialect.untouched:
+                    left_to = at  # an end tag that is optional is missing
                 token = dialect.left(token.raw + _raw(tokens[at + 1 : left_to + 1]), token)
             content.append(token)
 
@@ -208,7 +210,7 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
     yield run
 
 
-def _ends(tokens: Sequence[Token]) -> list[int]:
+def ends_of(tokens: Sequence[Token]) -> list[int]:
     """Return, for each token, the index of the token that closes its element, or of the last token if there is none."""
     ends = [len(tokens) - 1] * len(tokens)
     opened: dict[str, list[int]] = defaultdict(list)
@@ -255,7 +257,7 @@ def _unmatched(run: Sequence[Token]) -> list[int]:
 def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     """Plan a run in which all elements are closed. The markup around its text is copied."""
     run = _without_empty(run)
-    ends = _ends(run)
+    ends = ends_of(run)
     first, last = 0, len(run) - 1
     while True:
         if _is_blank(run[first]):
@@ -312,7 +314,7 @@ def _without_empty(run: Sequence[Token]) -> list[Token]:
     for token in run:
         found.append(token)
         size = 2 if token.kind == "end" and found[-2:-1] and found[-2].kind == "start" else 0
-        if token.kind == "end" and token.name in NOTES and len(found) > 3 and found[-3].kind == "start":
+        if not size and token.kind == "end" and token.name in NOTES and len(found) > 3 and found[-3].kind == "start":
             before = next((one.text for one in reversed(found[-9:-3]) if one.text), " ")
             size = 0 if has_letters(found[-2].text) or before[-1].isspace() else 3
         if size:

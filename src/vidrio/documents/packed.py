@@ -20,6 +20,7 @@ from vidrio.documents.markup import (
     Plan,
     Token,
     check_depth,
+    ends_of,
     joined,
     names,
     plan,
@@ -57,6 +58,8 @@ ODT = Dialect(
     insets=names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
     only_in=names("text:p text:h"),
 )
+ENCRYPTED = re.compile(rb"<(?:\w+:)?EncryptedData\b")
+OBFUSCATED_FONT = re.compile(rb'Algorithm="(?:http://www\.idpf\.org/2008/embedding|http://ns\.adobe\.com/pdf/enc#RC)"')
 PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=names("text"))}  # parts of a book
 
 
@@ -70,11 +73,11 @@ def plan_docx(data: bytes, target: str) -> FilePlan:
 
 def _runs(found: Sequence[Token]) -> Iterator[Token]:
     """Merge the start tag of each run with its properties, and preserve the spaces around its text."""
-    at = 0
+    at, ends = 0, ends_of(found)
     while at < len(found):
         token, end = found[at], at
         if (token.kind, token.name) == ("start", "w:r") and [one.name for one in found[at + 1 : at + 2]] == ["w:rPr"]:
-            end = next(n for n in range(at + 1, len(found)) if found[n].name == "w:rPr" and found[n].kind != "start")
+            end = ends[at + 1] if found[at + 1].kind == "start" else at + 1
             token = token._replace(raw="".join(one.raw for one in found[at : end + 1]))
         elif (token.kind, token.name) == ("start", "w:t"):
             token = token._replace(raw='<w:t xml:space="preserve">')
@@ -98,7 +101,8 @@ def plan_odt(data: bytes, target: str) -> FilePlan:
 def plan_epub(data: bytes, target: str) -> FilePlan:
     """Return the plan of a book: its pages, table of contents and title."""
     parts = unpacked(data)
-    if b"EncryptedData" in parts.get("META-INF/encryption.xml", b""):
+    locked = parts.get("META-INF/encryption.xml", b"")
+    if len(ENCRYPTED.findall(locked)) > len(OBFUSCATED_FONT.findall(locked)):
         raise DataError("this book is encrypted", do="use one without copy protection")
     container = tokens(_part(parts, "META-INF/container.xml"), "container.xml")
     roots = (token.attributes.get("full-path") for token in container if token.name == "rootfile")
@@ -114,6 +118,13 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
     for name, found in _read(parts, list(pages)).items():
         plans[name] = plan(language.of_page(found, target), pages[name])
     return packed(data, plans)
+
+
+def plan_xhtml(data: bytes, target: str) -> FilePlan:
+    """Return the plan of an XHTML page. It is parsed as XML, in which `<script/>` has no content."""
+    [found] = _read({"this page": data}, ["this page"]).values()
+    page = plan(language.of_page(found, target), HTML)
+    return FilePlan(page.texts, lambda translations: page.render(translations).encode())
 
 
 def _package(found: Sequence[Token], target: str) -> Plan:
@@ -133,7 +144,7 @@ def _package(found: Sequence[Token], target: str) -> Plan:
 
 def _part(parts: dict[str, bytes], name: str) -> bytes:
     if name not in parts:
-        raise DataError("this archive does not match its extension", found=f"no {unescape(name)}", do="rename it")
+        raise DataError("this archive does not match its extension", found=f"no {name}", do="rename it")
     return parts[name]
 
 
@@ -161,10 +172,19 @@ def unpacked(data: bytes) -> dict[str, bytes]:
                 name = info.filename
                 if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
                     raise DataError("a part of this archive has an unsafe name", found=name[:80], do="save it again")
-                found[name] = archive.read(info)  # reads at most the declared size
+                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    what = "a part of this archive has an unusual compression"
+                    raise DataError(what, found=name[:80], do="save it again")
+                found[name] = _content(archive, info)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise DataError("this archive cannot be read", found=f"{error!s:.200}", do="save it again") from None
     return found
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return a part. Unlike `ZipFile.read`, this never decompresses more than the declared size."""
+    with archive.open(info) as part:
+        return part.read(info.file_size or 1)
 
 
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
@@ -174,7 +194,7 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
         new, out = dict(zip(plans, texts, strict=True)), BytesIO()
         with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
             for info in source.infolist():  # keep the order: the media type must be the first part of a book
-                archive.writestr(info, new.get(info.filename) or source.read(info))
+                archive.writestr(info, new.get(info.filename) or _content(source, info))
         return out.getvalue()
 
     return together(list(plans.values()), put)

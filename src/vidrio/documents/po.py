@@ -1,4 +1,5 @@
-"""Translate gettext's PO files. Only untranslated and fuzzy messages are translated. All other lines are copied."""
+"""Translate gettext's PO files. Only untranslated and fuzzy messages are translated. The language and the
+charset in the header are updated. All other lines are copied."""
 
 import re
 from collections.abc import Iterator, Sequence

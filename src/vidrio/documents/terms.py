@@ -16,6 +16,7 @@ from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.protect import spans
 
+LARGE = 2_000  # characters of all terms
 Terms = tuple[tuple[str, str], ...]  # each term and its translation
 
 
@@ -46,13 +47,21 @@ def read_terms(path: Path | None) -> Terms:
     return tuple(terms)
 
 
-@lru_cache(64)
+def translations_only(terms: Terms) -> Terms:
+    """Return terms that keep the translations unchanged, for the next model in a chain."""
+    return tuple((translation, translation) for _, translation in terms)
+
+
+@lru_cache(4)
 def _pattern(terms: Terms) -> tuple[re.Pattern[str], Mapping[str, str]]:
     """Return a pattern that matches any term, longest first. Lower-case terms match regardless of case."""
     longest = sorted(dict(terms), key=len, reverse=True)
     either = "|".join(f"(?i:{re.escape(term)})" if term.islower() else re.escape(term) for term in longest)
     known = {**{term.lower(): target for term, target in terms if term.islower()}, **dict(terms)}
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)"), known
+    pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)")
+    if len(either) > LARGE:
+        re.purge()  # otherwise, `re` would keep the patterns of hundreds of glossaries, of up to several megabytes each
+    return pattern, known
 
 
 def hide(text: str, terms: Terms) -> Hidden:
@@ -66,9 +75,10 @@ def hide(text: str, terms: Terms) -> Hidden:
     places: list[tuple[str, str, str]] = []
 
     def put(match: re.Match[str]) -> str:
-        if taken & {match.start(), match.end() - 1}:
+        target = known.get(match[0]) or known.get(match[0].lower())
+        if target is None or taken & {match.start(), match.end() - 1}:  # None: the term µm also matches μm
             return match[0]
-        places.append((f"{{{name}{len(places)}}}", match[0], known.get(match[0]) or known[match[0].lower()]))
+        places.append((f"{{{name}{len(places)}}}", match[0], target))
         return places[-1][0]
 
     return Hidden(pattern.sub(put, text), tuple(places))

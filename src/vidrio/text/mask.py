@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.fold import Table
-from vidrio.text.protect import Span, is_free, spans, touches
+from vidrio.text.protect import Span, is_free, reaches, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
@@ -29,6 +29,7 @@ _NAMES = rf"(?<![\w'’])(?P<address>{_ADDRESS})?(?P<names>{_NAME}(?: (?:[{_CAPI
 # of a sentence, which is capitalised anyway.
 RARE, RARE_FIRST = 5, 7
 LONG = 3  # a name with at least this many tokens may be misspelled
+LONGEST = 100  # characters before and after a rare character that may be hidden with it
 UNSPELLABLE = 100  # the token count assigned to a word with letters outside the vocabulary
 # Replacements for quotation marks and dashes that are not in the vocabulary.
 SIMPLER = dict(zip("“”„‘’–—", '"""\'\'--', strict=True))
@@ -118,14 +119,15 @@ class Masker:
 
     def rare_signs(self, source: str) -> list[Span]:
         """Return the characters that the vocabulary lacks or that were rare in the training texts: >, §, ≥."""
+        protected = spans(source)
         signs = (sign.span() for sign in re.finditer(_SIGN, source) if self._is_rare_sign(sign[0]))
-        return [Span(*sign, "sign") for sign in signs if is_free(*sign, spans(source))]
+        return [Span(*sign, "sign") for sign in signs if not reaches(protected, *sign)]
 
     def can_hide(self, text: str, sign: Span) -> Span | None:
         """Return the span of a rare character and the text that touches it. Return None if this text contains words,
         which must be translated, or if the model has no symbols."""
-        before = re.split(r"\s", text[: sign.start])[-1]
-        after = re.split(r"\s", text[sign.end :], maxsplit=1)[0].rstrip(".,:;!?)")
+        before = re.split(r"\s", text[max(0, sign.start - LONGEST) : sign.start])[-1]
+        after = re.split(r"\s", text[sign.end : sign.end + LONGEST], maxsplit=1)[0].rstrip(".,:;!?)")
         place = Span(sign.start - len(before), sign.end + len(after), "sign")
         has_words = re.search(r"[^\W\d_]{3}", text[place.start : place.end])
         return place if self.symbols and not has_words else None

@@ -6,6 +6,7 @@ character.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -130,6 +131,12 @@ def touches(text: str, span: Span) -> bool:
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
     """Return whether the span from start to end does not overlap any taken span."""
     return not any(span.start < end and start < span.end for span in taken)
+
+
+def reaches(places: Sequence[Span], start: int, end: int) -> bool:
+    """Return whether one of these sorted spans overlaps the span from start to end."""
+    before = bisect_left(places, (end,))
+    return before > 0 and places[before - 1].end > start
 
 
 def number_key(number: str) -> str:

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 
 from vidrio.text.lexicon import lexicon
 from vidrio.text.mask import Masker, plain
-from vidrio.text.protect import Span, gaps, spans, touches
+from vidrio.text.protect import Span, gaps, reaches, spans, touches
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place
 
@@ -155,7 +155,7 @@ class Splitter:
                 inside = within(protected, a, b)
                 if not any(around(text, a, b, inside)):
                     continue
-                if len(text[a:b].encode()) < self._longest:  # a token has at least one byte
+                if 2 * len(text[a:b].encode()) < self._longest:  # a token has at least one byte, or marks a capital
                     yield a, b
                 else:
                     for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
@@ -172,12 +172,6 @@ class Splitter:
             if not self._tokenizer.spells(plain(word[0]).lower()):
                 places.append(Span(*word.span(), "foreign"))
         return sorted(places)
-
-
-def reaches(places: Sequence[Span], start: int, end: int) -> bool:
-    """Return whether one of these sorted spans overlaps the span from start to end."""
-    before = bisect_left(places, (end,))
-    return before > 0 and places[before - 1].end > start
 
 
 def undivided(sentences: Iterable[Place], protected: Sequence[Span]) -> list[Place]:

@@ -46,7 +46,10 @@ def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
         masked = judge.masker.mask(masked.source, hide_names=False)
     elif wrong:
         corrections = [(fact, _correction(lost, fact, attempt, judge)) for lost, fact in wrong]
-        options = replace(options, prefix=tuple(judge.target.encode(corrected_prefix(written, corrections))))
+        prefix = tuple(judge.target.encode(corrected_prefix(written, corrections)))
+        if len(prefix) >= options.max_length:
+            return None
+        options = replace(options, prefix=prefix)
     else:
         if hidden := hideable(attempt, judge):
             masked = judge.masker.mask(masked.source, also=hidden)
@@ -54,7 +57,7 @@ def search_again(attempt: Attempt, judge: Judge) -> Plan | None:
         tokens = {i for text in invented for i in judge.target.encode(text) if judge.target.token(i).strip("▁⇧⇪")}
         options = replace(options, suppressed=(*options.suppressed, *sorted(tokens)))
     query = Query(masked, options)
-    return Plan([(0, query)]) if query != attempt.query and len(options.prefix) < options.max_length else None
+    return Plan([(0, query)]) if query != attempt.query else None
 
 
 def translate_parts(attempt: Attempt, judge: Judge) -> Plan:

@@ -71,7 +71,7 @@ class Translator:
             raise NoTranslator(
                 f"{folder} does not translate",
                 found=f"its shape is {config.shape!r}",
-                do="use vidrio translate or vidrio look, which know such models; or another model",
+                do="use vidrio translate or vidrio look, which support such models, or another model",
             )
         engine = Engine.load(folder, config, workers=workers or cores())
         translator = Translator(folder, config, about, read_tokenizers(folder, config), engine)

@@ -31,6 +31,7 @@ class Bulk(NamedTuple):
     resume: bool
     cores: int | None  # number of cores per worker
     begin: Callable[[int], Answer]  # opens the model on a worker with this number of cores
+    jsonl: bool = False  # whether the inputs are JSON lines
 
 
 class File(NamedTuple):
@@ -59,9 +60,10 @@ def worker(begin: Callable[[int], Answer], cores: int) -> Callable[[File], int]:
 def answer_files(bulk: Bulk, bar: Bar) -> tuple[int, int, int]:
     """Translate all files. Return the number of files, of files that were complete before, and of lines translated."""
     out = Place.of(bulk.output)
+    no_lines = NO_LINES - ({".jsonl"} if bulk.jsonl else set())
     files = [File(source, out / source.base, source.size() or 0) for source in matching(bulk.inputs)]
     for file in files:
-        if (suffix := PurePath(file.source.name).suffix.lower()) in NO_LINES:
+        if (suffix := PurePath(file.source.name).suffix.lower()) in no_lines:
             do = "unpack it, convert it to lines of text or JSON, or leave it out"
             raise DataError(f"{file.source.name} is not a plain text file", found=suffix, do=do)
         if file.source.is_same(file.target):

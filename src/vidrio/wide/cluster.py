@@ -78,10 +78,10 @@ def cores_of_a_worker(wanted: int | None) -> int:
 
 def attempt(make: Callable[[], Do], piece: Any) -> Any:
     """Run a task on a worker. Errors in the data are returned. All other errors are raised, so that Ray retries the
-    task."""
+    task, perhaps on a machine where the model can be opened."""
+    if not _opened:
+        _opened.append(make())
     try:
-        if not _opened:
-            _opened.append(make())
         return _opened[0](piece)
     except VidrioError as error:
         return Failed(str(error))

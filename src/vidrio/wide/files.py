@@ -25,7 +25,7 @@ class Place(NamedTuple):
         from pyarrow.fs import FileSystem
 
         try:
-            return Place(name, *FileSystem.from_uri(name if "://" in name else Path(name).absolute()))
+            return Place(name, *FileSystem.from_uri(name if "://" in name else str(Path(name).absolute())))
         except (ArrowException, OSError, ValueError, ImportError) as error:
             raise DataError(f"{name} cannot be opened", found=str(error), do="check the address") from None
 
@@ -76,7 +76,7 @@ def matching(patterns: Sequence[str]) -> list[Place]:
     found: dict[str, Place] = {}
     for pattern in patterns:
         folder, slash, last = pattern.rpartition("/")
-        if not set("*?[") & set(last):
+        if not set("*?[") & set(last) or Place.of(pattern).size() is not None:
             folder, slash, last = pattern, "", "*"
         place = Place.of(folder + slash or ".")
         some = [place]

@@ -11,7 +11,7 @@ The model is stored as a JSON object instead of a `tokenizers` file:
 
 import base64
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from vidrio.errors import TokenizerError
@@ -25,6 +25,7 @@ from vidrio.text.tokens.vocabulary import BYTES
 BEGINNING = '{"sentencepiece":'  # how such a file begins
 UNKNOWN_SURFACE = " ⁇ "
 END = "</s>"
+REMEMBERED = 512  # texts whose split is cached: a long sentence is split once to measure it and once to translate it
 
 
 class Encoding(NamedTuple):
@@ -55,6 +56,7 @@ class SentencePieces:
                 do="use an undamaged model folder",
             )
         self.proto, self._vocabulary, self._unknown = proto, vocabulary, unknown
+        self._split = lru_cache(REMEMBERED)(self._model.split)
         self.openings = (opening,) if opening else ()
         self.normalizer = self  # in `tokenizers`, this is a separate object
 
@@ -85,7 +87,7 @@ class SentencePieces:
         normalised, places = self._model.normalise(rest)
         tokens, offsets = [*opening], [(0, begin) for _ in opening]
         at, after_unknown = 0, False
-        for piece in self._model.split(normalised):
+        for piece in self._split(normalised):
             place = (begin + places[at], begin + places[at + len(piece)])
             at += len(piece)
             known = piece in self._model.scores
