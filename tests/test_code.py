@@ -33,6 +33,8 @@ def machines() -> Iterator[tuple[str, Machine]]:
     paper = make_machine()
     for asked in CHANGES:
         yield " ".join(asked), parse([asked], run(paper)).apply(paper)
+    cell = make_machine("recurrent")
+    yield "without forget-gate", parse([("without", "forget-gate")], run(cell)).apply(cell)
 
 
 @pytest.mark.parametrize(("name", "machine"), list(machines()))

@@ -98,7 +98,7 @@ def test_what_is_copied_is_shown_as_copied(text: str, capsys: pytest.CaptureFixt
     assert cli.main(["look", text]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{text} → {text}\n")
-    assert "copies this text as it stands: the model reads nothing of it" in out
+    assert "text is copied unchanged, so the model does not read it" in out
     assert cli.main(["look", text, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["text"], data["translation"], data["steps"]) == (text, text, [])

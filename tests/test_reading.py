@@ -57,7 +57,7 @@ def test_why_and_check_read_the_same(run):
 
 
 def test_several_sentences_are_read_as_one_and_that_is_told(run):
-    told = "translating reads this in 2 sentences"
+    told = "the translator splits this into 2 sentences"
     assert told in run("look", "hello world. Good world.", "--model", models.LESSON).stderr
     assert told not in run("look", "hello world. Good world.", "--model", models.LESSON, "--as-typed").stderr
 

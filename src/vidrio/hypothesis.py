@@ -70,13 +70,9 @@ class Options:
             )
 
     def _problems(self) -> Iterator[str]:
-        given = {**vars(self), **vars(self.sampling or Sampling())}
-        for name, (least, most) in WHOLE.items():
-            if not (hasattr(given[name], "__index__") and least <= given[name] <= most):
-                yield f"{name} {given[name]!r} is not an integer from {least} to {most:,}"
-        for name, (lowest, highest) in REAL.items():
-            if not (isinstance(given[name], Real) and lowest <= given[name] <= highest):
-                yield f"{name} {given[name]!r} is not between {lowest:g} and {highest:g}"
+        if wrong := [*self._out_of_range()]:  # then the comparisons below may be impossible
+            yield from wrong
+            return
         if self.max_length < self.min_length:
             yield f"max_length {self.max_length} is below min_length {self.min_length}"
         if self.sampling and self.beam > 1:
@@ -85,6 +81,15 @@ class Options:
             yield f"n_best {self.n_best} is above beam {self.beam}"
         if len(self.prefix) >= self.max_length:
             yield f"the forced prefix of {len(self.prefix)} tokens leaves no room within max_length"
+
+    def _out_of_range(self) -> Iterator[str]:
+        given = {**vars(self), **vars(self.sampling or Sampling())}
+        for name, (least, most) in WHOLE.items():
+            if not (hasattr(given[name], "__index__") and least <= given[name] <= most):
+                yield f"{name} {given[name]!r} is not an integer from {least} to {most:,}"
+        for name, (lowest, highest) in REAL.items():
+            if not (isinstance(given[name], Real) and lowest <= given[name] <= highest):
+                yield f"{name} {given[name]!r} is not between {lowest:g} and {highest:g}"
 
 
 def default_options(config: ModelConfig) -> Options:

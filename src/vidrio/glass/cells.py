@@ -168,13 +168,13 @@ def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
 def scale_of_rows(m: Making, row: Row) -> Expression:
     """Compute max |x| / 127, or 1 for a row that is nearly zero."""
     largest = row.pick(np.abs(row.values).argmax(-1))
-    return where(abs(largest.value) >= 2.0**-100, apply("abs", largest) / Number(127.0), ONE)
+    return where(abs(largest.value) < 2.0**-100, ONE, apply("abs", largest) / Number(127.0))
 
 
 def scale_of_weights(m: Making, row: Row) -> Expression:
     """Compute max |W| / 63, or 1 / 63 if all weights are 0."""
     largest = row.pick(np.abs(row.values).argmax(-1))
-    return where(largest.value != 0, apply("abs", largest), ONE) / Number(63.0)
+    return where(abs(largest.value) > 0, apply("abs", largest), ONE) / Number(63.0)
 
 
 def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, *b: Number) -> Expression:

@@ -27,7 +27,10 @@ NAIVE_SOFTMAX = Operation(
 )
 UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled, with nothing hidden", "s_{ij}", WHAT_IF))
 CLOSED_GATE = Operation(
-    "closed_gate", lambda x: np.zeros_like(x), Formula("0", "0", WHAT_IF), Cell("ij->ij", lambda m, x: ZERO)
+    "closed_gate",
+    lambda x: np.zeros_like(x),
+    Formula("0", "0", WHAT_IF),
+    Cell("ij->ij", lambda m, x: ZERO),
 )
 ZERO_SCORES = Operation(
     "zero_scores",

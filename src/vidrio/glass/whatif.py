@@ -70,6 +70,9 @@ def parse(wanted: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
             made.append(replace(_change(option, words, before), option=f"--{option} {words}"))
         except VidrioError as error:
             problems.append(f"--{option} {words}: {error.what}" + (f" ({error.found})" if error.found else ""))
+    hidden = {one.row for change in made for one in change.interventions or () if isinstance(one, Hidden)}
+    if hidden and len(hidden) == len(before.source_tokens):
+        problems.append("--hide: every source position is hidden (attention needs at least one)")
     if problems:
         raise ConfigError(
             "these changes cannot be made",
@@ -194,9 +197,10 @@ def _number(words: str) -> float:
 
 def _numbers(words: str) -> Array:
     """Parse a number, or rows of numbers."""
+    words = words.strip()
     try:
         return np.array(json.loads(words) if words.startswith("[") else float(words), dtype=float)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise ConfigError(f"{words!r} is not a number", found="nor rows of numbers such as [[1, 0], [0, 1]]") from None
 
 
@@ -238,8 +242,6 @@ def _hidden(words: str, before: Trace) -> Change:
     if "src.ids" not in before:
         raise ConfigError("this model has no encoder and therefore no source")
     rows = [before.position(Address("src.ids", (word.strip(),)))[0] for word in words.split(",")]
-    if len(set(rows)) == len(before.source_tokens):
-        raise ConfigError("every source position is hidden", found="attention needs at least one")
     names = {name for name in before.stages if ".scaled.h" in name and (name[:3] == "enc" or ".cross." in name)}
 
     def edit(address: str, value: Array) -> Array:

@@ -182,7 +182,7 @@ def _over(tried: BeforeAfter) -> str:
     if steps == 0 or before == after:
         return ""
     first = f"the first {'step' if steps == 1 else f'{steps} steps'} of {len(before)}"
-    return f", over {first}: later ones saw other words"
+    return f", over {first}: the later ones read different words"
 
 
 def as_data(tried: BeforeAfter) -> dict[str, Any]:

@@ -33,9 +33,9 @@ def decide(seen: Look, word: str, rival: str | None = None) -> Decision:
         )
     if len(found) > 1:
         raise AddressError(
-            f"{word!r} stands at more than one place in the translation",
+            f"{word!r} occurs more than once in the translation",
             found=f"rows {', '.join(str(steps[0].row) for steps in found)}",
-            do="give a text whose translation has it once",
+            do="use a text whose translation contains it only once",
         )
     return _decided(seen, *_rivals(seen, found[0], rival))
 
@@ -43,8 +43,10 @@ def decide(seen: Look, word: str, rival: str | None = None) -> Decision:
 def decide_step(seen: Look, row: int, rival: str | None = None) -> Decision:
     """Return the decision between the token chosen at a step, or a classifier's class, and `rival`, by default the
     runner-up."""
+    if seen.stopped:
+        raise AddressError(f"there is no decoding step {row}", found="no choice could be made")
     taken = seen.chosen_ids if seen.model.config.has_decoder else [names_of(seen).index(seen.translation)]
-    if seen.stopped or not 0 <= row < len(taken):
+    if not 0 <= row < len(taken):
         raise AddressError(f"there is no decoding step {row}", found=f"{len(taken)} steps")
     step = Step(row, taken[row])
     tokens = list(seen.trace.vocabulary if seen.model.config.has_decoder else names_of(seen))

@@ -46,7 +46,7 @@ def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> Iter
     """Format the overview: the text, the steps, the translation, and commands for a closer look."""
     if seen.copied:
         yield note(f"{seen.text} → {seen.translation}", hang=2)
-        yield note(f"{COPIED[0].upper()}{COPIED[1:]}: the model reads nothing of it. Nothing was computed.")
+        yield note(f"{COPIED[0].upper()}{COPIED[1:]}, so the model does not read it. Nothing was computed.")
     elif seen.empty:
         yield "The text is empty, and so is its translation. Nothing was computed."
     else:
@@ -71,7 +71,8 @@ def _headline(seen: Look) -> Iterator[str]:
     yield note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
-        yield note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
+        why = ", the maximum" if steps == seen.options.max_length else ""
+        yield note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}{why})")
     yield ""
     yield note(f"The machine  {_described(seen)}", hang=13)
 
@@ -231,7 +232,7 @@ def _why_stopped(seen: Look) -> str:
     where = f"at step {step} " if seen.model.config.has_decoder else ""
     found = {"NaN": first(seen.trace, np.isnan), "infinity": first(seen.trace, np.isinf)}
     firsts = "; ".join(f"first {what}: {address}" for what, address in found.items() if address)
-    return f"Nothing can be chosen: {where}the numbers are no longer numbers ({firsts})."
+    return f"No token can be chosen: {where}the logits are NaN or infinite ({firsts})."
 
 
 def _classes_out(seen: Look, precision: int) -> Iterator[str]:
@@ -251,7 +252,7 @@ def _onward(seen: Look, again: CommandLine) -> Iterator[str]:
         ("one layer, every matrix", again.look("--at", side)),
         ("one matrix", again.look("--at", best)),
         ("where one number comes from", again.why(f"{best}[0,0]")),
-        ("all of it as a page", again.look("--html", "page.html")),
+        ("everything, as a page", again.look("--html", "page.html")),
     ]
     fits = all(len(line) <= WIDTH - 32 for _, line in commands)
     yield from (f"  {what:28}  {line}" if fits else f"  {what}:\n    {line}" for what, line in commands)

@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from safetensors.numpy import save
 
 from vidrio._version import __version__
@@ -43,13 +44,20 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "changes": [change.option.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
         "edited": list(seen.trace.computed),
         "search": run_data.search_data(with_tree(seen)) if seen.result else None,
-        "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
+        "choices": [_choice(seen, step) for step in range(len(seen.chosen_ids))],
         "whys": _whys(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "again": again.look(),
         "sha256": run_data.checksums(seen.model),
     }
     return _file(_title(seen), [*_bundle(), _deflated(json_text(data)), _deflated(save(_numbers(seen.trace)))])
+
+
+def _choice(seen: Look, step: int) -> dict[str, Any] | None:
+    """Return how the token at a step was chosen, or None if its logits are NaN."""
+    if not np.isfinite(seen.trace.array("out.logits")[step].max()):
+        return None
+    return run_data.choosing_data(seen, step, Sampling())
 
 
 def _whys(seen: Look) -> list[dict[str, Any]]:
@@ -99,6 +107,6 @@ def _file(title: str, parts: Iterable[bytes]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(visible(title))}</title>\n</head>\n<body>\n"
-        "<noscript>This page draws with a script that stands in it. It asks for nothing outside.</noscript>\n"
+        "<noscript>This page needs JavaScript. Its script is part of this file, which loads nothing else.</noscript>\n"
         f'<div id="page"></div>\n{folded}\n<script>{unfold}</script>\n</body>\n</html>\n'
     )

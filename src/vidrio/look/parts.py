@@ -118,7 +118,7 @@ def decisions(trace: Trace, this: Sequence[int], that: Sequence[int]) -> list[De
     rest = CHANGED if trace.machine.changes or trace.computed else ROUNDING
     labels.append((rest, "", -1))
     later = [row if reads == TARGET else -1 for _, reads, row in labels]
-    shown_RP = np.array(later) <= rows_R[:, None]  # no row attends to later rows
+    shown_RP = (np.array(later) <= rows_R[:, None]) | (values_RP != 0)  # unless unmasked, later rows contribute nothing
     return [
         Decision(
             row,
@@ -271,7 +271,8 @@ def _exact(found: Sequence[_Summand], differences_R: Array) -> tuple[list[Label]
     labels = [
         (made.name, made.reads, row) for made in found for row in (range(made.values.shape[-1]) if made.reads else [-1])
     ]
-    values_RP = np.concatenate([made.values if made.reads else made.values[:, None] for made in found], axis=1)
+    columns_RP = (made.values if made.reads else made.values[:, None] for made in found)
+    values_RP = np.concatenate([np.zeros((len(differences_R), 0)), *columns_RP], axis=1)
     # Sums of multiples of this step are exact, because they fit in the 53-bit significand of a float64.
     grain_R1 = np.ldexp(1.0, np.frexp(np.abs(values_RP).sum(axis=1, keepdims=True))[1] - 51)
     values_RP = np.round(values_RP / grain_R1) * grain_R1

@@ -55,7 +55,9 @@ def _one_number(trace: Trace, address: Address, again: CommandLine, precision: i
     value = trace.number(address)
     places = trace.position(address)
     drawn = str(int(value)) if stage.kind in ("input", "choice") else number(value, precision)
-    whole = "" if stage.kind in ("input", "choice") or float(drawn) == value else f"   in full {value!r}"
+    whole = (
+        "" if stage.kind in ("input", "choice") or float(drawn) == value or value != value else f"   in full {value!r}"
+    )
     yield f"{address} = {drawn}{whole}"
     for axis, (what, place) in enumerate(zip(("row", "column"), places, strict=False)):
         tokens = names(trace, address.name, axis)
@@ -132,7 +134,7 @@ def _part(trace: Trace, address: Address, again: CommandLine, precision: int) ->
     parameters = [f"{n} ({shape(trace.array(n))})" for n in names if trace.stages[n].kind == "parameter"]
     if parameters:
         listed = ", ".join(text.replace(" ", NO_BREAK) for text in parameters)
-        yield "\n" + note(f"Its parameters, which --at shows too: {listed}", hang=2)
+        yield "\n" + note(f"Its parameters (also shown by --at): {listed}", hang=2)
 
 
 def under(trace: Trace, prefix: str) -> list[str]:

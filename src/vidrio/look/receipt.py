@@ -97,12 +97,12 @@ def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
         explained = "nothing: this is a copy" if result.tolerance == 0 else f"{result.tolerance:.1e}"
         yield f"  difference  {result.difference:.1e}; rounding explains up to {explained}; {verdict}"
     if bill.edited:
-        yield note(f"A what-if put {bill.value!r} in its place, and that went on.", indent=2)
+        yield note(f"A what-if replaced it with {bill.value!r}, which later steps used.", indent=2)
     printed = bill.from_printed(show)
     if printed is not None:
         yield note(
-            f"With the numbers as printed here, {precision} decimals each, you get {printed}, not "
-            f"{show(result.recomputed)}: what they leave out adds up. More decimals: --precision {precision + 2}.",
+            f"From the numbers as printed here, with {precision} decimals, the result is {printed} instead of "
+            f"{show(result.recomputed)}: the rounding errors add up. For more decimals: --precision {precision + 2}.",
             indent=2,
         )
 
@@ -111,7 +111,7 @@ def _links(bill: Receipt, show: Show) -> Iterator[str]:
     made = [f"{at} = {show(value)}" for at, value in bill.inputs[:INPUTS]]
     if len(bill.inputs) > INPUTS:
         made.append(f"… and {len(bill.inputs) - INPUTS} more")
-    made = made or ["nothing else: here numbers come in"]
+    made = made or ["nothing: this number is an input"]
     for title, entries in (("made from", made), ("used by", bill.used_by or ["nothing in this run"])):
         for i, entry in enumerate(entries):
             yield f"  {title if i == 0 else '':9}  {entry}"
@@ -129,7 +129,7 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[str]:
         indent=2,
     )
     if scale := found["scale"]:
-        worth = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
+        worth = f"times the scale {scale['value']!r} ({scale['bytes']} at byte {scale['offset']:,})"
         yield note(f"{worth}: {found['value']!r}", indent=2)
     if found["value"] != bill.value:
         changed = float(bill.value)
@@ -203,7 +203,8 @@ def check_view(tried: BeforeAfter, checked: Checked, sums: tuple[int, float]) ->
     if checked.edited:
         yield note(f"{checked.edited:,} of them had another number put in their place by the what-if", indent=12)
     if checked.wrong:
-        yield f"\n{checked.wrong:,} numbers do not follow from their inputs. The worst:"
+        does = "number does not follow from its" if checked.wrong == 1 else "numbers do not follow from their"
+        yield f"\n{checked.wrong:,} {does} inputs. The worst:"
         for at, result in checked.worst(EXCEPTIONS):
             yield f"  {at}"
             yield f"    model {result.model!r}, recomputed {result.recomputed!r}"

@@ -235,7 +235,7 @@ def _searched(seen: Look, stopped: Stopped) -> Look:
     """Search for a translation, and trace the best result."""
     config, options, cut = seen.model.config, seen.options, never
     if seen.model.may_ramble:
-        longest = len(options.prefix) + 3 * len(seen.source_ids or options.prefix) + 10
+        longest = max(options.min_length, len(options.prefix) + 3 * len(seen.source_ids or options.prefix) + 10)
         options = replace(options, max_length=min(options.max_length, longest))
         cut = partial(repeats, tuple(seen.source_ids))
     found = _found_in_engine(seen, options, stopped) if seen.tree is None else []

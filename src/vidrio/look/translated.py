@@ -13,7 +13,7 @@ from vidrio.look.writing import CommandLine
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator, cores
 
-COPIED = "translating copies this text as it stands"
+COPIED = "this text is copied unchanged"
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
     """Return a note about the other sentences of the text, and how to see them."""
     count, other = len(sentences), sentences[shown + 1 if shown + 1 < len(sentences) else 0]
     return (
-        f"translating reads this in {count} sentences (or parts of a long one), each by itself; here is number "
-        f"{shown + 1}, “{sentences[shown].source}”; to see another, give it alone: {CommandLine(other.source).look()}"
+        f"the translator splits this into {count} sentences (or parts of a long one); here is number "
+        f"{shown + 1}, “{sentences[shown].source}”; to see another, enter it alone: {CommandLine(other.source).look()}"
     )
 
 

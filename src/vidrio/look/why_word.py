@@ -61,7 +61,7 @@ class Why:
     def tokens(self) -> list[tuple[Origin, float]]:
         """The difference as a sum over the input tokens (`token_sums.py`). Empty after a what-if."""
         trace, made = self.seen.trace, self.decision
-        if trace.machine.changes or trace.computed:
+        if trace.machine.changes or trace.machine.without or trace.computed:
             return []
         found = token_sums(trace, [made.row], columns(trace, [made.this]) - columns(trace, [made.that]))
         sides = (
@@ -100,7 +100,7 @@ def why_word(seen: Look, word: str, rival: str | None = None) -> Why:
 def why_step(seen: Look, row: int, rival: str | None = None) -> Why:
     """Explain why a token was chosen at a step over `rival`, a token or a word. The default rival is the runner-up."""
     if seen.empty:
-        raise InputError("nothing was computed, so no word was chosen", found="a text of which the model reads nothing")
+        raise InputError("nothing was computed, so no word was chosen", found="the model has no input for this text")
     return Why(seen, decide_step(seen, row, rival))
 
 

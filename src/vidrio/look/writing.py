@@ -197,16 +197,23 @@ class CommandLine:
     options: tuple[str, ...] = ()  # options to repeat in each command: --model, what-ifs
 
     def look(self, *arguments: str) -> str:
-        return " ".join(["vidrio look", quoted(self.text), *map(quoted, (*self.options, *arguments))])
+        return self._command("look", self.text, *arguments)
 
     def why(self, address: str) -> str:
-        return " ".join(["vidrio why", quoted(address), quoted(self.text), *map(quoted, self.options)])
+        return self._command("why", address)
+
+    def _command(self, verb: str, first: str, *arguments: str) -> str:
+        words = [first] if verb == "look" else [first, self.text]
+        options = [*self.options, *arguments]
+        if self.text.startswith("-"):  # it would be taken for an option
+            return " ".join(["vidrio", verb, *map(quoted, (*options, "--", *words))])
+        return " ".join(["vidrio", verb, *map(quoted, (*words, *options))])
 
 
 def quoted(argument: str) -> str:
     """Escape control characters, and quote a shell argument if necessary. Double quotes, which are easier to
     read, are used unless the shell would interpret a character inside them."""
     argument = visible(argument)
-    if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
+    if argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~"):
         return argument
     return f'"{argument}"' if not set(argument) & set('"$`\\!') else shlex.quote(argument)
