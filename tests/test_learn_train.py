@@ -259,6 +259,20 @@ def test_more_steps_than_before_go_on_and_half_a_line_of_metrics_is_dropped(exam
     assert train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80  # nothing left to do
 
 
+def test_an_end_before_the_first_validation_keeps_what_was_learned(examples: Examples, tmp_path: Path) -> None:
+    config, once = small_config(), replace(STEPS, validations=1)
+
+    def interrupt(record: dict[str, Any]) -> None:
+        if record["step"] == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(examples, begin(config), once, no_scores, run=tmp_path, watch=interrupt)
+    state = train(examples, go_on(tmp_path, config), replace(once, stop=Stop(steps=5)), no_scores, run=tmp_path)
+    assert state.best_step == state.step >= 10
+    assert torch.equal(state.best, state.average)
+
+
 # --- stopping and the best model --------------------------------------------------------------------------------------
 
 

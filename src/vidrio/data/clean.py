@@ -101,7 +101,8 @@ def _length(text: str) -> int:
 
 
 def _identical(source: str, target: str, words: int) -> bool:
-    if source[:3].casefold() != target[:3].casefold():  # a quick test that rules out most pairs
+    letters = source[0].isalnum() and target[0].isalnum()
+    if letters and source[:3].casefold() != target[:3].casefold():  # a quick test that rules out most pairs
         return False
     folded = fold(source)
     return folded.count(" ") + 1 >= words and folded == fold(target) and bool(_LETTER.search(folded))
@@ -125,7 +126,9 @@ def _numbers_differ(source: str, target: str) -> bool:
 
 
 def _numbers(text: str) -> set[str]:
-    return {"".join(filter(str.isdigit, number)).lstrip("0") or "0" for number in _NUMBER.findall(text)}
+    """Return the numbers in a text, in ASCII digits: ２５ and ٢٥ are 25."""
+    digits = ("".join(str(unicodedata.decimal(c)) for c in n if c.isdecimal()) for n in _NUMBER.findall(text))
+    return {number.lstrip("0") or "0" for number in digits}
 
 
 # --- excluded pairs ---------------------------------------------------------------------------------------------------
@@ -140,7 +143,7 @@ REASONS = {
     "too long": "source or target has too many characters",
     "broken encoding": "invalid UTF-8, or text decoded with the wrong encoding: Ã© for é",
     "control characters": "characters that do not occur in sentences",
-    "identical sides": "source and target are identical and have three or more words",
+    "identical sides": "source and target are identical, except for case and punctuation, and have three or more words",
     "wrong script": "most letters belong to a script that is rare in the corpus",
     "length ratio": "one text is far longer than the other, relative to the usual ratio",
     "numbers differ": "a number occurs in only one of the texts",

@@ -71,7 +71,7 @@ def clean(folder: Path, corpora: Sequence[Corpus], options: CleaningOptions, pro
     part[new] = hold_out(sources[new], targets[new], wanted, _sides_apart(options))
     counts, of_corpus, words = Counter[int](), [0] * len(corpora), Counter[str]()
     progress.work = Work("comparing pairs", len(sources))
-    with ExitStack() as stack:
+    with about_file(folder), ExitStack() as stack:
         pass_two = stack.enter_context(work.open(encoding="utf-8", newline="\n"))
         files = [
             stack.enter_context((folder / f"{name}.tsv").open("w", encoding="utf-8", newline="\n")) for name in PARTS

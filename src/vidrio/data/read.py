@@ -23,6 +23,7 @@ _ROUND = 4096  # lines between progress updates
 _SAMPLE = 300  # number of rows from which the columns are detected
 _LABELS = 4  # a column contains labels if it has this many times fewer distinct values than the most varied column
 _SHOWN = 60  # maximum number of characters of a text to display
+LARGEST_WEIGHT = 1000  # the maximum number of times that a pair is used per epoch
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 # The column names that identify a header.
@@ -83,12 +84,13 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
             other, factor = _weighted(waiting.pop(0)) if waiting else (path, 1.0)
             if other == path or _form(other) != "text":
                 raise DataError(
-                    f"{path} has one text per line and no tabs, and is not followed by a file with the translations",
+                    f"{path} is not a table, because some lines contain no tab; no file of translations follows it",
                     do="use a table with two columns (.tsv or .csv, optionally .gz or .xz), or two aligned files",
                 )
             paths, weight = (path, other), weight * factor
-        if weight <= 0:
-            raise DataError(f"{path} has the weight {weight:g}", do="use a weight above 0, or omit the file")
+        if not 0 < weight <= LARGEST_WEIGHT:
+            do = f"use a weight above 0, up to {LARGEST_WEIGHT}, or omit the file"
+            raise DataError(f"{path} has the weight {weight:g}", do=do)
         layout = Layout(0, 1, False, "line by line") if form == "text" else _layout(path, form, columns, languages)
         recognised.append(Corpus(form, paths, layout, weight))
     return recognised
@@ -96,7 +98,8 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
 
 def texts(names: Sequence[str]) -> list[Corpus]:
     """Return corpora for plain text files with one text per line."""
-    return [Corpus("text", (Path(name),), Layout(0, 0, False, "one text per line")) for name in names]
+    layout = Layout(0, 0, False, "one text per line")
+    return [Corpus("text", (path,), layout, weight) for path, weight in map(_weighted, names)]
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:

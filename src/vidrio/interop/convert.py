@@ -84,7 +84,7 @@ def export_model(name: str, program: str, to: Path, lines: Sequence[str] = ()) -
 def fetched(name: str, to: Path) -> Path:
     """Download the files of a MarianMT model, and no others, from the Hugging Face Hub to the folder `to`."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     if not NAME.fullmatch(name) or ".." in name or Path(name).exists():
         raise ModelError(
@@ -101,7 +101,7 @@ def fetched(name: str, to: Path) -> Path:
             except EntryNotFoundError as error:  # the file does not exist, or the Hub is unreachable
                 if isinstance(error, LocalEntryNotFoundError):
                     raise
-    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError) as error:
         found = str(error).strip().partition("\n")[0]
         raise ModelError(f"{name} cannot be fetched", found=found, do="check the name and the network") from None
     if not (to / "config.json").is_file():

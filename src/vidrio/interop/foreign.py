@@ -21,7 +21,7 @@ from vidrio.text.tokens.tokenizer import LARGEST_FILE, Tokenizer
 
 UNKNOWN = "<unk>"
 CARD = "README.md"
-NO_LANGUAGES = "no source_language or target_language; add them to its config.json, under about"
+NO_LANGUAGES = "no valid source_language or target_language; add them to its config.json, under about"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,15 @@ def damaged(what: object, found: object) -> ModelError:
 
 
 def unsupported(what: object, problems: Sequence[str]) -> ModelError:
-    return ModelError(f"{what} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
+    return ModelError(
+        f"{what} is not supported", found="; ".join(problems), do="see docs/interop.md for what is supported"
+    )
+
+
+def has_languages(about: About) -> bool:
+    """Return whether both language codes exist and can be part of a file name. A model's config may contain anything,
+    such as ../."""
+    return all(re.fullmatch(r"[\w-]+", code) for code in (about.source_language, about.target_language))
 
 
 def not_exported(folder: Path, program: str, problems: Sequence[str]) -> ModelError:
@@ -155,6 +163,9 @@ def opening_of(foreign: Foreign, target: str) -> str:
     """Return the token that selects the target language of a multilingual model, or an empty string."""
     languages = [piece[2:-2] for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
     if not languages:
+        if target:
+            do = "omit --target; --languages names the languages of a model"
+            raise ModelError("this model has only one target language", found=f"--target {shown(target)}", do=do)
         return ""
     if not target and len(languages) == 1:
         [target] = languages

@@ -139,6 +139,8 @@ def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: P
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
         raise damaged(f"{path} does not fit its config.json", f"positions of shape {wrong[0]}, not {shape}")
+    if not tables:
+        return POSITIONS  # without computing a table, whose size only the config declares
     # In float32, an angle of up to P, and thus its sine, has an error of up to P · 2⁻²³.
     expected_PD, error = TABLES[POSITIONS](*shape), shape[0] * 2.0**-23
     return POSITIONS if all(np.abs(table_PD - expected_PD).max() <= error for table_PD in tables) else "learned"

@@ -106,7 +106,7 @@ def read_npz(path: Path) -> dict[str, Item]:
         raise ValueError(f"{len(sizes):,} arrays, {sum(sizes):,} bytes when unpacked")
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: Item(arrays[name].shape, arrays[name].ravel()) for name in arrays}
+            return {name: Item(array.shape, array.ravel()) for name, array in arrays.items()}
     except Exception as error:  # NumPy raises many kinds of exceptions for damaged files
         raise ValueError(f"an array: {error!s:.100}") from None
 

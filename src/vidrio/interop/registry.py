@@ -17,9 +17,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
-from vidrio.errors import ModelError, nearest
+from vidrio.errors import ModelError, about_file, nearest
 from vidrio.interop.foreign import CARD
-from vidrio.model.files import LARGEST_JSON, write_atomically
+from vidrio.model.files import LARGEST_JSON, write_all, write_atomically
 from vidrio.model.json_record import fitted, shown
 from vidrio.model.json_text import json_data
 
@@ -149,11 +149,12 @@ def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
     part = path.with_name(f"{path.name}.gz.part")
     done = part.stat().st_size if part.is_file() else 0
     try:
-        with _opened(url, done) as answer, part.open("ab" if answer.status == 206 else "wb") as file:
+        with _opened(url, done) as answer, part.open("ab" if answer.status == 206 else "wb", 0) as file:
             total = file.tell() + int(answer.headers.get("Content-Length") or 0)
             with bar(path.name, total) as show:
                 while data := answer.read(AT_ONCE):
-                    file.write(data)
+                    with about_file(part):
+                        write_all(file, data)
                     show(file.tell())
                     if file.tell() > LARGEST_FILE:
                         raise HTTPException(f"more than {LARGEST_FILE:,} bytes")
@@ -173,7 +174,7 @@ def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
     checksum, size = hashlib.sha256(), 0
     most = min(LARGEST_FILE, entry.get("uncompressedSize") or LARGEST_FILE)
     temporary = path.with_name(f"{path.name}.unpacked")
-    with gzip.open(packed) as unpacked, temporary.open("wb") as file:
+    with about_file(temporary), gzip.open(packed) as unpacked, temporary.open("wb") as file:
         while size <= most and (data := unpacked.read(AT_ONCE)):
             size += file.write(data)
             checksum.update(data)
@@ -187,7 +188,11 @@ def _unpack(packed: Path, path: Path, entry: dict[str, Any]) -> None:
 
 def checked(mirror: str) -> str:
     """Return the registry's address without a trailing slash. Only HTTP and HTTPS are allowed."""
-    if urlsplit(mirror).scheme not in ("http", "https"):
+    try:
+        scheme = urlsplit(mirror).scheme
+    except ValueError:  # http://[
+        scheme = ""
+    if scheme not in ("http", "https"):
         raise ModelError(f"{mirror} is not the address of a registry", do="use an address that begins with https://")
     return mirror.rstrip("/")
 

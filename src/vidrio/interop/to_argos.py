@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 
 from vidrio._version import __version__
-from vidrio.interop.foreign import CARD, NO_LANGUAGES, not_exported
+from vidrio.interop.foreign import CARD, NO_LANGUAGES, has_languages, not_exported
 from vidrio.interop.to_ctranslate2 import engine_files
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
@@ -25,7 +25,7 @@ def export_argos(folder: Path) -> bytes:
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     obstacles = {
-        NO_LANGUAGES: not (about.source_language and about.target_language),
+        NO_LANGUAGES: not has_languages(about),
         "a token such as >>spa<< before every source": source.opening,
         "two tokenizers; Argos has one for both languages": source is not target and source.sentence_pieces is None,
         f"a {source.kind} tokenizer instead of BPE": source.sentence_pieces is None and source.kind != "bpe",

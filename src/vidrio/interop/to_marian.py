@@ -15,7 +15,7 @@ import numpy as np
 from vidrio.glass.declaration import stages_of
 from vidrio.glass.machine import build
 from vidrio.glass.words import without_head
-from vidrio.interop.foreign import NO_LANGUAGES, not_exported
+from vidrio.interop.foreign import NO_LANGUAGES, has_languages, not_exported
 from vidrio.interop.marian import END
 from vidrio.interop.marian_files import CONFIG
 from vidrio.interop.names import is_table, marian_name, to_theirs
@@ -43,7 +43,7 @@ def export_marian(folder: Path, lines: Sequence[str]) -> dict[str, bytes]:
     pair = about.source_language + about.target_language
     tokenizers = dict.fromkeys((translator.source, translator.target))
     problems = list(obstacles(config, about, tuple(tokenizers)))
-    problems += [] if any(lines) else ["there are no lines to calibrate on"]
+    problems += [] if any(map(str.strip, lines)) else ["there are no lines to calibrate on"]
     if problems:
         raise not_exported(folder, "Marian", problems)
     names = [f"vocab.{pair}.spm"] if len(tokenizers) == 1 else [f"srcvocab.{pair}.spm", f"trgvocab.{pair}.spm"]
@@ -75,7 +75,7 @@ def obstacles(config: ModelConfig, about: About, tokenizers: Sequence[Tokenizer]
         yield f"its widths {config.d_model} and {config.d_ff} are not multiples of 64, or its heads do not fill them"
     if config.source_vocabulary % 8 or config.target_vocabulary % 8:
         yield f"its vocabulary sizes {config.source_vocabulary} and {config.target_vocabulary} are not multiples of 8"
-    if not (about.source_language and about.target_language):
+    if not has_languages(about):
         yield NO_LANGUAGES
     for tokenizer in tokenizers:
         pieces = tokenizer.sentence_pieces

@@ -111,7 +111,7 @@ def read(folder: Path, vocabulary: int, repeats: Repeats) -> Examples:
         ]
         count = sum(pairs for pairs, _ in repeats)
         if not all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides):
-            raise ValueError(f"files of other sizes than those of {count:,} pairs")
+            raise ValueError(f"the sizes of the files do not match {count:,} pairs")
     except (OSError, ValueError) as error:
         do = f"remove {folder.parent} to begin again"
         raise DataError(f"{folder} holds no readable tokens", found=str(error), do=do) from None
@@ -234,6 +234,9 @@ def stream(examples: Examples, most: int, longest: int, seed: int, position: Pos
     epoch, first = position
     while True:
         batches = plan(examples, most, longest, (seed, epoch))
+        if not batches:
+            found = "the corpora's weights, or the maximum length, leave none"
+            raise DataError("an epoch contains no pairs", found=found, do="use larger weights: file.tsv@1")
         for done in range(first + 1, len(batches) + 1):
             after = (epoch, done) if done < len(batches) else (epoch + 1, 0)
             yield Streamed(batches[done - 1], after, epoch + done / len(batches))

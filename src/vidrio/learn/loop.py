@@ -61,6 +61,11 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 
     folder = RunFolder(training.run if processes.leads else None, state)
     with split_batches(state.parameters.flat.device) as split, interruptions() as signals:
+        if state.step and state.best_score is None and share_over(recipe.stop, state) == 1:
+            record = validate(training, state)  # the end was moved to before the first validation
+            if processes.leads:
+                yield folder.log(record)
+            folder.save(state)
         while share_over(recipe.stop, state) < 1:
             before = share_over(recipe.stop, state)
             take_step(training, list(islice(batches, recipe.accumulate * processes.size)), state, clock, split)

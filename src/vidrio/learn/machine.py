@@ -67,8 +67,8 @@ def find_device(name: str) -> "torch.device":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, dtype=torch.float64, device=device).item()  # a device may lack float64, which the loss needs
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise RunError(f"there is no device {name!r} to train on", found=reason, do="use --device cpu") from None
     return device

@@ -136,6 +136,7 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         speed = SPEED_OF_GPU if gpu else SPEED_OF_CORE * torch.get_num_threads()
         preset = request.preset or choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
         config = sized(preset, **{**decided_by(task), **with_heads(request.sizes, PRESETS[preset])})
+        config = ModelConfig.from_json(config.to_json())  # refuse a model that could not be read after training
     like = nearest_preset(config)
     recipe = Recipe(
         stop=stop,
@@ -157,7 +158,7 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
 def choose_precision(device: torch.device) -> str:
     """Choose bfloat16 on GPUs that support it and on CPUs with AMX. On other CPUs, it can be slower than float32."""
     if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16") else "float32"
 
 

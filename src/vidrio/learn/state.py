@@ -74,7 +74,7 @@ def save_state(run: Path, state: State) -> None:
     part = run / f".{STATE}.part"
     try:
         save_file(tensors, part, {"state": json_text(numbers)})
-        with part.open("rb") as file:
+        with part.open("r+b") as file:  # Windows synchronises only files opened for writing
             os.fsync(file.fileno())
         os.replace(part, run / STATE)
     except (OSError, SafetensorError) as error:
@@ -165,4 +165,4 @@ def write_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -
     write_parameters(run / SNAPSHOTS / f"step-{step:08}", parameters)
     for folder in (run / SNAPSHOTS).iterdir():
         if folder.name not in names:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)  # it may be a file, such as .DS_Store

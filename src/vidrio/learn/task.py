@@ -144,7 +144,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
         one_sided=request.task != "translate",
     )
     start = request.start
-    started = [tokenizer.fingerprint() for tokenizer in start.tokenizers] if start else []
+    started = [of.fingerprint() for of in start.tokenizers] if start else ["unigram"] * request.like_marian
     folder, key = request.run / "data", key_of(files, options, request.vocabulary, started)
     if begun and not is_made(folder, key):
         raise cannot_change(["the sentence pairs, how they are cleaned, or the tokenizer"])
@@ -222,7 +222,8 @@ def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[
     """Return functions that encode the source and the target. A class label is encoded as its index. A text generator
     has no source, so its source encoder returns empty lists."""
     if kind == "classify":
-        return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
+        places = {name: place for place, name in enumerate(labels)}
+        return source.encode_batch, lambda classes: [[places[name]] for name in classes]
     if kind == "generate":
         return lambda texts: [[] for _ in texts], target.encode_batch
     return source.encode_batch, target.encode_batch

@@ -56,6 +56,9 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
         about = record(About, data.get("about", {}))
     except TypeError as error:
         raise ModelError(f"{path} cannot be read", found=f"in 'about': {error}") from None
+    if about.labels and not len(about.labels) == len({*about.labels}) == config.n_classes:
+        found = f"{len({*about.labels})} different labels for {config.n_classes} classes"
+        raise ModelError(f"{path} cannot be read", found=found, do="use an undamaged model folder")
     if (folder / TENSORS).is_file():
         read_stored(folder, config)
     return config, about
