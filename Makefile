@@ -82,7 +82,7 @@ format: $(READY_TEST) ## put the code into the one format
 
 pins: python ## resolve the dependencies afresh into constraints.txt
 	@rm -rf .venv-pins && "$(PYTHON)" -m venv .venv-pins
-	@.venv-pins/bin/pip install --quiet $(PINNED) -e '.[train,interop,dev]'
+	@.venv-pins/bin/pip install --quiet -e '.[train,interop,dev]'
 	@sed -n '/^#/p' constraints.txt > .venv-pins/constraints.txt
 	@.venv-pins/bin/pip list --format=freeze --exclude pip --exclude vidrio | sed 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f >> .venv-pins/constraints.txt
 	@mv .venv-pins/constraints.txt constraints.txt && rm -rf .venv-pins && cat constraints.txt
@@ -95,7 +95,7 @@ release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=…
 	@KEY="$(KEY)" TRAIN="$(TRAIN)" "$(VENV_TEST)/$(BIN)/python" .ci/release.py
 
 clean: ## remove what make has installed and what tools have cached
-	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis page/node_modules
 	find src/vidrio/engine/built -type f ! -name '*.wasm' ! -name 'linux-*' -delete
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -124,6 +124,6 @@ def test_neighbours_with_and_without_lists_do_not_matter(engine: tuple[Engine, M
 def test_a_list_that_is_none_is_refused(engine: tuple[Engine, ModelConfig], wrong: list[int]) -> None:
     of, config = engine
     sources = random_sources(config, 3)
-    with pytest.raises(InputError, match="none of this model's"):
+    with pytest.raises(InputError, match="do not fit this model"):
         of.search(sources, Options(max_length=20), shortlists=[(), wrong, ()])
     assert len(of.search(sources, Options(max_length=20))) == 3

@@ -7,6 +7,7 @@ invalid command line and 130 for an interruption.
 
 import errno
 import gc
+import io
 import os
 import sys
 from contextlib import suppress
@@ -101,13 +102,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code. Only this function turns errors into messages."""
     gc.set_threshold(OBJECTS)
     _replace_closed_streams()
+    # A redirected stdout is UTF-8, like all files; on Windows, it would not be.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="backslashreplace")
     try:
         result = vidrio.main(args=arguments, prog_name="vidrio", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except VidrioError as error:
         click.echo(f"vidrio: {error}", err=True)
-        return error.exit_code
+        return 1
     except click.ClickException as error:
         error.show()
         return error.exit_code

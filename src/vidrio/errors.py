@@ -12,8 +12,6 @@ from os import PathLike
 class VidrioError(Exception):
     """The base class of all reported errors. Its message says what is wrong, what was found, and what to do."""
 
-    exit_code = 1
-
     def __init__(self, what: str, *, found: str = "", do: str = "") -> None:
         self.what, self.found, self.do = what, found, do
         super().__init__(

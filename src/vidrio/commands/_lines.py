@@ -74,7 +74,8 @@ def arriving(source: Path | None) -> Iterator[Iterator[str]]:
     name = "standard input" if source is None else str(source)
     decode = Decoder(name)
     if source is None and sys.stdin.isatty():
-        click.echo("vidrio: type a line and press Enter; press Ctrl-D to finish", err=True)
+        end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+        click.echo(f"vidrio: type a line and press Enter; press {end} to finish", err=True)
     rest: list[bytes] = []
     done = 0
     with open(sys.stdin.fileno() if source is None else source, "rb", buffering=0, closefd=source is not None) as file:

@@ -70,7 +70,7 @@ def clean(files: tuple[str, ...], to: Path | None, held_out_to: Path | None, as_
         raise click.UsageError("The inputs and outputs must be different files.")
     with Console() as console, _folder_beside(to) as work:
         prepared = clean_into(Path(work), sources, options, console.progress)
-        for part, path in paths.items():
+        for part, path in reversed(paths.items()):  # the output beside the temporary folder last: that cannot fail
             _move(prepared.path(part), path)
     tally, written = prepared.tally, {str(path): prepared.pairs[part] for part, path in paths.items()}
     layouts = {corpus.name: corpus.layout.words for corpus in sources}
@@ -91,7 +91,9 @@ def _folder_beside(to: Path | None) -> "TemporaryDirectory[str]":
     try:
         return TemporaryDirectory(dir=place, prefix=".vidrio-")
     except OSError as error:
-        raise DataError(f"{to} cannot be written", found=str(error.strerror), do="choose another location") from None
+        raise DataError(
+            f"{to or 'a temporary file'} cannot be written", found=str(error.strerror), do="choose another location"
+        ) from None
 
 
 def _move(source: Path, to: Path) -> None:

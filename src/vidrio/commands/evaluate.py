@@ -47,14 +47,14 @@ def evaluate(
     # If sacreBLEU is missing, fail now, not after a long translation.
     metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
     sources, *right = read_aligned([source, *references])
+    translator = Translator.load(model_name)
+    options = as_options(translator.config, given)
     other = None
     if against is not None and Path(against).is_file():
         other, _ = read_aligned([Path(against), source])
     elif against is not None:
         rival = Translator.load(against)
         other = evaluation.translate_all(rival, sources, as_options(rival.config, given)).translations
-    translator = Translator.load(model_name)
-    options = as_options(translator.config, given)
     outcome = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
     if output is not None:
         write_output(output, "".join(f"{line}\n" for line in outcome.run.translations).encode())

@@ -31,15 +31,16 @@ def import_(source: str, to: Path | None, mirror: str | None, float32: bool, **g
     from vidrio.commands._progress import bar
     from vidrio.interop.convert import import_model
     from vidrio.interop.registry import MOZILLA, Mirror
+    from vidrio.look.writing import quoted, visible
     from vidrio.model.find import own_folder
 
     place = to or own_folder() / Path(source).resolve().name
     about = import_model(source, place, mirror=Mirror(mirror or MOZILLA, bar), int8=not float32, **given)
-    click.echo(f"{place}: {about.source_language or '?'} → {about.target_language or '?'}")
+    click.echo(visible(f"{place}: {about.source_language or '?'} → {about.target_language or '?'}"))
     if not (about.source_language and about.target_language):
         click.echo(
             "the model does not declare its languages, which the server and data cleaning need: add --languages en,es"
         )
-    click.echo(f"licence: {about.provenance['licence']}")
-    name = to or place.name
+    click.echo(visible(f"licence: {about.provenance['licence']}"))
+    name = quoted(str(to or place.name))
     click.echo(f'try it: vidrio translate -m {name} "…"; vidrio look -m {name} "…"')

@@ -30,7 +30,7 @@ def models(available: bool, mirror: str | None, as_json: bool) -> None:
                 "name": offer.name,
                 "from": offer.languages[0],
                 "to": offer.languages[1],
-                "megabytes": round(offer.files["model"].get("uncompressedSize", 0) / 1e6, 1),
+                "megabytes": round((offer.files["model"].get("uncompressedSize") or 0) / 1e6, 1),
                 "scores": {f"{metric} FLORES-200+": value for metric, value in offer.scores.items()},
                 "licence": LICENCE,
                 "place": f"offered, {offer.architecture}",
@@ -41,10 +41,12 @@ def models(available: bool, mirror: str | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    from vidrio.look.writing import visible
+
     for row in rows:
         scores = ", ".join(f"{name} {value:.4g}" for name, value in row["scores"].items() if name[:2].upper() in "BLCO")
         parts = (f"{row['name']:<10}", f"{row['from'] or '?'} → {row['to'] or '?'}", f"{row['megabytes']} MB", scores)
-        click.echo("  ".join(part for part in (*parts, row["licence"], row["place"]) if part))
+        click.echo(visible("  ".join(part for part in (*parts, row["licence"], row["place"]) if part)))
 
 
 def row_of(name: str, folder: Path, place: str) -> dict[str, Any]:
@@ -61,7 +63,11 @@ def row_of(name: str, folder: Path, place: str) -> dict[str, Any]:
         "from": about.source_language,
         "to": about.target_language,
         "megabytes": round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6, 1),
-        "scores": {f"{score['metric']} {score['test']}": score["value"] for score in about.scores},
-        "licence": about.provenance.get("licence", "see its README.md"),
+        "scores": {
+            f"{score['metric']} {score.get('test', '')}".rstrip(): score["value"]  # training scores have no test's name
+            for score in about.scores
+            if "metric" in score and isinstance(score.get("value"), int | float)
+        },
+        "licence": str(about.provenance.get("licence", "see its README.md")),
         "place": place,
     }

@@ -81,28 +81,33 @@ class RunRequest:
     search: Mapping[str, Any]
     whatif: WhatIfOptions
     values: str | None = None
+    from_file: int = 0  # how many of the what-ifs come from the file `values`
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
         """Remove the options of a run from a command's options, and return a request with them."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif = values_of(given["values"])
+        from_file = len(whatif)
         for option in _WHATIF:
             words = given.pop(option.replace("-", "_"))
             changes = words if isinstance(words, tuple) else (words,)
             whatif += [(option, change) for change in changes if change is not None]
         names = ("model_name", "dtype", "target", "typed", "values")
-        return RunRequest(text, **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
+        return RunRequest(
+            text, **{name: given.pop(name) for name in names}, search=search, whatif=whatif, from_file=from_file
+        )
 
     def open(self) -> "LoadedModel":
         """Open the model for inspection, and print its name to stderr."""
         import numpy as np
 
         from vidrio.look.run import open_model
+        from vidrio.look.writing import visible
 
         model = open_model(self.model_name, None if self.dtype is None else getattr(np, self.dtype))
         which = "the default model" if self.model_name is None else "model"
-        click.echo(f"{which}: {model.name} ({model.path})", err=True)
+        click.echo(visible(f"{which}: {model.name} ({model.path})"), err=True)
         return model
 
     def options(self, model: "LoadedModel") -> "Options":
@@ -141,11 +146,10 @@ class RunRequest:
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
         again |= self.search
-        given = [(name.replace("_", "-"), str(value)) for name, value in again.items() if value is not None]
+        options = {name.removesuffix("_ngram").replace("_", "-"): value for name, value in again.items()}
+        given = [(option, str(value)) for option, value in options.items() if value is not None]
         words = [part for option, value in given for part in (f"--{option}", value)]
-        own = values_of(self.values)
-        added = [pair for pair in self.whatif if pair not in own]
-        whatif = [part for option, change in added for part in (f"--{option}", change)]
+        whatif = [part for option, change in self.whatif[self.from_file :] for part in (f"--{option}", change)]
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *whatif))
 
 
@@ -154,14 +158,14 @@ def values_of(path: str | None) -> WhatIfOptions:
 
     def under(name: str, value: Any) -> WhatIfOptions:
         if not isinstance(value, dict):
-            return [("set", f"{name}={json_text(value)}")]
+            return [("set", f"{name}={value if isinstance(value, float) else json_text(value)}")]
         return [pair for key, inner in value.items() for pair in under(f"{name}.{key}" if name else key, inner)]
 
     if path is None:
         return []
     try:
-        return under("", tomllib.loads(Path(path).read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return under("", tomllib.loads(Path(path).read_text("utf-8-sig")))
+    except (OSError, ValueError, TypeError, RecursionError) as error:  # TypeError: a date
         raise InputError(
             f"{path} cannot be read as TOML", found=str(error), do='write lines like "enc.0.ffn.b2" = [1, 0, 0, 0]'
         ) from None
@@ -182,4 +186,4 @@ def refuse_copied(seen: "Look") -> None:
     from vidrio.look.translated import COPIED
 
     if seen.copied:
-        raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")
+        raise InputError(f"{COPIED}, so the model does not read it", do="give a text with words, or --as-typed")

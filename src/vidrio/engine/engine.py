@@ -121,7 +121,7 @@ class Engine:
         stopped: Stopped = None,
     ) -> list[list[tuple[float, float]]]:
         """Return the log-probabilities of two tokens in each target row, for each variant. The first row is that of the
-        start token. `asked` contains the two tokens of each row; the result for a token of −1 is 0."""
+        start token. `wanted` contains the two tokens of each row; the result for a token of −1 is 0."""
         share = -(-len(variants) // self._workers)
         together = max(1, min(share, TOGETHER // max(len(pair[0]), len(pair[1]) + 1)))
         pieces = [variants[n : n + together] for n in range(0, len(variants), together)]
@@ -278,6 +278,8 @@ def quantities(
 ) -> dict[str, "memoryview[float]"]:
     library, functions = model.library, model.library.functions
     record = functions.record_new()
+    if not record:
+        raise MemoryError(model.problem())
     try:
         if model.config.has_decoder:
             forced(model, source, target, [(-1, -1)] * (len(target) + 1), [interventions], record)
@@ -338,10 +340,12 @@ def refusal(model: Model, source: Sequence[int], to_write: int, interventions: b
         )
     if interventions:
         return InputError(
-            "these interventions are none of this model's",
-            found="a head, a row or a position that it has not, a row that is not finite, or every position hidden",
-            do="name heads and rows that there are, and leave a position visible",
+            "these interventions do not fit this model",
+            found="an unknown head, row or position, a value that is not finite, or no visible position",
+            do="use heads and rows of this model, and leave at least one position visible",
         )
     return InputError(
-        "these ids are none of this model's", found="a token beyond its vocabulary, or none", do="give its own ids"
+        "these token ids do not fit this model",
+        found="an id outside its vocabulary, or no ids",
+        do="use ids from its tokenizers",
     )

@@ -26,7 +26,9 @@ def as_words(config: ModelConfig, interventions: Interventions) -> bytes:
             words.extend((HEAD_OFF, places[place], one.head))
             continue
         if len(one.values) != config.d_model:
-            raise InputError(f"{len(one.values)} numbers are no row of this model", found=f"d_model {config.d_model}")
+            raise InputError(
+                f"a row of this model does not have {len(one.values)} numbers", found=f"d_model {config.d_model}"
+            )
         words.extend((SET_ROW, places[place], one.row))
         words.frombytes(array("f", one.values).tobytes())
     return words.tobytes()

@@ -99,7 +99,7 @@ def chosen(name: str, wanted: str, language: Language = "en") -> list[Section]:
     every = sections(name, language)
     if wanted == "all":
         return every
-    if wanted.isdigit():
+    if wanted.isdecimal():
         named = every[int(wanted) : int(wanted) + 1]
     else:
         named = [section for section in every if wanted.lower() in section.title.lower()]
