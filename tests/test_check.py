@@ -222,7 +222,7 @@ def test_why_with_more_decimals_and_other_machines(capsys: pytest.CaptureFixture
     assert "/ 30" in told("--divisor", "30")
     assert "scores / 30" in told("--divisor", "30")
     assert "model       float32" in told("--dtype", "float32")
-    assert "A what-if put 0.25 in its place" in told("--set", "enc.0.self.scaled.h0[0,1]=0.25")
+    assert "A what-if replaced it with 0.25" in told("--set", "enc.0.self.scaled.h0[0,1]=0.25")
 
 
 def test_a_file_that_was_damaged_meanwhile_is_refused(tmp_path: Path) -> None:

@@ -32,13 +32,13 @@ def test_a_trained_model_in_the_model_folder_is_listed(
     write_model(tmp_path / "mine")
     path = tmp_path / "mine/config.json"
     data = json.loads(path.read_text())
-    data["about"]["scores"] = [{"metric": "chrF", "value": 61.5, "signature": "…"}, {}]
+    data["about"]["scores"] = [{"metric": "BLEU", "value": 61.5, "signature": "…"}, {}]
     data["about"]["provenance"] = {"licence": "\x1b[31mred"}
     path.write_text(json.dumps(data))
     monkeypatch.setenv("VIDRIO_MODELS", str(tmp_path))
     assert main(["models"]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
-    assert "chrF 61.5" in line
+    assert "BLEU 61.5" in line
     assert "\x1b" not in line
 
 

@@ -179,7 +179,7 @@ def test_the_description_names_every_route() -> None:
         ({"alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
         ({"alternatives": -1}, "Invalid request: alternatives parameter must be a positive number"),
         ({"alternatives": 100_000}, "Invalid request: alternatives (100000) exceeds limit (16)"),
-        ({"glossary": ["world"]}, "Invalid request: glossary is an object of terms"),
+        ({"glossary": ["world"]}, "Invalid request: glossary is not an object"),
         ({"q": "\ud800"}, "Invalid request: the text is not valid Unicode"),
     ],
 )

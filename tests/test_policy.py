@@ -80,6 +80,7 @@ LIBRARIES = {
     "ray": ("wide",),
     "filelock": ("data", "serve"),
     "fastapi": ("serve",),
+    "python_multipart": ("serve",),
     "pydantic": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
