@@ -198,6 +198,13 @@ def test_doubtful_words_are_underlined_with_the_reason(open_page: Open, server: 
     assert any(answer["warnings"] for _, answer in told)
 
 
+def test_a_search_with_beam_1_is_one_row(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", card="search")
+    rows = page.locator("section", has=page.locator("#search-title")).locator("tbody tr")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("hola mundo")
+
+
 def test_every_view_has_a_title(open_page: Open) -> None:
     page = open_page()
     expect(page).to_have_title(f"{CAR} · Vidrio")
