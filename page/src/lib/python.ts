@@ -34,6 +34,10 @@ function start(site: Site): Worker {
 async function restart(request: Pending): Promise<void> {
   const old = await worker;
   if (current !== request) return;
+  if (!progress.ready) {
+    setTimeout(() => void restart(request), PATIENCE); // wait, because a new worker would start the download again
+    return;
+  }
   old.terminate();
   [current, progress.ready] = [undefined, false];
   worker = site.then(start);
