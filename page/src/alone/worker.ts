@@ -179,11 +179,8 @@ addEventListener("message", async ({ data }: MessageEvent<WorkerRequest | { site
   }
   try {
     const [status, answer] = (await (await answering)?.(data)) ?? ["failed", "not started"];
-    scope.postMessage(
-      { kind: "answer", id: data.id, status, answer },
-      typeof answer === "string" ? [] : [answer.buffer],
-    );
+    scope.postMessage({ kind: "answer", status, answer }, typeof answer === "string" ? [] : [answer.buffer]);
   } catch (error) {
-    scope.postMessage({ kind: "answer", id: data.id, status: "failed", answer: String(error) });
+    scope.postMessage({ kind: "answer", status: "failed", answer: String(error) });
   }
 });

@@ -15,7 +15,6 @@ interface Pending extends WorkerRequest {
 
 const queue: Pending[] = [];
 let current: Pending | undefined;
-let count = 0;
 
 export const site: Promise<Site> = fetch("site.json").then((answer) => answer.json() as Promise<Site>);
 
@@ -64,7 +63,7 @@ function sendNext(to: Worker): void {
   if (current) return;
   do current = queue.shift();
   while (current?.signal?.aborted);
-  if (current) to.postMessage({ id: current.id, path: current.path, body: current.body } satisfies WorkerRequest);
+  if (current) to.postMessage({ path: current.path, body: current.body } satisfies WorkerRequest);
 }
 
 /** Sends a request and returns the answer as a Response, as if it came from the server. */
@@ -77,7 +76,6 @@ export async function ask(path: string, body: object, signal?: AbortSignal): Pro
   }
   return new Promise((resolve, reject) => {
     const request: Pending = {
-      id: ++count,
       path,
       body: JSON.stringify(body),
       signal,

@@ -12,7 +12,6 @@ export interface Site {
 }
 
 export interface WorkerRequest {
-  id: number;
   path: string;
   body: string;
 }
@@ -21,7 +20,7 @@ export interface WorkerRequest {
 export type WorkerMessage =
   | { kind: "loading"; done: number; total: number }
   | { kind: "ready" }
-  | { kind: "answer"; id: number; status: string; answer: string | Uint8Array };
+  | { kind: "answer"; status: string; answer: string | Uint8Array };
 
 /** Whether the page belongs to a static site, where Python runs in a web worker. */
 export const onSite = typeof document !== "undefined" && "site" in document.documentElement.dataset;
