@@ -33,14 +33,20 @@ function start(site: Site): Worker {
 async function restart(request: Pending): Promise<void> {
   const old = await worker;
   if (current !== request) return;
-  if (!progress.ready) {
-    setTimeout(() => void restart(request), PATIENCE); // wait, because a new worker would start the download again
-    return;
-  }
   old.terminate();
   [current, progress.ready] = [undefined, false];
   worker = site.then(start);
   sendNext(await worker);
+}
+
+/** Restarts Python if an aborted request keeps running, but not during a download, which would start again. */
+function restartLater(request: Pending): void {
+  const { ready } = progress;
+  setTimeout(() => {
+    if (current !== request) return;
+    if (ready && progress.ready) void restart(request);
+    else restartLater(request);
+  }, PATIENCE);
 }
 
 function receive(message: WorkerMessage, from: Worker): void {
@@ -89,7 +95,7 @@ export async function ask(path: string, body: object, signal?: AbortSignal): Pro
     };
     signal?.addEventListener("abort", () => {
       reject(signal.reason);
-      if (current === request) setTimeout(() => void restart(request), PATIENCE);
+      if (current === request) restartLater(request);
     });
     queue.push(request);
     sendNext(to);
