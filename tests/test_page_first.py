@@ -98,6 +98,8 @@ def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another
     expect(page.get_by_role("button", name="No cross-attention")).to_have_attribute("aria-pressed", "false")
     assert "if=" not in page.url
     assert any("cross" in body for body in gone)
+    page.locator("#block-enc\\.0 h4 button").click()
+    expect(page.locator("[id='q-enc.0.self.scores.h0'] td button").first).to_be_visible()
     page.get_by_role("button", name="No positions").click()
     page.locator("#text").fill("Hello world")
     expect(page.locator("#translation")).not_to_have_text("Ayer compré un coche nuevo.")

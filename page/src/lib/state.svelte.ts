@@ -194,9 +194,11 @@ class Page {
   /** Cancels the in-flight request and restores the settings of the displayed run. */
   stop(): void {
     this.#running?.abort();
+    this.#running = null;
     this.#stopped();
-    const { model, sentence, changes, numbers } = this.query ?? this.nextQuery();
-    this.show({ model, sentence, changes, numbers });
+    const { text, model, sentence, changes, numbers } = this.query ?? this.nextQuery();
+    const given = model === this.view.model ? this.view.text : text; // a text that was typed stays
+    this.show({ text: given, model, sentence, changes, numbers });
   }
 
   #stopped(): void {
