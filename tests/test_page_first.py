@@ -207,6 +207,14 @@ def test_a_search_with_beam_1_is_one_row(open_page: Open) -> None:
     expect(rows).to_contain_text("hola mundo")
 
 
+def test_a_server_that_has_stopped_is_told_in_spanish_with_the_browser_s_own_words(open_page: Open) -> None:
+    page = open_page(context={"locale": "es-ES"})
+    page.evaluate("() => { window.fetch = () => Promise.reject(new TypeError('Failed to fetch')) }")
+    page.locator("#text").fill("Hello world")
+    expect(page.locator(".refused")).to_contain_text("El servidor no responde")
+    expect(page.locator(".refused")).to_contain_text("TypeError: Failed to fetch")
+
+
 def test_every_view_has_a_title(open_page: Open) -> None:
     page = open_page()
     expect(page).to_have_title(f"{CAR} · Vidrio")
