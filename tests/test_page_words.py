@@ -17,6 +17,7 @@ from vidrio.glass.trace import parse_address
 from vidrio.glass.words import FORMULAS, OF_CLASSES, PARAMETERS, QUANTITIES
 from vidrio.look.changed import look_changed
 from vidrio.look.run import LoadedModel, default_options, look, open_model
+from vidrio.look.why_word import why_word
 from vidrio.search import Tree
 from vidrio.serve.looking import Looking
 
@@ -118,7 +119,8 @@ REFUSED_ADDRESSES = [
 
 
 def test_what_is_refused(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:
-    trace = look(lesson, "hello world").trace
+    seen = look(lesson, "hello world")
+    trace = seen.trace
     said: list[str] = []
 
     def refused(work: Callable[[], object]) -> None:
@@ -133,5 +135,6 @@ def test_what_is_refused(patterns: list[re.Pattern[str]], lesson: LoadedModel) -
     for address in REFUSED_ADDRESSES:
         refused(lambda address=address: receipt(trace, locate(trace, parse_address(address))))
     refused(lambda: look(lesson, "hello " * 9999))
+    refused(lambda: why_word(seen, "zzz"))
     names = re.compile(r"[^ ]+(, [^ ]+)*")  # lists of available names
     assert not {text for text in untold(iter(said), patterns) if not names.fullmatch(text)}

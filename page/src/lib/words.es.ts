@@ -197,7 +197,7 @@ const SPANISH: Record<string, string> = {
   "{} is not an address": "{} no es una dirección",
   "`vidrio look TEXT` lists all addresses": "`vidrio look TEXTO` muestra todas las direcciones",
   "{} is not one quantity but {}": "{} no es una magnitud, sino {}",
-  "choose one of them": "elige una de ellas",
+  "choose one of them": "elige una de estas opciones",
   "{} needs {}, one for each of its axes {}": "{} necesita {}, uno por cada uno de sus ejes {}",
   "{} indices": "{} índices",
   "1 index": "1 índice",
@@ -225,6 +225,30 @@ const SPANISH: Record<string, string> = {
   "this model predicts classes, so there is no translation to force token by token":
     "este modelo predice clases, así que no hay traducción que forzar token a token",
   "this request cannot be parsed": "no se puede interpretar esta petición",
+  "The server is busy, try again later": "el servidor está ocupado; inténtalo más tarde",
+  "Slowdown: too many requests ({} per 1 minute)": "demasiadas peticiones (máximo: {} por minuto)",
+  "Unexpected error": "error inesperado",
+  "the request exceeds {} bytes": "la petición supera los {} bytes",
+  "this server answers no other website; vidrio serve --cors allows one":
+    "este servidor no responde a otros sitios web; vidrio serve --cors permite uno",
+  "Invalid request: request ({}) exceeds text limit ({})": "el texto tiene {} caracteres; el máximo es {}",
+  "Value error, a text has at most {} characters, an address {}":
+    "un texto tiene como máximo {} caracteres; una dirección, {}",
+  "a text has at most {} characters, an address {}": "un texto tiene como máximo {} caracteres; una dirección, {}",
+  "there is no {} in the translation": "no hay {} en la traducción",
+  "name one of these words or tokens, or the address of a number":
+    "indica una de estas palabras o tokens, o la dirección de un número",
+  "{} stands at more than one place in the translation": "{} está en más de un lugar de la traducción",
+  "rows {}": "filas {}",
+  "give a text whose translation has it once": "escribe un texto cuya traducción la contenga una sola vez",
+  "{} begins with the same tokens, so no step decides between the two":
+    "{} empieza por los mismos tokens, así que ningún paso decide entre los dos",
+  "name another word": "indica otra palabra",
+  "the vocabulary cannot spell {}": "el vocabulario no permite escribir {}",
+  "name a word that it can": "indica una palabra que sí permita",
+  "{} steps": "{} pasos",
+  "without its only word, nothing of the text is left": "sin su única palabra, no queda nada del texto",
+  "give a text of several words": "escribe un texto de varias palabras",
   "a parameter: {}": "un parámetro: {}",
   "an intermediate result: {}": "un resultado intermedio: {}",
 };
