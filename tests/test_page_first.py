@@ -215,6 +215,16 @@ def test_a_server_that_has_stopped_is_told_in_spanish_with_the_browser_s_own_wor
     expect(page.locator(".refused")).to_contain_text("TypeError: Failed to fetch")
 
 
+def test_alt_and_an_arrow_is_left_to_the_browser(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", open="enc.0")
+    is_left = """(one, altKey) => one.dispatchEvent(
+        new KeyboardEvent("keydown", { key: "ArrowLeft", altKey, bubbles: true, cancelable: true })
+    )"""
+    for where in ("[id='q-enc.0.self.scores.h0'] td button", ".matrix .frame", "[role=slider]"):
+        one = page.locator(where).first
+        assert [one.evaluate(is_left, alt) for alt in (True, False)] == [True, False], where
+
+
 def test_every_view_has_a_title(open_page: Open) -> None:
     page = open_page()
     expect(page).to_have_title(f"{CAR} · Vidrio")
