@@ -244,11 +244,11 @@ def test_a_matrix_is_saved_to_the_last_digit_a_number_overwritten_and_a_head_swi
         page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
     rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
     assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
-    page.locator("aside form input").fill("100")
+    page.locator("aside form input").fill("−0,5")
     page.locator("aside form button").click()
     expect(page.locator("aside .mark")).to_be_visible()
     expect(page.locator("#q-enc\\.0\\.self\\.scores\\.h0 .mark")).to_be_visible()
-    assert "enc.0.self.scores.h0" in page.url
+    expect(page.locator(".chips")).to_contain_text("set enc.0.self.scores.h0[0,0]=-0.5")
     page.get_by_role("switch").first.click()
     expect(page.get_by_role("switch").first).to_have_attribute("aria-checked", "false")
     expect(page.locator(".chips")).to_contain_text("heads-off enc.0.self.h0")
