@@ -308,8 +308,7 @@ class Page {
       if (current()) this.receipt = receipt;
     } catch (error) {
       if (!current()) return;
-      this.receipt = null;
-      this.view.at = "";
+      this.show({ at: "" });
       if (error instanceof api.Refusal) this.refusal = error;
     }
   }
@@ -319,8 +318,14 @@ class Page {
     this.refresh();
   }
 
-  copy(kind: string): Promise<string> {
-    return api.copy(this.query ?? this.nextQuery(), this.view.at, kind);
+  /** Returns the open receipt's arithmetic as text, or an empty string if the request fails. */
+  async copy(kind: string): Promise<string> {
+    try {
+      return await api.copy(this.query ?? this.nextQuery(), this.view.at, kind);
+    } catch (error) {
+      this.refusal = this.#refusalOf(error);
+      return "";
+    }
   }
 
   /** Translates a message from Python into the user's language, or returns it unchanged if there is no translation. */
