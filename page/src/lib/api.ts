@@ -40,15 +40,23 @@ let python: Promise<typeof import("./python")> | undefined;
 const inBrowser = () => (python ??= import("./python")); // cached, because a repeated import would wait for rendering
 
 const KEY = "vidrio.key";
+let key = "";
 /** Stores an API key until the tab is closed. */
-export const giveKey = (key: string): void => sessionStorage.setItem(KEY, key);
+export function giveKey(given: string): void {
+  key = given;
+  try {
+    sessionStorage.setItem(KEY, key);
+  } catch {
+    // If the browser blocks storage, the key lasts until the page is closed.
+  }
+}
 function authorization(): Record<string, string> {
   try {
-    const key = sessionStorage.getItem(KEY);
-    return key ? { Authorization: `Bearer ${key}` } : {};
+    key ||= sessionStorage.getItem(KEY) ?? "";
   } catch {
-    return {}; // the browser blocks storage
+    // the browser blocks storage
   }
+  return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
 async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {

@@ -221,9 +221,9 @@ class Page {
     void this.#refresh(this.nextQuery(), running.signal).catch((error: unknown) => {
       if (running.signal.aborted) return;
       this.#stopped();
-      const status = error instanceof api.Refusal ? error.status : 0;
-      this.keyNeeded = status === 401 ? "missing" : status === 403 ? "wrong" : "";
-      this.refusal = this.keyNeeded ? null : this.#refusalOf(error);
+      const refusal = this.#refusalOf(error);
+      this.keyNeeded = refusal.status === 401 ? "missing" : refusal.what === "Invalid API key" ? "wrong" : "";
+      this.refusal = this.keyNeeded ? null : refusal;
     });
   }
 
