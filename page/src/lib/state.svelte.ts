@@ -88,7 +88,8 @@ class Page {
 
   #readAddress(): void {
     const given = readFragment(location.hash);
-    const view = { ...EMPTY, model: this.defaultModel, text: EXAMPLE, ...given, ...this.#embedded() };
+    const text = EXAMPLES[given.model ?? this.defaultModel] ?? EXAMPLE;
+    const view = { ...EMPTY, model: this.defaultModel, text, ...given, ...this.#embedded() };
     if (JSON.stringify(view) === JSON.stringify($state.snapshot(this.view))) return;
     this.view = view;
     this.refresh();
