@@ -35,7 +35,7 @@ export const en = {
   of: "of",
   stepsTitle: "Choosing the next word",
   stepsAfter: "After",
-  stepsBest: "these five tokens are the most probable",
+  stepsBest: "these are the most probable tokens and the chosen one",
   stepsTaken: "chosen",
   takeOne: "Select another token to continue with it instead",
   takeThis: "Continue with this token",
@@ -94,7 +94,7 @@ export const en = {
   showFew: "Show fewer steps",
   gateTitle: "What the cell keeps",
   gateSays:
-    "Each row is the forget gate of one token, and each column is one number of the state. Dark means that the previous state is kept; pale means that the new token replaces it.",
+    "Each row is the forget gate of one token, and each column is one number of the state. A strong colour means that the previous state is kept; a faint one means that the new token replaces it.",
   numbers: "Numbers",
   from: "computed from",
   paper: "paper",
@@ -138,7 +138,6 @@ export const en = {
     sha256: "SHA-256",
   } as Record<string, string>,
   storedScale: "scale",
-  table: "table",
   cosines: "cosines",
   whatIfThis: "What if it were…?",
   set: "Set",
@@ -264,7 +263,7 @@ export const en = {
   whySays:
     "The logit of “{first}” is larger than that of “{second}”. The difference is the exact sum of the contributions below:",
   whySaysLess:
-    "The logit of “{first}” is smaller than that of “{second}”, but the search chose “{first}” because of the tokens that follow. The difference is the exact sum of the contributions below:",
+    "The logit of “{first}” is smaller than that of “{second}”; “{first}” was chosen because of the tokens that follow or because of your change. The difference is the exact sum of the contributions below:",
   whyFor: "in favour of “{name}”",
   whyLeave: "Select a word to remove it.",
   whyWithout: "Without “{word}”",

@@ -38,7 +38,7 @@ export const es: Messages = {
   of: "de",
   stepsTitle: "Elección de la palabra siguiente",
   stepsAfter: "Después de",
-  stepsBest: "estos cinco tokens son los más probables",
+  stepsBest: "estos son los tokens más probables y el elegido",
   stepsTaken: "elegido",
   takeOne: "Elige otro token para continuar con él",
   takeThis: "Continuar con este token",
@@ -85,7 +85,7 @@ export const es: Messages = {
   },
   partsSay: {
     self: "cada token atiende a todos los tokens, incluido él mismo",
-    masked: "cada token atiende a sí mismo y a los anteriores",
+    masked: "cada token se atiende a sí mismo y atiende a los anteriores",
     cross: "cada token de la traducción atiende a todos los del original",
     ffn: "transforma cada vector por separado",
     norm: "ajusta todos los vectores a la misma escala",
@@ -98,7 +98,7 @@ export const es: Messages = {
   showFew: "Mostrar menos pasos",
   gateTitle: "Lo que conserva la celda",
   gateSays:
-    "Cada fila es la puerta de olvido de un token y cada columna, un número del estado. El color oscuro indica que se conserva el estado anterior; el claro, que el token nuevo lo sustituye.",
+    "Cada fila es la puerta de olvido de un token y cada columna, un número del estado. Un color intenso indica que se conserva el estado anterior; uno tenue, que el token nuevo lo sustituye.",
   numbers: "Números",
   from: "se calcula a partir de",
   paper: "artículo",
@@ -142,7 +142,6 @@ export const es: Messages = {
     sha256: "SHA-256",
   },
   storedScale: "escala",
-  table: "tabla",
   cosines: "cosenos",
   whatIfThis: "¿Y si fuera…?",
   set: "Aplicar",
@@ -268,7 +267,7 @@ export const es: Messages = {
   whySays:
     "El logit de «{first}» es mayor que el de «{second}». La diferencia es la suma exacta de las contribuciones de abajo:",
   whySaysLess:
-    "El logit de «{first}» es menor que el de «{second}», pero la búsqueda eligió «{first}» por los tokens que siguen. La diferencia es la suma exacta de las contribuciones de abajo:",
+    "El logit de «{first}» es menor que el de «{second}»; «{first}» se eligió por los tokens que siguen o por tu cambio. La diferencia es la suma exacta de las contribuciones de abajo:",
   whyFor: "a favor de «{name}»",
   whyLeave: "Elige una palabra para quitarla.",
   whyWithout: "Sin «{word}»",
@@ -371,7 +370,7 @@ export const es: Messages = {
     ],
     begin: [
       "Empieza el decodificador",
-      "Empieza con el token {start}. Cada token solo atiende a sí mismo y a los anteriores, porque los posteriores aún no se han escrito.",
+      "Empieza con el token {start}. Cada token solo se atiende a sí mismo y a los anteriores, porque los posteriores aún no se han escrito.",
     ],
     cross: [
       "El decodificador atiende al original",

@@ -56,7 +56,7 @@ export const es: Words[] = [
     title: "Un peso es una parte del total",
     why: "La softmax convierte las puntuaciones de una fila en pesos que suman 1. Por eso, un token solo puede ganar atención si otro la pierde.",
     question: "Si nueve tokens del original tienen la misma puntuación, ¿cuánto vale cada peso?",
-    choices: ["0", "unos 0.11", "1"],
+    choices: ["0", "alrededor de 0.11", "1"],
     answer:
       "1/9 ≈ 0.11. Una puntuación es grande si la consulta y la clave apuntan en la misma dirección; el token de esa clave se lleva entonces una parte mayor.",
   },
