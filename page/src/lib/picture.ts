@@ -16,6 +16,7 @@ const STYLES = [
   "font-size",
   "font-weight",
   "text-anchor",
+  "dominant-baseline",
 ];
 const FONT = "Inter, system-ui, sans-serif";
 
