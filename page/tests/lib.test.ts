@@ -12,7 +12,7 @@ import type { Machine, Origin, Run, Side, Stage, Why } from "../src/lib/types";
 import { partsOf as originParts, quantityOf, titleOf } from "../src/lib/why";
 
 describe("numbers", () => {
-  it("are written with four decimals, a real minus sign, and words for what is no number", () => {
+  it("are formatted with four decimals and a Unicode minus sign; NaN and infinity have names", () => {
     expect(written(-0.12345)).toBe("−0.1235");
     expect(written(3)).toBe("3");
     expect(written(0.00001234)).toBe("1.23e−5");
@@ -76,18 +76,18 @@ describe("the address bar", () => {
     expect({ ...EMPTY, ...readFragment(writeFragment(view, "en-es")) }).toEqual(view);
   });
 
-  it("ignores what is no number", () => {
+  it("ignores invalid numbers", () => {
     expect(readFragment("#step=-1&head=x&sentence=1.5")).toEqual({});
   });
 });
 
 describe("colours", () => {
-  it("tell below from above zero, and leave what is hidden apart", () => {
+  it("differ for negative, zero, positive, masked and NaN", () => {
     const colours = [-1, 0, 1, Number.NaN, -Infinity].map((x) => colourOf(x, 1, "signed", "light").join());
     expect(new Set(colours).size).toBe(5);
   });
 
-  it("carry writing with a contrast of 4.5 at least", () => {
+  it("give text a contrast of at least 4.5", () => {
     for (const theme of ["light", "dark"] as const) {
       for (const scale of ["signed", "share"] as const) {
         for (let x = -1; x <= 1; x += 0.02) {
@@ -248,7 +248,7 @@ describe("the search tree", () => {
     node(0, 1, 2, "kept"),
   ];
 
-  it("keeps the best way in the first row and leaves out what was dropped at once", () => {
+  it("keeps the best hypothesis in the first row and omits hypotheses that were dropped immediately", () => {
     const { placed, rows } = layOut(nodes, 3, false);
     expect(rows).toBe(2);
     expect(placed.filter(({ best }) => best).map(({ index, row }) => [index, row])).toEqual([
@@ -267,7 +267,8 @@ describe("pencil mode", () => {
     expect(isRight("0", 0.0011)).toBe(false);
     expect(isRight("0", 0)).toBe(true);
     expect(["11.98", "", "x", "-11.99"].map((answer) => isRight(answer, 11.985615))).toEqual(Array(4).fill(false));
-    expect(isRight("-inf", "-inf")).toBe(true);
+    expect([isRight("-inf", "-inf"), isRight("∞", "inf"), isRight("nan", "NaN")]).toEqual(Array(3).fill(true));
+    expect([isRight("inf", "-inf"), isRight("nan", 0), isRight("0", "NaN")]).toEqual(Array(3).fill(false));
   });
 });
 

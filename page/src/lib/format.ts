@@ -39,7 +39,8 @@ export function inFull(value: Num): string {
 export function isRight(answer: string, value: Num): boolean {
   const typed = answer.trim().replace(",", ".").replaceAll("−", "-");
   const x = asNumber(value);
-  if (/^-(∞|inf(inity)?)$/i.test(typed)) return x === -Infinity;
+  if (/^nan$/i.test(typed)) return Number.isNaN(x);
+  if (/^[+-]?(∞|inf(inity)?)$/i.test(typed)) return x === (typed.startsWith("-") ? -Infinity : Infinity);
   if (typed === "" || !Number.isFinite(Number(typed))) return false;
   const decimals = /[.](\d*)$/.exec(typed)?.[1]?.length ?? 0;
   const error = Math.abs(Number(typed) - x);
