@@ -1,7 +1,7 @@
 /** Opens blocks and tensors, and scrolls to them. */
 
 import { focus } from "./focus.svelte";
-import { blockOf, headOf, isDetail } from "./plan";
+import { blockOf, headOf, isDetail, isStored } from "./plan";
 import { page } from "./state.svelte";
 
 const APPEARS = 20_000; // the maximum wait for an element, in milliseconds
@@ -55,8 +55,14 @@ export function openBlock(id: string): void {
 
 export const openPart = (id: string, name: string) => goTo(`part-${id}-${name}`);
 
-/** Opens the block that contains a tensor, and scrolls to the tensor. */
+/** Opens the block that contains a tensor, and scrolls to it or, for a parameter, to what is computed from it. */
 export function openQuantity(address: string): void {
+  const stored = isStored(page.stages.get(address));
+  const user = stored && page.machine?.stages.find(({ inputs }) => inputs.includes(address));
+  if (user) {
+    openQuantity(user.address);
+    return;
+  }
   focus.details ||= isDetail(address);
   page.show({ open: blockOf(address), head: headOf(address) ?? page.view.head }, true);
   goTo(`q-${address}`);
