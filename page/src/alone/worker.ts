@@ -28,7 +28,8 @@ const STORE = "vidrio-unpacked";
 const DELAY = 3000; // milliseconds before the bytecode is cached, so that caching does not delay the first requests
 const download = fetch; // saved here because start() replaces the global function
 
-const open = async () => ("caches" in globalThis ? caches.open(STORE) : null); // unavailable over plain HTTP
+/** Opens the cache, which is unavailable over plain HTTP or if the browser blocks storage. */
+const open = async () => ("caches" in globalThis ? caches.open(STORE).catch(() => null) : null);
 
 async function store(url: string, data: Uint8Array<ArrayBuffer>): Promise<void> {
   // If the disk is full, the file is downloaded again next time.
