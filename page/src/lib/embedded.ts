@@ -1,6 +1,6 @@
 /** Answers requests from the data embedded in a standalone file. */
 
-import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
+import { readAddress, readTensors, type Tensor, valueAt } from "./tensors";
 import type { Change, Choice, Machine, Receipt, Run, Search, Tokenising, Why } from "./types";
 
 interface Data {
@@ -32,7 +32,7 @@ async function receipt(address: string): Promise<Receipt> {
   const [tensor, stage] = [(await loaded).get(name), data.machine.stages.find((stage) => stage.address === name)];
   if (!stage) throw new Error(address);
   const [row, column] = index.length > 1 ? index : [0, index[0]];
-  const value = tensor ? (tensor.data[(row ?? 0) * columnsOf(tensor) + (column ?? 0)] ?? Number.NaN) : Number.NaN;
+  const value = tensor ? valueAt(tensor, row ?? 0, column ?? 0) : Number.NaN;
   const token = (axis: string, n: number) => (axis === "S" ? data.run.source : axis === "T" ? data.run.target : [])[n];
   return {
     ...stage,
