@@ -73,6 +73,11 @@ def test_a_link_may_name_a_word(open_page: Open) -> None:
     assert "word=" not in page.url
 
 
+def test_a_link_to_a_word_that_is_not_there_is_told(open_page: Open) -> None:
+    page = open_page(word="zzz")
+    expect(page.get_by_role("alert")).to_contain_text("there is no 'zzz' in the translation")
+
+
 def test_a_command_of_the_lesson_opens_its_view(open_page: Open) -> None:
     page = open_page(lesson="why-this-word/5", text="hello")
     page.get_by_role("region", name="Lesson").locator("pre a").first.click()
