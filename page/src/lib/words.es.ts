@@ -229,8 +229,8 @@ const SPANISH: Record<string, string> = {
   "Slowdown: too many requests ({} per 1 minute)": "demasiadas peticiones (máximo: {} por minuto)",
   "Unexpected error": "error inesperado",
   "the request exceeds {} bytes": "la petición supera los {} bytes",
-  "this server answers no other website; vidrio serve --cors allows one":
-    "este servidor no responde a otros sitios web; vidrio serve --cors permite uno",
+  "requests from other websites are refused; vidrio serve --cors allows one":
+    "se rechazan las peticiones de otros sitios web; vidrio serve --cors permite uno",
   "Invalid request: request ({}) exceeds text limit ({})": "el texto tiene {} caracteres; el máximo es {}",
   "Value error, a text has at most {} characters, an address {}":
     "un texto tiene como máximo {} caracteres; una dirección, {}",
@@ -238,9 +238,9 @@ const SPANISH: Record<string, string> = {
   "there is no {} in the translation": "no hay {} en la traducción",
   "name one of these words or tokens, or the address of a number":
     "indica una de estas palabras o tokens, o la dirección de un número",
-  "{} stands at more than one place in the translation": "{} está en más de un lugar de la traducción",
+  "{} occurs more than once in the translation": "{} aparece más de una vez en la traducción",
   "rows {}": "filas {}",
-  "give a text whose translation has it once": "escribe un texto cuya traducción la contenga una sola vez",
+  "use a text whose translation contains it only once": "escribe un texto cuya traducción la contenga una sola vez",
   "{} begins with the same tokens, so no step decides between the two":
     "{} empieza por los mismos tokens, así que ningún paso decide entre los dos",
   "name another word": "indica otra palabra",
