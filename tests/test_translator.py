@@ -224,7 +224,7 @@ def test_a_slow_source_is_answered_text_by_text(translator):
 
 
 def test_one_text_is_no_stream(translator):
-    with pytest.raises(InputError, match="a stream is of many texts"):
+    with pytest.raises(InputError, match="stream needs several texts"):
         next(translator.stream("bala"))
 
 

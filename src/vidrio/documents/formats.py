@@ -13,8 +13,8 @@ from vidrio.documents.po import plan_po
 from vidrio.documents.subtitles import plan_subtitles
 from vidrio.errors import DataError
 
-# A long text is translated in pieces, so that it does not delay other requests and each piece can be sent as soon as it
-# is ready. Because no sentence crosses a blank line, this does not change the translation.
+# A long text is translated in pieces, so that it does not delay other requests and progress can be shown. Because no
+# sentence crosses a blank line, this does not change the translation.
 BREAK = re.compile(r"\n(?:[^\S\n]*\n)+")
 PIECE = 1_000  # minimum characters per piece; a piece ends at the next blank line
 

@@ -2,7 +2,7 @@
 
 HTML, XHTML, the XML in DOCX and ODT, and Markdown's inline syntax are tokenised differently, and their elements have
 different roles (see `Dialect`). This module contains the common code. Everything that is not translated is copied byte
-for byte. Every step takes time proportional to the number of tokens.
+for byte. For a given depth, every step takes time proportional to the number of tokens.
 """
 
 import re
@@ -16,7 +16,7 @@ from vidrio.documents.aligned import Aligned
 from vidrio.documents.inline import Element, Inline, Path, Piece, carry, unused_name, written
 from vidrio.errors import DataError
 
-Kind = Literal["text", "start", "end", "thing"]  # a "thing" has no text: a comment or an image
+Kind = Literal["text", "start", "end", "thing"]  # a "thing" is copied: a comment, an image, <code>
 SPACES = re.compile(r"[ \t\r\n\f]+")
 MARKER = re.compile("\x00(\\d+)\x00")  # stands for an inset
 DEEPEST = 250  # maximum nesting of elements; the time per word grows with the depth
@@ -27,7 +27,7 @@ class Token(NamedTuple):
     kind: Kind
     raw: str
     name: str = ""
-    text: str = ""  # the content of a text token
+    text: str = ""  # the content of a text token; a space for a thing that acts as a word
     attributes: Mapping[str, str] = {}
 
 

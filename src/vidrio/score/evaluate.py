@@ -60,7 +60,7 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     began = time.perf_counter()
     translated = list(translator.stream(sources, options))
     seconds = time.perf_counter() - began
-    # Repeated sentences are translated only once, so they are counted only once.
+    # Within a chunk, repeated sentences are translated only once; here, they are counted once in all.
     best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
     cut = sum(not hypothesis.ended for hypothesis in best)

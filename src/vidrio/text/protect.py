@@ -27,8 +27,8 @@ _PICTURE = (
 )
 _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
-# Kinds and their patterns, tried in this order at each position. Each pattern ends at white space or has a maximum
-# length, so the search takes linear time.
+# Kinds and their patterns, tried in this order at each position. Each pattern has a maximum length or ends at white
+# space, < or >, so the search takes linear time.
 _KINDS = (
     ("code", r"`[^`\n]{1,200}`"),
     ("url", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),

@@ -17,6 +17,6 @@ def load_chain(names: Sequence[str | None], workers: int | None = None, *, short
             raise ConfigError(
                 "these models cannot follow each other",
                 found=f"{one.folder.name} writes {written or '?'}, {following.folder.name} reads {read or '?'}",
-                do="name them in the order in which they translate: -m es-en -m en-fr",
+                do="list the models in the order in which they are applied: -m es-en -m en-fr",
             )
     return translators

@@ -108,7 +108,7 @@ class Translator:
         """Translate any number of texts, in order and in constant memory. Each text is read only when it is needed."""
         if isinstance(texts, str):
             raise InputError(
-                "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
+                "stream needs several texts", found="one text", do="call translate(text) or stream(text.splitlines())"
             )
         chunks = in_chunks(iter(texts))
         for translations in in_order(chunks, lambda chunk, stopped: self.translate(chunk, options, stopped)):

@@ -259,9 +259,9 @@ class Tokenizer:
             if not missing:
                 raise TokenizerError("this text cannot be split into tokens", found=str(error)) from None
             raise TokenizerError(
-                f"the vocabulary does not hold {missing[0]!r}",
+                f"the vocabulary does not contain {missing[0]!r}",
                 found=f"nearest: {nearest(missing[0], self._tokens)}",
-                do="use the vocabulary's words, or a tokenizer that has a token for the unknown",
+                do="use words from the vocabulary, or a tokenizer with an unknown token",
             ) from None
 
 
