@@ -90,6 +90,7 @@ CHANGES = ("without", "set", "scale", "mask", "softmax", "prefix", "pin", "draw"
 TYPES = (
     *["application/json"] * 8,
     *("application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary=x"),
+    *("multipart/form-data; boundary=x; charset=punycode", "multipart/form-data; boundary=x; charset=x"),
     *("text/plain", "", "application/json; charset=utf-16", "application/JSON", "a" * 300),
 )
 NAMES = (
