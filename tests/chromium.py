@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +13,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page, Request
 
 AXE = Path(__file__).parent / "data" / "axe.min.js"
 PATIENCE = 60_000  # milliseconds: a busy machine may take longer to draw than the default of five seconds
+# With this switch, the browser cannot reach any other machine.
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
+# Counts the responses that a page waits for, and notes when it last received one or changed its elements.
+PENDING = """(() => {
+const ask = window.fetch;
+window.pending = { responses: 0, last: 0 };
+const now = () => { pending.last = performance.now(); };
+const received = () => { pending.responses--; now(); };
+window.fetch = (...given) => {
+  pending.responses++;
+  const answer = ask(...given);
+  answer.then((response) => response.clone().arrayBuffer()).catch(() => {}).finally(received);
+  return answer;
+};
+new MutationObserver(now).observe(document, { subtree: true, childList: true, characterData: true });
+})()"""
+# The longest debounce delay in the page is 80 ms.
+QUIET = "!pending.responses && performance.now() - pending.last > 300 && !document.querySelector('.busy')"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -59,13 +78,22 @@ def violations(page: "Page", *rules: str) -> list[tuple[str, str, str]]:
 
 
 def stay_at(address: str, page: "Page", refused: list[str]) -> None:
-    """Let a page send requests only to this server. Refuse and record all others."""
+    """Record a page's requests to other servers. ALONE makes them fail. A route would disable the HTTP cache."""
 
-    def decide(route: "Route") -> None:
-        if route.request.url.startswith((address, "data:", "blob:")):
-            route.continue_()
-        else:
-            refused.append(f"asked for {route.request.url}")
-            route.abort()
+    def record(request: "Request") -> None:
+        if not request.url.startswith((address, "data:", "blob:")):
+            refused.append(f"asked for {request.url}")
 
-    page.route("**/*", decide)
+    page.on("request", record)
+
+
+def quiet(page: "Page") -> None:
+    """Wait until a page has received all responses and has drawn them. PENDING must have been its init script.
+
+    Playwright's "networkidle" occurs only once per document. The page's Content-Security-Policy forbids `eval`, which
+    `wait_for_function` would use.
+    """
+    end = time.monotonic() + PATIENCE / 1000
+    while not page.evaluate(QUIET):
+        assert time.monotonic() < end, f"the page still waits: {page.evaluate('pending')}"
+        page.wait_for_timeout(50)

@@ -98,11 +98,12 @@ def browser() -> Iterator["Browser"]:
     """Start Chromium without a window and without background requests."""
     from playwright.sync_api import expect, sync_playwright
 
-    from chromium import PATIENCE, program
+    from chromium import ALONE, PATIENCE, program
 
     expect.set_options(timeout=PATIENCE)
 
     switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    switches.append(ALONE)
     executable = program()
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=executable, args=switches)
@@ -128,7 +129,7 @@ def open_page(server: str, browser: "Browser", usual_context: "BrowserContext") 
     """Open the page at a view. It may only send requests to this server and must not print to the console."""
     from urllib.parse import urlencode
 
-    from chromium import PATIENCE, stay_at
+    from chromium import PATIENCE, PENDING, stay_at
 
     pages: list[Page] = []
     said: list[str] = []
@@ -141,6 +142,7 @@ def open_page(server: str, browser: "Browser", usual_context: "BrowserContext") 
         page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         stay_at(server, page, said)
+        page.add_init_script(PENDING)
         page.goto(f"{server}#{urlencode({'text': CAR, **view}, doseq=True)}")
         page.locator(".towers canvas, .refused").first.wait_for(state="attached")
         return page

@@ -12,16 +12,12 @@ import pytest
 from playwright.sync_api import Page, expect
 from safetensors.numpy import load
 
-from chromium import violations
+from chromium import quiet, violations
 
 TEXT = "I bought a new car yesterday."
 PIECES = ["⇧", "i", "bought", "a", "new", "car", "yesterday", ".", "</s>"]  # the model's input
 
 Open = Callable[..., Page]
-
-
-def settled(page: Page) -> None:
-    page.wait_for_load_state("networkidle")
 
 
 def test_typing_translates_token_by_token(open_page: Open) -> None:
@@ -70,7 +66,7 @@ def test_the_row_of_a_token_stands_out_through_both_towers(open_page: Open, serv
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text(most)
     expect(page.locator("#block-dec\\.1 .strip .now").first).to_have_text("un → coche")
     expect(label).to_have_count(8 + 8)  # embedding, 6 layers, memory; embedding, 2 layers of 3 parts, output
-    settled(page)
+    quiet(page)
     for x in (20, 30):  # if the page moves under a still pointer, the first hover has no effect
         page.locator("#block-memory canvas").first.hover(position={"x": x, "y": 3})
     expect(page.locator("#block-enc\\.3 .strip .now")).to_have_text("⇧")
@@ -183,7 +179,7 @@ def test_every_number_drawn_is_the_one_at_its_address(open_page: Open, server: s
     for opened in ("enc.0", "dec.1", "src", "memory", "out"):
         page.evaluate("hash => { location.hash = hash }", urlencode({"text": TEXT, "step": 3, "open": opened}))
         page.locator(f"[id='inside-{opened}'] :is(table, .lens)").first.wait_for()
-        settled(page)
+        quiet(page)
         every_number_is_the_one_at_its_address(page, server)
 
 
@@ -265,12 +261,13 @@ def test_a_matrix_is_saved_to_the_last_digit_a_number_overwritten_and_a_head_swi
 )
 def test_axe_finds_nothing(open_page: Open, view: dict[str, str]) -> None:
     """Check both themes, with all sections expanded."""
-    page = open_page(context={"color_scheme": "light"}, **view)
+    page = open_page(**view)
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
     if not view:
         for name in ("Logits", "What if", "From text", "Beam search", "Training"):
             page.locator(".unfold", has_text=name).click()
         page.locator(".tree button").first.wait_for(timeout=60_000)
-    settled(page)
+    quiet(page)
     assert not violations(page, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
     page.get_by_label("Light or dark").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -413,7 +410,7 @@ def test_a_lesson_is_read_beside_the_machine(open_page: Open) -> None:
     card.get_by_label("Section").select_option(label="6. Two heads become one row")
     expect(card.locator("h2, h3").first).to_contain_text("Two heads become one row")
     card.locator("pre a").first.click()
-    settled(page)
+    quiet(page)
     expect(page.locator("[data-address='enc.0.self.concat[0,0]']").first).to_have_text("7.5435")
     card.get_by_label("Lesson", exact=True).select_option(label="Eight exercises")
     card.get_by_label("Section").select_option("4")

@@ -9,18 +9,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from chromium import violations
+from chromium import quiet, violations
 from serving import server as serving
 from small_models import write_model
 
 CAR = "I bought a new car yesterday."
 
 Open = Callable[..., Page]
-
-
-def drawn(page: Page) -> Page:
-    page.wait_for_load_state("networkidle")
-    return page
 
 
 def test_it_opens_at_the_least_certain_word_and_names_start_and_end(open_page: Open) -> None:
@@ -81,13 +76,20 @@ def test_a_layer_shows_the_paper_s_steps_first_and_all_of_them_on_request(open_p
     expect(page.locator("[id='q-dec.1.self.weights.h0']")).to_be_in_viewport()
 
 
-def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another_text(open_page: Open) -> None:
+def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another_text(
+    open_page: Open, server: str
+) -> None:
     page = open_page(card="whatif")
     waiting: list[Route] = []
-    page.route(
-        "**/api/run",
-        lambda route: waiting.append(route) if "cross" in (route.request.post_data or "") else route.continue_(),
-    )
+
+    def hold_back(route: Route) -> None:
+        told = route.request.post_data or ""
+        if CAR in told and ("cross" in told or "positions" in told):
+            waiting.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/run", hold_back)
     gone: list[str] = []
     page.on("requestfailed", lambda request: gone.append(request.post_data or ""))
     page.get_by_role("button", name="No cross-attention").click()
@@ -101,8 +103,12 @@ def test_what_is_computed_for_long_says_so_is_stopped_and_is_dropped_for_another
     page.locator("#block-enc\\.0 h4 button").click()
     expect(page.locator("[id='q-enc.0.self.scores.h0'] td button").first).to_be_visible()
     page.get_by_role("button", name="No positions").click()
+    expect(page.get_by_text("Computing…")).to_be_visible()
     page.locator("#text").fill("Hello world")
-    expect(page.locator("#translation")).not_to_have_text("Ayer compré un coche nuevo.")
+    asked = {"text": "Hello world", "changes": [["without", "positions"]]}
+    told = httpx.post(f"{server}api/translate", json=asked, timeout=60).json()
+    expect(page.locator("#translation")).to_have_text(told["translation"])
+    assert any("positions" in body and CAR in body for body in gone)
 
 
 def test_a_head_switched_off_in_a_layer_shows_its_effect_in_the_bar(open_page: Open) -> None:
@@ -114,6 +120,7 @@ def test_a_head_switched_off_in_a_layer_shows_its_effect_in_the_bar(open_page: O
     where = page.get_by_role("navigation", name="Location")
     expect(where).to_contain_text("Ayer compré un coche nuevo ayer.")
     expect(where.locator(".changed")).to_be_in_viewport()
+    quiet(page)
     # Only the bar above the switch has grown: the cards above the model have not pushed it down.
     assert abs(switch.evaluate("element => element.getBoundingClientRect().top") - before) < 60
 
@@ -158,7 +165,7 @@ def test_escape_gives_the_focus_back_and_leaves_a_layer(open_page: Open) -> None
 def test_nan_draws_no_share_and_a_change_is_relative(open_page: Open, server: str) -> None:
     text, changes = "hello world", [["without", "layer-norm"], ["softmax", "naive"], ["scale", "src.scaled=1000"]]
     page = open_page(text=text, model="lesson", **{"if": [":".join(change) for change in changes]})
-    drawn(page)
+    quiet(page)
     assert "NaN" in page.locator(".heads").inner_text()
     widths = page.locator(".heads .track span").evaluate_all("all => all.map(one => one.style.width)")
     assert set(widths) == {"0%"}
@@ -166,18 +173,20 @@ def test_nan_draws_no_share_and_a_change_is_relative(open_page: Open, server: st
     assert all("relative" in layer for layer in told["changed"]["layers"])
 
 
-@pytest.mark.parametrize("scene", [1, 4, 6, 8, 9])
-def test_the_story_keeps_what_is_lit_above_its_card(open_page: Open, scene: int) -> None:
-    page = open_page(width=1280, height=900, story=scene, context={"reduced_motion": "reduce"})
-    expect(page.locator(".block.lit").first).to_be_visible()
-    page.wait_for_timeout(500)
-    top = page.locator("section.card", has=page.locator(".says")).bounding_box()
-    assert top
-    for block in page.locator(".block.lit").all():
-        box = block.bounding_box()
-        assert box
-        assert box["y"] > -20
-        assert box["y"] + box["height"] <= top["y"]
+def test_the_story_keeps_what_is_lit_above_its_card(open_page: Open, server: str) -> None:
+    page = open_page(width=1280, height=900, context={"reduced_motion": "reduce"})
+    for scene in (1, 4, 6, 8, 9):
+        page.goto("about:blank")
+        page.goto(f"{server}#{urlencode({'text': CAR, 'story': scene})}")
+        expect(page.locator(".block.lit").first).to_be_visible()
+        quiet(page)  # then nothing scrolls, for motion is reduced
+        top = page.locator("section.card", has=page.locator(".says")).bounding_box()
+        assert top
+        for block in page.locator(".block.lit").all():
+            box = block.bounding_box()
+            assert box
+            assert box["y"] > -20, scene
+            assert box["y"] + box["height"] <= top["y"], scene
 
 
 DOUBTFUL = (

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from chromium import PENDING, quiet
 from serving import server
 from small_models import write_model
 from vidrio.look.changed import look_changed
@@ -36,7 +37,7 @@ def all_is_text(page: Page) -> None:
     for button in page.locator(".unfold:visible").all():
         button.click()
     page.locator("#block-out h4 button").click()
-    page.wait_for_load_state("networkidle")
+    quiet(page)
     page.locator("#block-dec\\.0 h4 button").click()
     page.locator(".inside canvas, .inside table").first.wait_for()
     for width in (1440, 360):
@@ -51,6 +52,7 @@ def all_is_text(page: Page) -> None:
 def test_served(folder: Path, browser: Browser) -> None:
     with server(model=folder, page=True) as there:
         page = browser.new_page()
+        page.add_init_script(PENDING)
         page.goto(f"{there.address}#{urlencode({'text': TEXT})}")
         page.locator(".towers canvas").first.wait_for(state="attached")
         expect(page.locator("header select").first).to_contain_text("onerror")
@@ -64,6 +66,7 @@ def test_as_one_file(folder: Path, browser: Browser, tmp_path: Path) -> None:
     tried = look_changed(open_model(folder), TEXT, [], tree=Tree())
     (tmp_path / "page.html").write_text(run_page(tried, CommandLine(TEXT)), "utf-8")
     page = browser.new_page()
+    page.add_init_script(PENDING)
     page.goto((tmp_path / "page.html").as_uri())
     page.locator(".towers canvas").first.wait_for(state="attached", timeout=60_000)
     all_is_text(page)

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page
 
+from chromium import PENDING, quiet
+
 LESSON = {"text": "hello world", "model": "lesson"}
 VIEWS = [
     {"text": "Compré un coche.", "model": "es-en", "open": "src"},
@@ -51,6 +53,7 @@ def english(repository: Path) -> re.Pattern[str]:
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, locale="es-ES")
+    context.add_init_script(PENDING)
     yield context.new_page()
     context.close()
 
@@ -60,10 +63,9 @@ def test_no_english_is_left(server: str, page: Page, english: re.Pattern[str]) -
         page.goto("about:blank")
         page.goto(f"{server}#{urlencode(view, doseq=True)}")
         page.locator(".towers canvas, .refused").first.wait_for(state="attached", timeout=60_000)
+        quiet(page)
         page.locator(".unfold[aria-expanded=false]").evaluate_all("all => all.forEach(one => one.click())")
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(700)  # slider requests are debounced
-        page.wait_for_load_state("networkidle")
+        quiet(page)
         read = page.evaluate(READ)
         assert "Idioma" in read
         assert not [text for text in read if english.fullmatch(text)], view
