@@ -11,7 +11,7 @@ from parity_models import make_config, make_parameters
 from vidrio.engine.engine import as_struct
 from vidrio.engine.interventions import as_words, places_of
 from vidrio.engine.weights import Weights, read_weights
-from vidrio.hypothesis import HeadOff, Hidden, Intervention, Options, RowSet, Sampling
+from vidrio.hypothesis import HeadOff, Hidden, Hypothesis, Intervention, Options, RowSet, Sampling
 from vidrio.model.config import ACTIVATIONS, CELLS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig, SpecialIds
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.quantised import quantise
@@ -25,6 +25,11 @@ class EngineRequest:
     options: Options
     shortlist: tuple[int, ...] = ()  # if empty, all tokens are allowed
     interventions: bytes = b""
+
+
+def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
+    """Return all results of a search. Equal results have equal bits, because none is NaN or −0."""
+    return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
 def random_model(folder: Path, seed: int) -> ModelConfig:

@@ -131,7 +131,10 @@ def answer(connection: socket.socket) -> None:
     length, streams, _, _ = socket.recv_fds(connection, 4, 3)
     request = b""
     while len(request) < int.from_bytes(length, "little"):
-        request += connection.recv(1 << 16)
+        part = connection.recv(1 << 16)
+        if not part:
+            return  # the client has ended
+        request += part
     ended, held = os.pipe()  # the command keeps `held` open until it ends
     child = os.fork()
     if child == 0:

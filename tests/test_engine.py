@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine_cases import random_asked, random_model
+from engine_cases import bits, random_asked, random_model
 from parity_models import make_parameters
 from small_models import random_sources, rewrite_config, write_model
 from vidrio.engine.engine import ROWS, Engine, load_model
@@ -21,7 +21,7 @@ from vidrio.engine.library import BUILT, CHOICES, MODULES, NATIVE, WISH, Wasm, n
 from vidrio.engine.wasm import instances
 from vidrio.engine.weights import read_weights
 from vidrio.errors import ConfigError, InputError, ModelError
-from vidrio.hypothesis import Hypothesis, Options
+from vidrio.hypothesis import Options
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import TENSORS, read_config, write_parameters
@@ -61,10 +61,6 @@ def large(wish: str) -> Engine:
 
 USUAL = Options(beam=3, n_best=2, max_length=20)
 LONG = Options(beam=4, max_length=400, min_length=400)  # ends only at its maximum length
-
-
-def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
-    return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -132,10 +128,10 @@ def test_classifiers_and_models_that_write_on(wish: str, tmp_path: Path, seed: i
 
 
 def test_a_sentence_alone_takes_no_thread(engine: Engine, config: ModelConfig) -> None:
-    before = threading.active_count()
-    seen = []
-    engine.search(random_sources(config, 1), USUAL, lambda: bool(seen.append(threading.active_count())))
-    assert max(seen) <= before  # a thread of an earlier test may end in the meantime
+    before, seen = set(threading.enumerate()), list[set[threading.Thread]]()
+    engine.search(random_sources(config, 1), USUAL, lambda: bool(seen.append(set(threading.enumerate()) - before)))
+    assert seen
+    assert not any(seen)
 
 
 def test_threads_end_with_their_work(engine: Engine, config: ModelConfig) -> None:
@@ -164,6 +160,7 @@ def test_an_interrupt_leaves_the_engine_usable(large: Engine) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")  # from Python 3.12 on
 def test_the_child_of_a_fork_translates(large: Engine) -> None:
     source = (50, 60, 70, 80, 3)
     expected = bits(large.search([source] * 3, USUAL))
@@ -176,23 +173,25 @@ def test_the_child_of_a_fork_translates(large: Engine) -> None:
     busy = threading.Thread(target=work)
     busy.start()  # both batches are in use by threads, which a fork does not copy
     time.sleep(0.1)
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(0 if bits(large.search([source] * 3, USUAL)) == expected else 1)
-        finally:
-            os._exit(2)
-    end, status = time.monotonic() + 60, 0
-    while time.monotonic() < end:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            break
-        time.sleep(0.02)
-    else:
-        os.kill(child, 9)
-        pytest.fail("the child waits for ever")
-    done.set()
-    busy.join(60)
+    try:
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if bits(large.search([source] * 3, USUAL)) == expected else 1)
+            finally:
+                os._exit(2)
+        end, status = time.monotonic() + 60, 0
+        while time.monotonic() < end:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.02)
+        else:
+            os.kill(child, 9)
+            pytest.fail("the child waits for ever")
+    finally:
+        done.set()
+        busy.join(60)
     assert os.waitstatus_to_exitcode(status) == 0
     assert bits(large.search([source] * 3, USUAL)) == expected
 

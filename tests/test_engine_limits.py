@@ -4,7 +4,6 @@ import gc
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from engine_cases import bits
 from small_models import random_sources, write_model
 from vidrio.engine import slots
 from vidrio.engine.engine import Engine
@@ -21,10 +21,11 @@ from vidrio.engine.slots import Model, load_model
 from vidrio.engine.turns import Turns
 from vidrio.engine.wasm import Wasmtime, instances
 from vidrio.errors import InputError, VidrioError
-from vidrio.hypothesis import Hypothesis, Options
+from vidrio.hypothesis import Options
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
+from waiting import wait_for
 
 USUAL = Options(beam=3, n_best=2, max_length=20)
 LONG = Options(beam=4, max_length=47, min_length=47)
@@ -70,10 +71,6 @@ class Opened:
 @pytest.fixture
 def opened(folder: Path, new_instance: Callable[[], Wasmtime]) -> Opened:
     return Opened(folder, new_instance)
-
-
-def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
-    return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
 # --- WebAssembly instances --------------------------------------------------------------------------------------------
@@ -269,8 +266,7 @@ def test_turns_are_taken_in_the_order_of_asking() -> None:
     with turns:
         for n, thread in enumerate(threads, start=1):
             thread.start()
-            while len(turns._line) <= n:
-                time.sleep(0.001)
+            wait_for(lambda n=n: len(turns._line) > n)
     for thread in threads:
         thread.join(60)
     assert order == list(range(20))

@@ -52,7 +52,7 @@ def test_who_may_read_a_file_may_read_its_successor_and_nobody_else(tmp_path: Pa
 def test_a_pipe_stays_a_pipe_and_gets_everything(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
     reader.start()
     write_output(tmp_path / "pipe", b"x" * 200_000)
     reader.join(20)

@@ -213,7 +213,8 @@ def hold(models: Path, count: int, begin: int) -> dict[str, Any]:
     """Try the cases in another process and return the summary. Fail if there is a fault or the process crashes."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
     command = [sys.executable, __file__, str(count), str(begin), str(models)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    limit = 120 + 2 * count  # seconds
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=limit)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     now = (models.parent / f"now-{begin}").read_text()
     assert done.returncode == 0, f"case {now}: the process ended with {done.returncode}\n{done.stderr[-2000:]}"

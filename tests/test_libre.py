@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -19,12 +18,14 @@ from serving import Server, server
 from vidrio.documents.aligned import as_source
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.find import packaged
+from vidrio.serve import app
 from vidrio.serve.access import RequestLimits, read_keys
 from vidrio.serve.app import create_app
 from vidrio.serve.languages import Detector, languages, route
 from vidrio.serve.requests import Refusal
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
+from waiting import wait_for, within_a_minute
 
 HELLO = {"q": "hello world", "source": "en", "target": "es"}
 
@@ -289,6 +290,7 @@ def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
     keys = tmp_path / "keys.txt"
     keys.write_text("# who, key, requests a minute, characters\nalice s3cret 3 20\nbob other\n", encoding="utf-8")
     on = client_of(keys=keys, key_required=True, char_limit=5)
+    within_a_minute()
     assert on.post("/translate", json=HELLO).status_code == 403
     wrong = on.post("/translate", json={**HELLO, "api_key": "wrong"})
     assert (wrong.status_code, wrong.json()) == (403, {"error": "Invalid API key"})
@@ -315,6 +317,7 @@ def test_who_asks_is_whom_the_connection_comes_from_unless_a_proxy_is_named() ->
         options = [word for proxy in proxies for word in ("--proxy", proxy)]
         with server("--req-limit", "2", *options) as there:
             found = []
+            within_a_minute()
             for number in range(3):
                 headers = {"Content-Type": "application/json", "X-Forwarded-For": f"192.0.2.{number}"}
                 found.append(httpx.post(f"{there.address}translate", json=HELLO, headers=headers).status_code)
@@ -408,7 +411,8 @@ def upload(on: TestClient, text: str = "hello world\n", **fields: str) -> Any:
     return on.post("/translate_file", files={"file": ("a.txt", text)}, data={"source": "en", "target": "es", **fields})
 
 
-def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path) -> None:
+def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "TIDY_SECONDS", 0.05)
     folder = tmp_path / "files"
     with client_of(files=folder) as on:
         url = upload(on).json()["translatedFileUrl"]
@@ -422,10 +426,7 @@ def test_a_translated_file_is_private_and_is_gone_in_time(tmp_path: Path) -> Non
         for old in (path, half, folder / "notes.txt"):
             os.utime(old, times=(0, 0))
         assert on.get(url).status_code == 404, "it is too old, though it may still be there"
-        for _ in range(600):
-            if not path.exists() and not half.exists():
-                break
-            time.sleep(0.1)
+        wait_for(lambda: not path.exists() and not half.exists())
         assert [left.name for left in folder.iterdir()] == ["notes.txt"]
 
 

@@ -253,9 +253,13 @@ def test_a_connection_is_accepted_once_the_head_of_its_request_has_arrived() -> 
     async def accepting() -> None:
         with listening("127.0.0.1", 0, 8) as listener, socket.create_connection(listener.getsockname()) as client:
             client.sendall(GET[:20])
-            while not listener.arriving:
+
+            def arrives() -> bool:
                 with suppress(BlockingIOError):
                     assert not listener.accept(), "half a head"
+                return bool(listener.arriving)
+
+            wait_for(arrives)
             client.sendall(GET[20:])
             accepted, address = next_of(listener)
             with accepted:
@@ -272,9 +276,13 @@ def test_of_many_connections_without_a_request_the_oldest_are_closed() -> None:
             clients = [stack.enter_context(socket.create_connection(listener.getsockname())) for _ in range(12)]
             for client in clients:
                 client.sendall(GET[:20])
-                while client.getsockname() not in [address for _, address, _ in listener.arriving.values()]:
+
+                def arrives(name: object = client.getsockname()) -> bool:
                     with suppress(BlockingIOError):
                         listener.accept()
+                    return name in [address for _, address, _ in listener.arriving.values()]
+
+                wait_for(arrives)
             assert [address for _, address, _ in listener.arriving.values()] == [
                 one.getsockname() for one in clients[4:]
             ]
