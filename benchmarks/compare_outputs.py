@@ -67,16 +67,17 @@ def runs() -> Iterator[Run]:
         short = [text for text in texts if 0 < len(text.strip()) < 60]
         for number, text in enumerate(short[::20]):
             yield Run(("look", *model, *LOOK[number % len(LOOK)].split(), "--", text))
-            yield Run(("why", *model, *WHY_OPTIONS[number % 5].split(), "--", WHY[number % len(WHY)], text))
+            options = WHY_OPTIONS[number % len(WHY_OPTIONS)].split()
+            yield Run(("why", *model, *options, "--", WHY[number % len(WHY)], text))
         for text in short[::60]:
             yield Run(("check", *model, "--", text))
-    for options in LESSON_LOOK:
-        yield Run(("look", "Hello world", "--model", "lesson", *options.split()))
+    for given in LESSON_LOOK:
+        yield Run(("look", "Hello world", "--model", "lesson", *given.split()))
     for address in WHY:
-        for options in WHY_OPTIONS:
-            yield Run(("why", address, "hello world", "--model", "lesson", *options.split()))
-    for options in ("", "enc.0", "--json", "--mask off"):
-        yield Run(("check", "hello world", "--model", "lesson", *options.split()))
+        for given in WHY_OPTIONS:
+            yield Run(("why", address, "hello world", "--model", "lesson", *given.split()))
+    for given in ("", "enc.0", "--json", "--mask off"):
+        yield Run(("check", "hello world", "--model", "lesson", *given.split()))
 
 
 def record(file: Path, source: Path, only: str, every: int) -> None:

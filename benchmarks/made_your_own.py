@@ -46,6 +46,17 @@ def write_mixed_in(model: Path, count: int, to: Path) -> None:
     to.write_text("".join(f"{s}\t{one.text}\n" for s, one in zip(some, found, strict=True)), encoding="utf-8")
 
 
+def expected(source: str, language: str) -> list[str]:
+    """Return the translations of the terms in a sentence.
+
+    "the oak shutter box" contains "the oak shutter", but does not count as an occurrence of it.
+    """
+    text = source.lower()
+    count = {said: text.count(said) for said, _ in company.terms(language) if said in text}
+    longer = {said: sum(count[other] for other in count if other != said and other.startswith(said)) for said in count}
+    return [of for said, of in company.terms(language) if count.get(said, 0) > longer.get(said, 0)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", default="en-es", help="model from English to the company's language")
@@ -72,7 +83,7 @@ def main() -> None:
             vidrio("train", *(place / file for file in of), *told)
         tested = [line.split("\t") for line in lines_of(place / "test.tsv")]
         sources, targets = ([pair[side] for pair in tested] for side in (0, 1))
-        terms = [[of for said, of in company.terms(given.language) if said in source.lower()] for source in sources]
+        terms = [expected(source, given.language) for source in sources]
         before: list[str] = lines_of(reference)[: given.lines] if reference else []
         for what, model in models.items():
             translator = Translator.load(model)

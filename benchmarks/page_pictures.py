@@ -114,8 +114,7 @@ def take(browser: Browser, url: str, name: str, to: Path) -> None:
     page.locator(".towers canvas").first.wait_for(state="attached")
     page.wait_for_load_state("networkidle")
     shown = make(page)
-    page.wait_for_load_state("networkidle")
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(2000)
     page.mouse.move(0, 0)
     path = to / f"page{name}.png"
     shown.screenshot(path=path)

@@ -23,8 +23,15 @@ from served import server
 TYPED = "I bought a new car yesterday and"
 BLOCKS = ("enc.0", "enc.3", "dec.0", "dec.1", "src", "out")
 WATCH = """() => {
-window.told = { key: 0, text: 0, drawn: 0 };
-addEventListener("keydown", () => Object.assign(told, { key: performance.now(), text: 0, drawn: 0 }), true);
+window.told = { key: 0, asked: 0, text: 0, drawn: 0 };
+window.waits = 0;
+const ask = window.fetch;
+window.fetch = (...given) => {
+  told.asked = performance.now();
+  waits++;
+  return ask(...given).finally(() => { waits--; });
+};
+addEventListener("keydown", () => Object.assign(told, { key: performance.now(), asked: 0, text: 0, drawn: 0 }), true);
 new MutationObserver(() => { told.text = performance.now(); }).observe(
   document.querySelector("#translation"), { childList: true, characterData: true, subtree: true });
 const draw = CanvasRenderingContext2D.prototype.putImageData;
@@ -119,19 +126,37 @@ def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
     """Return the times from each key press to the new translation and to the last frame."""
     page.evaluate(WATCH)
     page.locator("#text").fill("")
-    page.wait_for_load_state("networkidle")
-    texts, overviews = [], []
+    answered(page)
+    texts, overviews, missing = [], [], 0
     for letter in TYPED[:count]:
         page.keyboard.type(letter)
-        page.wait_for_timeout(150)
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(100)
+        wait_until(page, "told.asked > 0")
+        answered(page)
         told = page.evaluate("told")
+        missing += not (told["text"] and told["drawn"])
         if told["text"]:
             texts.append(told["text"] - told["key"])
         if told["drawn"]:
             overviews.append(told["drawn"] - told["key"])
+    if missing:
+        print(f"{missing} of {count} keys did not change both the translation and the overview", flush=True)
     return texts, overviews
+
+
+def wait_until(page: Page, expression: str) -> None:
+    """Poll, because `page.wait_for_function` uses `eval`, which the page's Content-Security-Policy forbids."""
+    for _ in range(1200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise TimeoutError(f"not true after a minute: {expression}")
+
+
+def answered(page: Page) -> None:
+    """Wait until all responses have arrived and are drawn. "networkidle" occurs only once, when a page is loaded."""
+    page.wait_for_timeout(150)  # longer than the debounce delays
+    wait_until(page, "!waits && !document.querySelector('.busy')")
+    page.wait_for_timeout(250)
 
 
 def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
@@ -145,7 +170,7 @@ def expanded(page: Page) -> tuple[list[float], list[float], list[float]]:
 
     def timed(click: Callable[[], None], again: Callable[[], None]) -> None:
         click()  # fetch the data first, so that only drawing is timed
-        page.wait_for_load_state("networkidle")
+        answered(page)
         again()
         page.wait_for_timeout(300)
 

@@ -72,6 +72,11 @@ def server(*options: str, stderr: IO[bytes] | None = None, files: int | None = N
             yield Server(process, where.hostname or "", where.port or 0)
         finally:
             process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
 
 @contextmanager

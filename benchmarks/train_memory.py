@@ -61,7 +61,7 @@ def watched(home: Path, given: argparse.Namespace) -> dict[str, int]:
         process.terminate()
     if process.returncode:
         raise SystemExit((home / "said").read_text())
-    show(part, peaks[part])
+    show(part, peaks.get(part, 0))
     return peaks
 
 

@@ -78,9 +78,10 @@ def main() -> None:
         "--model", action="append", help="a model folder or the name of a packaged model [same as the direction]"
     )
     parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--wrong", type=Path, help="write the unknown words to this file, with their sentences")
+    parser.add_argument("--wrong", type=Path, help="write the unknown words and their sentences to this file")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    all_wrong: list[tuple[str, ...]] = []
     for direction in options.direction or ["en-es", "es-en"]:
         language = direction[:2]
         known = dictionary(options.data, 0 if language == "en" else 1)
@@ -94,13 +95,14 @@ def main() -> None:
                 if not any(other.startswith(begins) for other in WORD.findall(plain(str(result)))):
                     wrong.append((word, text, str(result)))
             right = len(tried) - len(wrong)
-            if options.wrong:
-                options.wrong.write_text("".join("\t".join(row) + "\n" for row in wrong), encoding="utf-8")
+            all_wrong += [(direction, name, *row) for row in wrong]
             if options.json:
                 print(json.dumps({"direction": direction, "model": name, "right": right, "of": len(tried)}))
             else:
                 share = right / len(tried)
                 print(f"{direction}, {name}: {right:,} of {len(tried):,} words as in the dictionary ({share:.1%})")
+    if options.wrong:
+        options.wrong.write_text("".join("\t".join(row) + "\n" for row in all_wrong), encoding="utf-8")
 
 
 if __name__ == "__main__":

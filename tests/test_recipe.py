@@ -108,6 +108,31 @@ PAIRS = [
 ]
 
 
+def test_an_interrupted_split_is_repeated_and_loses_no_pair(corpora, tmp_path, monkeypatch):
+    spoken = {"en": "Hi there.", "es": "Hola a todos."}
+    monkeypatch.setattr(corpora, "monolingual", lambda data, language: [(corpora.LOOSE[language][0], spoken[language])])
+    for language in ("en", "es"):
+        pairs = [("One.", "Uno."), ("Hi there.", "Hola a todos."), ("Two.", "Dos.")]
+        corpora.write(tmp_path / f"forward-{language}.tsv", pairs)
+
+    def files():
+        return {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+
+    whole = files()
+    corpora.split(tmp_path, tmp_path)
+    split = files()
+    assert split["forward-en.tsv"] == split["forward-es.tsv"] == "One.\tUno.\nTwo.\tDos.\n"
+    assert split["forward-en-loose.tsv"] == split["forward-es-loose.tsv"] == "Hi there.\tHola a todos.\n"
+    order = ["forward-en-loose.tsv", "forward-en.tsv", "forward-es-loose.tsv", "forward-es.tsv"]
+    for written in range(len(order) + 1):  # the state after an interruption, before the repetition
+        for path in tmp_path.iterdir():
+            path.unlink()
+        for name, text in (whole | {name: split[name] for name in order[:written]}).items():
+            (tmp_path / name).write_text(text, "utf-8")
+        corpora.split(tmp_path, tmp_path)
+        assert files() == split, written
+
+
 def test_words_that_mean_the_same_are_found_with_their_gender(lexicon):
     found = {link.source: (link.target, link.count, link.gender) for link in lexicon.links(PAIRS)}
     assert found["dog"] == ("perro", 6, "m")

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
+from vidrio.model.files import write_atomically
 from vidrio.text.fold import fold
 from vidrio.text.protect import spans
 
@@ -147,12 +148,19 @@ def monolingual(data: Path, language: str) -> Iterable[tuple[str, str]]:
 
 
 def split(data: Path, train: Path) -> None:
-    """Move the loose translations in forward-LANGUAGE.tsv to forward-LANGUAGE-loose.tsv, so that they weigh less."""
+    """Move the loose translations in forward-LANGUAGE.tsv to forward-LANGUAGE-loose.tsv, so that they weigh less.
+
+    If this is interrupted, it can be repeated: pairs that have been moved are read again.
+    """
     for side, language in enumerate(("en", "es")):
         loose = {text for source, text in monolingual(data, language) if source.startswith(LOOSE[language])}
-        pairs = read(train / f"forward-{language}.tsv")
-        write(train / f"forward-{language}-loose.tsv", (pair for pair in pairs if pair[side] in loose))
-        write(train / f"forward-{language}.tsv", (pair for pair in pairs if pair[side] not in loose))
+        whole, moved = (train / f"forward-{language}{end}.tsv" for end in ("", "-loose"))
+        pairs = read(whole)
+        if moved.exists():
+            known = set(pairs)
+            pairs += [pair for pair in read(moved) if pair not in known]
+        write(moved, (pair for pair in pairs if pair[side] in loose))
+        write(whole, (pair for pair in pairs if pair[side] not in loose))
 
 
 def vary(clean: Path, to: Path) -> None:
@@ -275,7 +283,7 @@ def read(path: Path) -> list[Pair]:
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    write_atomically(path, "".join(f"{source}\t{target}\n" for source, target in pairs).encode())
 
 
 if __name__ == "__main__":

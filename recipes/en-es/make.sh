@@ -63,7 +63,10 @@ for FIRST in en es; do
     mv "$ALONE.tagged.tsv" "$WORK/train/back-$FIRST.tsv"
   fi
 done
-[ -f "$WORK/train/forward-es-loose.tsv" ] || "$PYTHON" "$HERE/corpora.py" split "$DATA" "$WORK/train"
+if [ ! -f "$WORK/train/.split" ]; then
+  "$PYTHON" "$HERE/corpora.py" split "$DATA" "$WORK/train"
+  : > "$WORK/train/.split"
+fi
 "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
 
 # If the model has no case tokens, replace its tokenizer with one that has them.
