@@ -48,6 +48,8 @@ def build_all(scratch: Path) -> list[Path]:
     if (ROOT / ".git").exists() and (changed := run("git", "status", "--porcelain", cwd=ROOT)):
         sys.exit(f"a release is made of what is committed; this is not:\n{changed}")
     run(sys.executable, "-m", "vidrio.engine.build", "--all")
+    if (ROOT / ".git").exists() and (changed := run("git", "status", "--porcelain", cwd=ROOT)):
+        sys.exit(f"these builds of the engine are not made from its source; commit what make engine writes:\n{changed}")
     sdist = build(ROOT, scratch / "sdist", "sdist")
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch / "source", filter="data")

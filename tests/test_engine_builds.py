@@ -15,13 +15,13 @@ import pytest
 import wasmtime
 
 import chromium
-from engine_cases import EngineRequest, case, random_asked, random_case, random_model
+from engine_cases import EngineRequest, bits, case, random_asked, random_case, random_model
 from vidrio.engine import build
 from vidrio.engine.engine import Engine, as_struct, load_model
 from vidrio.engine.library import BUILT, NEEDED, Library, Native, Wasm, supports
 from vidrio.engine.wasm import instances
 from vidrio.engine.weights import read_weights
-from vidrio.hypothesis import Hypothesis, Options, default_options
+from vidrio.hypothesis import Options, default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -38,25 +38,18 @@ SENTENCES = [
 
 
 @pytest.fixture(scope="session")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the shipped builds."""
-    folder = tmp_path_factory.mktemp("built")
-    for name in build.SHIPPED:
-        build.compile_to(folder, name)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def builds(modules: Path) -> dict[str, Callable[[], Library]]:
-    """Compile each build that runs here, and return a function that opens it."""
-    folder, found = modules, dict[str, Callable[[], Library]]()
+def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Library]]:
+    """Return a function that opens it for each build that runs here. Compile those that are not shipped."""
+    found = dict[str, Callable[[], Library]]()
     for name in build.WEBASSEMBLY:
-        new = instances(folder / name)
+        new = instances(BUILT / name)
         found[name] = lambda new=new: Wasm(new())
     for name in filter(build.here, build.NATIVE):
         kind = name.rpartition("-")[2].partition(".")[0]
         if kind == "plain" or supports(kind):
+            folder = BUILT
             if name not in build.SHIPPED:
+                folder = tmp_path_factory.mktemp("built")
                 build.compile_to(folder, name)
             library = Native(folder / name)
             found[name] = lambda library=library: library
@@ -82,11 +75,6 @@ def test_a_build_runs_only_where_the_processor_has_all_that_the_compiler_may_use
     used = {CALLED.get(name, name.lower()) for name in macros(kind) - macros("plain")}
     assert len(used) > 10
     assert used == NEEDED[kind]
-
-
-def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
-    """Return all results of a search. Equal results have equal bits, because none is NaN or −0."""
-    return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 
 def results(engine: Engine, has_decoder: bool, asked: list[EngineRequest]) -> list[object]:
@@ -143,16 +131,47 @@ def test_every_module_has_what_a_browser_reads_when_it_opens_one(name: str) -> N
     assert {"memory", "malloc", "free", "_initialize", "__stack_pointer"} <= {each.name for each in module.exports}
 
 
+def test_the_builds_that_are_shipped_are_those_recorded_with_their_source() -> None:
+    """`make engine` records the checksums. A slow test, and a release, also compile the source and compare the bytes."""
+    assert (BUILT / build.RECORD).read_text("utf-8") == build.record(), "make engine, and commit what changed"
+
+
+def test_the_record_changes_with_a_build_the_source_and_the_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = build.record().splitlines()
+
+    def different(folder: Path = BUILT) -> list[str]:
+        pairs = zip(build.record(folder).splitlines(), usual, strict=True)
+        return [line.split()[1] for line, before in pairs if line != before]
+
+    shutil.copytree(BUILT, tmp_path / "built")
+    assert different(tmp_path / "built") == []
+    with (tmp_path / "built" / "glass.wasm").open("ab") as file:
+        file.write(b"\0")
+    assert different(tmp_path / "built") == ["glass.wasm"]
+    shutil.copytree(build.SOURCE, tmp_path / "c")
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "SOURCE", tmp_path / "c")
+        assert different() == []
+        (tmp_path / "c" / "maths.c").write_text("", "utf-8")
+        assert different() == ["source"]
+    monkeypatch.setattr(build, "FLAGS", [*build.FLAGS, "-DX"])
+    assert different() == ["source"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", build.SHIPPED)
-def test_the_builds_that_are_shipped_are_made_of_the_source(name: str, modules: Path) -> None:
-    made, shipped = (modules / name).read_bytes(), (BUILT / name).read_bytes()
+def test_the_builds_that_are_shipped_are_made_of_the_source(name: str, tmp_path: Path) -> None:
+    build.compile_to(tmp_path, name)
+    made, shipped = (tmp_path / name).read_bytes(), (BUILT / name).read_bytes()
     assert made == shipped, "make engine, and commit what changed"
     assert str(REPOSITORY).encode() not in made
 
 
 @pytest.mark.parametrize("name", [*build.WEBASSEMBLY, *build.SUMS])
-def test_the_modules_import_nothing(name: str, modules: Path) -> None:
-    module = wasmtime.Module.from_file(wasmtime.Engine(), str(modules / name))
+def test_the_modules_import_nothing(name: str) -> None:
+    module = wasmtime.Module.from_file(wasmtime.Engine(), str(BUILT / name))
     assert not module.imports, "a page would have to supply what is imported"
 
 
