@@ -33,9 +33,9 @@ REQUIREMENTS = pyproject.toml constraints.txt
 
 # With STATUS=file, the tests' own exit code goes there and make ends quietly (.ci/run); else it is make's own.
 STATUS =
-# Tests start some hundred processes; each would compile the package anew.
+# Tests start several hundred processes, and each would recompile the package.
 unexport PYTHONDONTWRITEBYTECODE
-RUN_TESTS = "$(VENV_TEST)/$(BIN)/python" -m pytest -n $(WORKERS) --dist worksteal
+RUN_TESTS = "$(VENV_TEST)/$(BIN)/python" -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
 .PHONY: help hello test slow check page engine fuzz killed model format pins docs release clean python
@@ -50,10 +50,10 @@ hello: $(READY) ## install Vidrio and translate TEXT="Hello world"
 	@"$(VENV)/$(BIN)/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/$(BIN)/vidrio"
 
 test: $(READY_TEST) ## every test but the slow ones: code, style, types, pages
-	@$(RUN_TESTS); status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
+	@$(RUN_TESTS) --dist loadfile --no-loadscope-reorder; status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
 
 slow: $(READY_TEST) ## the slow tests, with their counts and times
-	@$(RUN_TESTS) -m "slow and not network" -rP --durations 0 --durations-min 1
+	@$(RUN_TESTS) --dist worksteal -m "slow and not network" -rP --durations 0 --durations-min 1
 
 check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/$(BIN)/ruff" check
@@ -80,7 +80,7 @@ format: $(READY_TEST) ## put the code into the one format
 	@"$(VENV_TEST)/$(BIN)/ruff" check --fix
 	@"$(VENV_TEST)/$(BIN)/ruff" format
 
-pins: python ## resolve the dependencies afresh into constraints.txt
+pins: python ## resolve the dependencies again and write constraints.txt
 	@rm -rf .venv-pins && "$(PYTHON)" -m venv .venv-pins
 	@.venv-pins/bin/pip install --quiet -e '.[train,interop,dev]'
 	@sed -n '/^#/p' constraints.txt > .venv-pins/constraints.txt
@@ -95,9 +95,9 @@ release: $(READY_TEST) ## wheel, sdist and checksums in dist/, verified; KEY=…
 	@KEY="$(KEY)" TRAIN="$(TRAIN)" "$(VENV_TEST)/$(BIN)/python" .ci/release.py
 
 clean: ## remove what make has installed and what tools have cached
-	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis page/node_modules
-	find src/vidrio/engine/built -type f ! -name '*.wasm' ! -name 'linux-*' -delete
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist page/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src/vidrio/engine/built -type f ! -name '*.wasm' ! -name 'linux-*' ! -name built-from.txt -delete
+	find src tests benchmarks recipes docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
