@@ -26,6 +26,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -136,6 +137,8 @@ def commands_of(block: Block) -> list[tuple[str, str]]:
 
 def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
     """Run a script, and return its exit code and output. Kill any processes that it leaves running."""
+    with socket.create_server(("127.0.0.1", 0)) as free:  # another program may use the port that a page names
+        script = re.sub(r"\b5811\b", str(free.getsockname()[1]), script)
     python = Path(sys.executable)
     here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "HOME": str(folder / ".home")}
     here |= {"CLIENT": str(forked.CLIENT), "FORKS": forked.socket_path()}
@@ -163,7 +166,7 @@ def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    return status, printed.read_text(encoding="utf-8", errors="replace") + "\n(ended: it took too long)" * (
+    return status, printed.read_text(encoding="utf-8", errors="replace") + f"\n(killed after {timeout:g} seconds)" * (
         status == 124
     )
 
@@ -260,10 +263,10 @@ def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 1
     for number, block in enumerate(blocks):
         if block.language not in RUN | set(PARSED) | PROSE:
             raise Wrong(
-                f"{block}: `{block.language}` after the fence is none of {', '.join(sorted(RUN | set(PARSED) | PROSE))}"
+                f"{block}: the language `{block.language}` is not one of {', '.join(sorted(RUN | set(PARSED) | PROSE))}"
             )
         if not block.words <= WORDS:
-            raise Wrong(f"{block}: `{' '.join(block.words)}` are not among {', '.join(sorted(WORDS))}")
+            raise Wrong(f"{block}: unknown words `{' '.join(block.words)}`; use {', '.join(sorted(WORDS))}")
         if block.language in PARSED:
             try:
                 PARSED[block.language](block.code)

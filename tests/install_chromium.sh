@@ -1,6 +1,6 @@
 #!/bin/sh
-# Chromium for the tests that look at a page as a browser does. Installs it only where that needs no password; otherwise
-# those tests are skipped, and say so. Never fails: what is missing is the tests' business.
+# Chromium for the tests that look at a page as a browser does. Installs Chromium if that needs no password. Otherwise,
+# the tests that need it are skipped with a message. This script never fails.
 for name in chromium chromium-browser google-chrome google-chrome-stable; do
   command -v "$name" > /dev/null 2>&1 && exit 0
 done
@@ -9,7 +9,7 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo > /dev/null 2>&1 && sudo -n true 2> /dev/null; then
   sudo="sudo -n"
 else
-  echo "No Chromium here, and no right to install it: the tests that need it will be skipped." >&2
+  echo "Chromium is not installed, and installing it needs root: the tests that need it will be skipped." >&2
   exit 0
 fi
 if command -v apt-get > /dev/null 2>&1; then

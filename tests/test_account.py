@@ -35,7 +35,7 @@ def told(source: str, translation: str) -> list[str]:
         ("nineteen eighty-four and two thousand one", ["1984", "2001"]),
         ("one hundred and twenty-first", ["121"]),
         ("$2.5 billion, 3bn, 5k and 5 km", ["2500000000", "3000000000", "5000", "5"]),
-        ("half a million, a million, millions", ["500000", "1000000", "(1000000)"][:2]),
+        ("half a million, a million, millions", ["500000", "1000000"]),
         ("the 12th and twelfth centuries, Henry VIII", ["12", "12", "8"]),
         ("the 1980s and 1980", ["80s", "(1980)", "(80)", "1980", "(80)", "(80s)"]),
         ("in the 80s, the twenties, 80 people", ["80s", "(80)", "(20)", "(20s)", "80", "(80s)"]),

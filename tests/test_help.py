@@ -92,7 +92,7 @@ def assert_serves(arguments: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder where the examples run in order. An example may read what earlier ones wrote."""
+    """Return the folder where the examples run. No example reads what another one wrote."""
     folder = tmp_path_factory.mktemp("examples")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")

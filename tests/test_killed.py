@@ -27,8 +27,6 @@ FEW, MANY = 2, int(os.environ.get("VIDRIO_KILLS", "200"))
 LINES = "".join(f"{a} {b} {c}.\n" for a in WORDS for b in WORDS for c in WORDS[:4])
 kills = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 
-Ended = "subprocess.CompletedProcess[str]"
-
 
 def run(arguments: list[str], cwd: Path) -> Any:
     """Run the command to its end. Retry while a killed command still holds the lock."""

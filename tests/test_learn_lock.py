@@ -11,7 +11,6 @@ from vidrio.errors import RunError
 
 HOLD = """
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from vidrio.data.lock import only_one
 with only_one(Path(sys.argv[1])):

@@ -193,10 +193,9 @@ def two_folders(root: Path) -> list[Path]:
 def test_two_processes_train_and_go_on_as_one_does(tmp_path: Path) -> None:
     one, two = two_folders(tmp_path)
     steady = ("--validations", "2", "--schedule", "constant", "--warmup", "0")
-    together = steady  # one batch per process
-    for code, said in on_two_machines([one, one], "--steps", "6", *together):
+    for code, said in on_two_machines([one, one], "--steps", "6", *steady):
         assert code == 0, said
-    [(code, said), (other, _)] = on_two_machines([one, one], "--steps", "8", *together)
+    [(code, said), (other, _)] = on_two_machines([one, one], "--steps", "8", *steady)
     assert (code, other) == (0, 0), said
     assert "resuming from step 6" in said
     done = run_vidrio(*TRAIN, "--steps", "8", "--accumulate", "2", *steady, cwd=two)

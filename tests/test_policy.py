@@ -128,8 +128,8 @@ def test_every_file_has_a_room() -> None:
     graph = import_graph()
     homeless = [name for name, imported in graph.items() if height(name) is None and imported]
     empty = [room for room in ROOMS if not any(within(name, room) for name in graph)]
-    assert not homeless, "put it into a room, or give its room a line in ROOMS"
-    assert not empty, "nobody lives there"
+    assert not homeless, "move it into a package in ROOMS, or add its package"
+    assert not empty, "this package has no files"
 
 
 def test_no_file_lies_at_the_root_that_belongs_to_a_room() -> None:

@@ -168,7 +168,7 @@ def test_every_line_of_the_working_and_what_is_copied_come_to_the_same(choice: s
 
 def calculated(line: str) -> float:
     """Evaluate a line in any of the notations."""
-    line = line.replace("²", "**2").replace("^", "**").replace("√", "sqrt").replace("+0", "+0")
+    line = line.replace("²", "**2").replace("^", "**").replace("√", "sqrt")
     line = re.sub(r"\|([^|]*)\|", r"abs(\1)", line)
     line = re.sub(r"\b(EXP|SQRT|MAX|SIN|COS|ERF|ABS|LN)\b", lambda match: match[0].lower(), line)
     names = {name: getattr(math, name) for name in ("exp", "sqrt", "sin", "cos", "erf", "log", "inf", "nan")}

@@ -88,7 +88,7 @@ def test_merges_are_told_in_order() -> None:
         assert tokenizer.ranks[merge.left, merge.right] == merge.rank
 
 
-def test_an_explanation_that_drifts_is_refused(learned: dict[str, Tokenizer]) -> None:
+def test_an_explanation_that_drifts_is_refused() -> None:
     tokenizer = Tokenizer.learn(TEXTS, 400)
     tokenizer.ranks.clear()  # as if the explanation used other merges
     with pytest.raises(AssertionError, match="explained as"):

@@ -18,12 +18,12 @@ from vidrio.translate.translator import Translator
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Judges a model by the behaviour cases of its direction.")
-    parser.add_argument("--model", help="a model folder or name; by default the default model")
+    parser.add_argument("--model", help="a model folder or name [the default model]")
     parser.add_argument("--topic", action="append", help="only this topic (may be given again)")
     parser.add_argument(
-        "--prose", action="store_true", help="the cases of everyday prose, which ask for its verbs and nouns"
+        "--prose", action="store_true", help="use the cases of everyday prose, which require certain verbs and nouns"
     )
-    parser.add_argument("--json", action="store_true", help="every case and its translation, for a machine to read")
+    parser.add_argument("--json", action="store_true", help="print every case and its translation as JSON")
     given = parser.parse_args()
     translator = Translator.load(given.model)
     direction = f"{translator.about.source_language}-{translator.about.target_language}"

@@ -52,10 +52,10 @@ def no_loop(source: str, translation: str, _: str) -> str | None:
     found, longest = max(runs(words(translation)), default=("", 0), key=lambda run: run[1])
     allowed = max(2, *(length for _, length in runs(words(source))), 0)
     if longest > allowed:
-        return f"“{found}” stands there {longest} times in a row"
+        return f"“{found}” occurs {longest} times in a row"
     found, longest = max(runs_within(translation), default=("", 0), key=lambda run: run[1])
     allowed = 2 + max(2, *(length for _, length in runs_within(source)), 0)
-    return f"“{found}” stands there {longest} times in a row" if longest > allowed else None
+    return f"“{found}” occurs {longest} times in a row" if longest > allowed else None
 
 
 def runs(units: list[str]) -> Iterator[tuple[str, int]]:
@@ -87,7 +87,7 @@ def no_longer(source: str, translation: str, _: str) -> str | None:
 
 def same(source: str, translation: str, _: str) -> str | None:
     """Check that the translation is the source, byte for byte."""
-    return None if translation == source else "it is not the source as it was"
+    return None if translation == source else "it differs from the source"
 
 
 def keeps(source: str, translation: str, argument: str) -> str | None:
@@ -95,9 +95,9 @@ def keeps(source: str, translation: str, argument: str) -> str | None:
     for piece in alternatives(argument):
         wanted, found = source.count(piece), translation.count(piece)
         if found != wanted:
-            return f"“{piece}” stands there {found} times, in the source {wanted}"
+            return f"“{piece}” occurs {found} times, but {wanted} times in the source"
         if any(stuck(piece, source, translation)):
-            return f"“{piece}” sticks to a word"
+            return f"“{piece}” is joined to a word"
     return None
 
 
@@ -213,8 +213,8 @@ def language(_: str, translation: str, argument: str) -> str | None:
     here, there = (set(FUNCTION_WORDS[name].split()) for name in (argument, "en" if argument == "es" else "es"))
     found = set(words(translation))
     if foreign := sorted(found & there - here):
-        return f"“{foreign[0]}” is left as it was"
-    return None if found & here else f"no word shows that it is in the language {argument}"
+        return f"“{foreign[0]}” is not translated"
+    return None if found & here else f"it has no function word of {argument}"
 
 
 def negated(_: str, translation: str, argument: str) -> str | None:
@@ -248,9 +248,9 @@ def opened(mark: str, source: str, translation: str, language: str) -> str | Non
         text.count(sign) for text, sign in ((source, mark), (translation, mark), (translation, OPENING[mark]))
     )
     if found != wanted:
-        return f"“{mark}” stands there {found} times, in the source {wanted}"
+        return f"“{mark}” occurs {found} times, but {wanted} times in the source"
     if first != (wanted if language == "es" else 0):
-        return f"“{OPENING[mark]}” stands there {first} times"
+        return f"“{OPENING[mark]}” occurs {first} times"
     return None
 
 
@@ -290,12 +290,12 @@ def balanced(source: str, translation: str, _: str) -> str | None:
         if character in PAIRS:
             waiting.append(PAIRS[character])
         elif character in PAIRS.values() and (not waiting or waiting.pop() != character):
-            return f"“{character}” closes nothing"
+            return f"“{character}” has no opening mark"
     if waiting:
         return f"“{waiting[-1]}” is missing"
     for sign in "([{":
         if source.count(sign) != translation.count(sign):
-            return f"“{sign}” stands there {translation.count(sign)} times, in the source {source.count(sign)}"
+            return f"“{sign}” occurs {translation.count(sign)} times, but {source.count(sign)} times in the source"
     return None
 
 
