@@ -53,11 +53,11 @@ def test_help_lists_every_verb_on_one_line(run_vidrio: Run) -> None:
 
 
 @pytest.mark.parametrize("verb", cli.VERBS)
-def test_every_verb_has_its_module_and_its_help(verb: str, run_vidrio: Run) -> None:
+def test_every_verb_has_its_module_and_its_help(verb: str, call_vidrio: Run) -> None:
     module, _ = cli.VERBS[verb]
     assert module == f"vidrio.commands.{verb}" + "_" * iskeyword(verb)
     assert importlib.util.find_spec(module), f"{verb} is listed, but there is no {module}"
-    done = run_vidrio(verb, "--help")
+    done = call_vidrio(verb, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: vidrio {verb} ")
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -73,8 +73,8 @@ def test_every_verb_has_its_module_and_its_help(verb: str, run_vidrio: Run) -> N
         ([], "Commands:"),
     ],
 )
-def test_a_mistyped_command(arguments: list[str], said: str, run_vidrio: Run) -> None:
-    done = run_vidrio(*arguments)
+def test_a_mistyped_command(arguments: list[str], said: str, call_vidrio: Run) -> None:
+    done = call_vidrio(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
 

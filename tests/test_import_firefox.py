@@ -14,7 +14,6 @@ import pytest
 
 import marian_golden
 from marian_models import ENGLISH, SPANISH, random_unicode, sentence_piece_model
-from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.glass.machine import build
 from vidrio.glass.walk import decode, encode, logits

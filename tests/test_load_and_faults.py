@@ -20,6 +20,7 @@ from uvicorn.server import ServerState
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import compare_outputs  # noqa: E402
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
 from vidrio.serve import connections, guards  # noqa: E402
@@ -403,3 +404,9 @@ def test_asyncio_accepts_one_connection_at_a_time_and_many_may_wait() -> None:
         listener.listen(configured(create_app("lesson"), Settings()).backlog)
         for _ in range(200):
             stack.enter_context(socket.create_connection(listener.getsockname(), timeout=10))
+
+
+def test_every_command_line_of_the_comparison_of_outputs_can_be_made() -> None:
+    runs = list(compare_outputs.runs())
+    assert {run.arguments[0] for run in runs} == {"translate", "look", "why", "check"}
+    assert len(runs) > 100
