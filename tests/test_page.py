@@ -149,12 +149,13 @@ def test_in_spanish_and_the_dark_with_a_story_that_stands_still_where_motion_is_
     page = open_page(context={"reduced_motion": "reduce", "locale": "es-ES", "color_scheme": "dark"})
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate("document.documentElement.lang") == "es"
+    page.clock.install()  # for all pages of the context, so this test has its own
     page.get_by_role("button", name="Ver cómo se traduce").click()
     story = page.get_by_role("region", name="La historia")
     expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     expect(story.get_by_role("button", name="Reproducir")).to_have_count(0)
     assert not page.locator(".flying").count()
-    page.wait_for_timeout(7_000)  # longer than the first scene
+    page.clock.run_for(7_000)  # longer than the first scene
     expect(story.locator("h2")).to_contain_text("El texto se convierte en tokens")
     story.get_by_role("button", name="Siguiente").click()
     expect(story.locator("h2")).to_contain_text("Los tokens se convierten en vectores")
