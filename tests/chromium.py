@@ -81,7 +81,7 @@ def stay_at(address: str, page: "Page", refused: list[str]) -> None:
     """Record a page's requests to other servers. ALONE makes them fail. A route would disable the HTTP cache."""
 
     def record(request: "Request") -> None:
-        if not request.url.startswith((address, "data:", "blob:")):
+        if not request.url.startswith((address, "about:", "data:", "blob:")):
             refused.append(f"asked for {request.url}")
 
     page.on("request", record)

@@ -132,7 +132,7 @@ def test_every_module_has_what_a_browser_reads_when_it_opens_one(name: str) -> N
 
 
 def test_the_builds_that_are_shipped_are_those_recorded_with_their_source() -> None:
-    """`make engine` records the checksums. A slow test, and a release, also compile the source and compare the bytes."""
+    """`make engine` records the checksums. A slow test and a release also compile the source and compare the bytes."""
     assert (BUILT / build.RECORD).read_text("utf-8") == build.record(), "make engine, and commit what changed"
 
 
