@@ -260,7 +260,9 @@ def test_xml_comes_out_as_it_went_in() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_translates_files(run_vidrio: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_command_translates_files(
+    run_vidrio: Callable[..., Any], call_vidrio: Callable[..., Any], tmp_path: Path
+) -> None:
     (tmp_path / "in.docx").write_bytes(word_file())
     done = run_vidrio("translate", "--input", "in.docx", "--output", "out.docx")
     assert done.returncode == 0, done.stderr
@@ -273,12 +275,12 @@ def test_the_command_translates_files(run_vidrio: Callable[..., Any], tmp_path: 
     assert done.stdout.splitlines()[1:] == ["", "Buenos días."]
     for name in ("in.pdf", "in.csv", "in.tex", "in.ass"):
         (tmp_path / name).write_bytes(b"The house, 12\n")
-        done = run_vidrio("translate", "--input", name, "--output", "out")
+        done = call_vidrio("translate", "--input", name, "--output", "out")
         assert done.returncode == 1
         assert "is not supported" in done.stderr
         assert not (tmp_path / "out").exists()
     assert run_vidrio("translate", "--format", "text", "--input", "in.csv").stdout == "La casa, 12\n"
-    assert run_vidrio("translate", "--format", "html", "--json", "x").returncode == 2
+    assert call_vidrio("translate", "--format", "html", "--json", "x").returncode == 2
     assert {*DOCUMENTS, ".txt"} == set(SUFFIXES)
 
 
