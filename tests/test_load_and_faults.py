@@ -277,8 +277,9 @@ def test_of_many_connections_without_a_request_the_oldest_are_closed() -> None:
             clients = [stack.enter_context(socket.create_connection(listener.getsockname())) for _ in range(12)]
             for client in clients:
                 client.sendall(GET[:20])
+                name = client.getsockname()
 
-                def arrives(name: object = client.getsockname()) -> bool:
+                def arrives(name: object = name) -> bool:
                     with suppress(BlockingIOError):
                         listener.accept()
                     return name in [address for _, address, _ in listener.arriving.values()]
