@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
-import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from chromium import quiet, violations

@@ -12,7 +12,7 @@ from markdown_it.token import Token as Found
 
 from vidrio.documents.aligned import Aligned
 from vidrio.documents.html import HTML, plan_html
-from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
+from vidrio.documents.markup import ATTRIBUTE, Dialect, Plan, Token, joined, plan
 from vidrio.errors import DataError
 
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)\n.*?\n\1\n", re.DOTALL)
@@ -27,7 +27,12 @@ MATHS = re.compile(r"[\^_=]|\\[A-Za-z]")  # \[a link\] is not a formula
 DIRECTIVE = re.compile(r":{3,}|(?:!!!|\?\?\?)\+? ")  # :::note, !!! note
 FORMULA_LINES = 50
 SPECIAL = "\\`*[]<_~"
-MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline)), things=HTML.things, kept=HTML.kept)
+MARKDOWN = Dialect(
+    inline=frozenset(("em", "strong", "s", "link", *HTML.inline)),
+    things=HTML.things,
+    kept=HTML.kept,
+    is_kept=HTML.is_kept,
+)
 
 
 def plan_markdown(source: str, target: str = "") -> Plan:
@@ -194,4 +199,5 @@ def _tag(raw: str) -> Token:
     tag = TAG.fullmatch(raw)
     if not tag or tag[3] or tag[2].lower() in HTML.things:
         return Token("thing", raw, "br" if tag and tag[2].lower() == "br" else "")
-    return Token("end" if tag[1] else "start", raw, tag[2].lower())
+    attributes = {one[1].lower(): (one[2] or "").strip("\"'") for one in ATTRIBUTE.finditer(raw[len(tag[2]) + 1 :])}
+    return Token("end" if tag[1] else "start", raw, tag[2].lower(), attributes=attributes)

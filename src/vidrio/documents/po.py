@@ -25,13 +25,14 @@ class Message:
     lines: list[int] = field(default_factory=list)  # lines that contain the translations
     fuzzy: list[int] = field(default_factory=list)  # lines that contain the fuzzy flag
     previous: list[int] = field(default_factory=list)  # lines that contain the previous source of a fuzzy translation
+    is_left: bool = False  # whether it contains escapes such as \033, which a translation might not keep
 
     @property
     def texts(self) -> list[str]:
         """The strings to translate."""
         is_wanted = self.sources.get("msgid") and self.forms and (self.fuzzy or "" in self.forms.values())
         texts = (self.sources.get(name) for name in ("msgid", "msgid_plural"))
-        return list(filter(None, texts)) if is_wanted else []
+        return list(filter(None, texts)) if is_wanted and not self.is_left else []
 
 
 def plan_po(source: str, target: str) -> Plan:
@@ -82,6 +83,7 @@ def _read(message: Message, found: re.Match[str], at: int, before: str) -> None:
     wrong_form = texts is message.forms and keyword.endswith("]") != is_plural
     if not keyword or (found[1] and (keyword in texts or wrong_form)):
         raise _unreadable(at, found[0])
+    message.is_left |= any(sign not in ESCAPES for sign in re.findall(r"\\(.)", found[2]))
     text = re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), found[2])
     texts[keyword] = texts.get(keyword, "") + text
     if texts is message.forms:
