@@ -157,5 +157,5 @@ def test_what_is_not_there_is_refused(wrong: Interventions, tmp_path: Path) -> N
         lambda: both.engine.search_changed(source, default_options(config), [wrong]),
         lambda: both.engine.quantities(source, (5,), wrong),
     ):
-        with pytest.raises(InputError, match=r"interventions|sub-layer|no row"):
+        with pytest.raises(InputError, match=r"interventions|sub-layer|a row of"):
             ask()

@@ -105,7 +105,7 @@ def test_what_is_copied_is_shown_as_copied(text: str, capsys: pytest.CaptureFixt
     assert cli.main(["check", text]) == 0
     assert "nothing was computed" in capsys.readouterr().out
     assert cli.main(["why", "out.prob[0,0]", text]) == 1
-    assert "copies this text" in capsys.readouterr().err
+    assert "this text is copied unchanged" in capsys.readouterr().err
     assert cli.main(["look", text, "--at", "enc.0"]) == 1
 
 

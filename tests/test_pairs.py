@@ -155,7 +155,7 @@ def test_a_file_with_one_column_has_no_pairs(tmp_path: Path) -> None:
         pairs_of(write(tmp_path / "p.tsv", "Hello\nworld\n"))
     with pytest.raises(DataError, match="found: a·b"):
         pairs_of(write(tmp_path / "p.tsv", "a\x1bb\n"))
-    with pytest.raises(DataError, match="not followed by a file with the translations"):
+    with pytest.raises(DataError, match="no file of translations follows it"):
         pairs_of(write(tmp_path / "p.txt", "Hello\nworld\n"))
 
 

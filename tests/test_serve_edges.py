@@ -25,7 +25,9 @@ def client_of(model: str | None = "lesson", **given: object) -> TestClient:
     return TestClient(create_app(model, settings=Settings(**given)), base_url="http://localhost")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("charset", "status"), [("punycode", 400), ("utf-16", 400), ("latin-1", 400), ("UTF-8", 200), ("utf8", 200)])
+@pytest.mark.parametrize(
+    ("charset", "status"), [("punycode", 400), ("utf-16", 400), ("latin-1", 400), ("UTF-8", 200), ("utf8", 200)]
+)
 def test_a_form_is_utf_8(charset: str, status: int) -> None:
     """Starlette would decode it with any codec of Python, and punycode takes quadratic time."""
     fields = "".join(

@@ -144,7 +144,7 @@ def make_task(request: Request, progress: Progress, *, begun: bool = False) -> T
         one_sided=request.task != "translate",
     )
     start = request.start
-    started = [of.fingerprint() for of in start.tokenizers] if start else ["unigram"] * request.like_marian
+    started = [tokenizer.fingerprint() for tokenizer in start.tokenizers] if start else []
     folder, key = request.run / "data", key_of(files, options, request.vocabulary, started)
     if begun and not is_made(folder, key):
         raise cannot_change(["the sentence pairs, how they are cleaned, or the tokenizer"])
