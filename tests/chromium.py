@@ -33,8 +33,8 @@ window.fetch = (...given) => {
 };
 new MutationObserver(now).observe(document, { subtree: true, childList: true, characterData: true });
 })()"""
-# The longest debounce delay in the page is 80 ms.
-QUIET = "!pending.responses && performance.now() - pending.last > 300 && !document.querySelector('.busy')"
+# The longest debounce delay in the page is 350 ms.
+QUIET = "!pending.responses && performance.now() - pending.last > 500 && !document.querySelector('.busy')"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

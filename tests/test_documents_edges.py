@@ -36,7 +36,8 @@ CASES = {
     ),
     "a line that is not translated": ('<p>One<hr class="notranslate"><p>Two', '<p>ONE<hr class="notranslate"><p>TWO'),
     "a closed picture": ('<p>One</p><svg class="i"/><p>Two</p>', '<p>ONE</p><svg class="i"/><p>TWO</p>'),
-    "an item without an end tag": ('<ul><li translate="no">One<li>Two</ul>', '<ul><li translate="no">ONE<li>TWO</ul>'),
+    "an item without an end tag": ('<ul><li translate="no">One<li>Two</ul>', '<ul><li translate="no">One<li>TWO</ul>'),
+    "a paragraph without one": ('<p class="notranslate">One<p>Two</p>', '<p class="notranslate">One<p>TWO</p>'),
     "a byte-order mark": ("\ufeff<p>One</p>", "\ufeff<p>ONE</p>"),
 }
 
@@ -45,6 +46,10 @@ CASES = {
 def test_html_at_its_edges(case: str) -> None:
     source, expected = CASES[case]
     assert upper(plan_html(source)) == expected
+
+
+def test_a_closed_picture_does_not_split_a_sentence() -> None:
+    assert len(plan_html("<p>Press <svg/> to go.</p>").texts) == 1
 
 
 def test_the_language_of_a_page_after_an_xml_declaration_is_updated() -> None:
@@ -61,6 +66,8 @@ def test_an_xhtml_page_with_an_empty_script_is_translated() -> None:
 
 def test_markdown_with_tabs_and_quoted_html() -> None:
     assert upper(plan_markdown("- One old\n\tred dog.\n")) == "- ONE OLD RED DOG.\n"
+    assert upper(plan_markdown("- The dog\n\tand cat\n      and cat\n")) == "- THE DOG AND CAT AND CAT\n"
+    assert takes_at_most(8, lambda n: plan_markdown("- a\n" + "\ta\n" * n), 1000, 4000)
     assert upper(plan_markdown("> <div>\n> One\n> </div>\n\nTwo\n")) == "> <div>\n> One\n> </div>\n\nTWO\n"
 
 

@@ -124,9 +124,9 @@ def test_an_open_layer_says_where_it_is_what_feeds_it_and_what_comes_next(open_p
 def test_the_story_goes_by_itself_stops_and_is_a_place(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="Watch a translation").click()
+    expect(page.locator(".flying").first).to_be_attached()  # only in the first six seconds
     story = page.get_by_role("region", name="The story")
     expect(story.locator("[aria-live]")).to_contain_text("9 pieces")
-    expect(page.locator(".flying").first).to_be_attached()
     expect(page.locator("#block-src.lit")).to_have_count(1)
     expect(story.locator("h2")).to_contain_text("Tokens become vectors", timeout=30_000)
     story.get_by_role("button", name="Pause").click()

@@ -18,13 +18,13 @@ import { inSpanish } from "./words.es";
 const PAUSE = 60;
 const SLOW = 500; // milliseconds before a request counts as slow
 const EXAMPLE = "I bought a new car yesterday.";
-const EXAMPLES: Record<string, string> = {
-  "en-es": EXAMPLE,
-  "es-en": "Ayer compré un coche nuevo.",
-  lesson: "hello world",
-  "worked-example": "hello world",
-  "worked-example-printed": "hello world",
-};
+const EXAMPLES = new Map([
+  ["en-es", EXAMPLE],
+  ["es-en", "Ayer compré un coche nuevo."],
+  ["lesson", "hello world"],
+  ["worked-example", "hello world"],
+  ["worked-example-printed", "hello world"],
+]);
 
 class Page {
   view: View = $state({ ...EMPTY });
@@ -88,7 +88,7 @@ class Page {
 
   #readAddress(): void {
     const given = readFragment(location.hash);
-    const text = EXAMPLES[given.model ?? this.defaultModel] ?? EXAMPLE;
+    const text = EXAMPLES.get(given.model ?? this.defaultModel) ?? EXAMPLE;
     const view = { ...EMPTY, model: this.defaultModel, text, ...given, ...this.#embedded() };
     if (JSON.stringify(view) === JSON.stringify($state.snapshot(this.view))) return;
     this.view = view;
@@ -166,7 +166,7 @@ class Page {
   switchModel(model: string): void {
     const { text, model: before, cards } = this.view;
     const back = model === this.reverse(before) ? this.run?.translation : undefined;
-    this.visit({ ...EMPTY, text: back || (EXAMPLES[model] ?? text), model, cards: [...cards] });
+    this.visit({ ...EMPTY, text: back || (EXAMPLES.get(model) ?? text), model, cards: [...cards] });
   }
 
   /** Replaces the token at the current step and lets the model continue from there. */

@@ -42,5 +42,5 @@ def import_(source: str, to: Path | None, mirror: str | None, float32: bool, **g
             "the model does not declare its languages, which the server and data cleaning need: add --languages en,es"
         )
     click.echo(visible(f"licence: {about.provenance['licence']}"))
-    name = quoted(str(to or place.name))
+    name = quoted((to or Path(place.name)).as_posix())
     click.echo(f'try it: vidrio translate -m {name} "…"; vidrio look -m {name} "…"')

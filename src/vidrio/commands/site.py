@@ -24,4 +24,4 @@ def site(to: Path, models: tuple[str, ...]) -> None:
     version, sizes = write_site(to, models, lambda what: click.echo(f"vidrio: {what} …", err=True))
     for name, size in sizes.items():
         click.echo(f"{size:12,} bytes  {name}")
-    click.echo(f"{to}: version {version}; try it: python -m http.server --directory {quoted(str(to))}")
+    click.echo(f"{to}: version {version}; try it: python -m http.server --directory {quoted(to.as_posix())}")

@@ -102,7 +102,7 @@ def _length(text: str) -> int:
 
 def _identical(source: str, target: str, words: int) -> bool:
     letters = source[0].isalnum() and target[0].isalnum()
-    if letters and source[:3].casefold() != target[:3].casefold():  # a quick test that rules out most pairs
+    if letters and source[0].casefold() != target[0].casefold():  # a quick test that rules out most pairs
         return False
     folded = fold(source)
     return folded.count(" ") + 1 >= words and folded == fold(target) and bool(_LETTER.search(folded))

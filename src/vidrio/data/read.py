@@ -88,9 +88,6 @@ def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Na
                     do="use a table with two columns (.tsv or .csv, optionally .gz or .xz), or two aligned files",
                 )
             paths, weight = (path, other), weight * factor
-        if not 0 < weight <= LARGEST_WEIGHT:
-            do = f"use a weight above 0, up to {LARGEST_WEIGHT}, or omit the file"
-            raise DataError(f"{path} has the weight {weight:g}", do=do)
         layout = Layout(0, 1, False, "line by line") if form == "text" else _layout(path, form, columns, languages)
         recognised.append(Corpus(form, paths, layout, weight))
     return recognised
@@ -131,7 +128,13 @@ def shown(text: str, most: int = _SHOWN) -> str:
 def _weighted(name: str) -> tuple[Path, float]:
     """Parse a file name with an optional weight: `file.tsv@2` has weight 2, and `file.tsv` has weight 1."""
     match = _WEIGHT.fullmatch(name)
-    return (Path(match[1]), float(match[2])) if match and not Path(name).exists() else (Path(name), 1.0)
+    if not match or Path(name).exists():
+        return Path(name), 1.0
+    weight = float(match[2])
+    if not 0 < weight <= LARGEST_WEIGHT:
+        do = f"use a weight above 0, up to {LARGEST_WEIGHT}, or omit the file"
+        raise DataError(f"{match[1]} has the weight {weight:g}", do=do)
+    return Path(match[1]), weight
 
 
 def _form(path: Path) -> str:

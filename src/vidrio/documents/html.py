@@ -32,9 +32,9 @@ HTML = Dialect(
     is_kept=_is_kept,
 )
 RAW_TEXT = ("script", "style", "textarea", "title")  # elements in which tags are not recognised
-# How a page begins, as opposed to a fragment. Each comment can be matched in only one way, so the time is linear.
+# How a page begins, as opposed to a fragment. A lookahead matches each comment in only one way, so the time is linear.
 DOCUMENT = re.compile(
-    r"\s*(?:(?:<!--(?:(?!-->).)*-->|<\?[^>]*>)\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    r"\s*(?:(?:(?=(<!--.*?-->))\1|<\?[^>]*>)\s*)*<(?:!doctype|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 VOID = names("area base br col embed hr link meta param source track")  # elements without content
 # Markup that the parser ignores: comments, declarations, misplaced tags.
@@ -109,8 +109,9 @@ def _tags(source: str) -> list[tuple[int, int, Token]]:
         for tag in ("start", "end"):
             start, end = getattr(node, f"_{tag}_tag_start", None), getattr(node, f"_{tag}_tag_end", None)
             if start is not None and end is not None:
-                is_closed = node.name in ("svg", "math") and source[end - 2] == "/"
+                is_closed = tag == "start" and node.name in ("svg", "math") and source[end - 2] == "/"
                 is_empty = node.name in HTML.things or node.name in VOID or is_closed
                 kind: Kind = "end" if tag == "end" else "thing" if is_empty else "start"
-                found.setdefault(start, (start, end, Token(kind, "", node.name, attributes=attributes)))
+                name = "" if is_closed else node.name  # a picture without a name can occur within a sentence
+                found.setdefault(start, (start, end, Token(kind, "", name, attributes=attributes)))
     return sorted(found.values(), key=lambda place: place[:2])

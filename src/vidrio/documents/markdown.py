@@ -11,7 +11,7 @@ from markdown_it.rules_inline import StateInline, autolink, backtick, image, lin
 from markdown_it.token import Token as Found
 
 from vidrio.documents.aligned import Aligned
-from vidrio.documents.html import HTML, plan_html
+from vidrio.documents.html import HTML, VOID, plan_html
 from vidrio.documents.markup import ATTRIBUTE, Dialect, Plan, Token, joined, plan
 from vidrio.errors import DataError
 
@@ -127,9 +127,11 @@ def _places(source: str, content: str, start: int, end: int, *, in_cell: bool) -
     spaces."""
     for line in content.split("\n"):
         line_end = source.find("\n", start, end)
-        at = -1 if in_cell else source.rfind(line, start, line_end if line_end >= 0 else end)
+        stop = line_end if line_end >= 0 else end
+        at = -1 if in_cell else source.rfind(line, start, stop)
+        if at < 0 and not in_cell and (at := source.rfind(line.lstrip(" "), start, stop)) >= 0:
+            line = line.lstrip(" ")  # the parser has replaced a tab by spaces
         if at < 0:
-            line = line if line in source[start:end] else line.lstrip(" ")  # the parser may replace a tab by spaces
             at = source.find(line, start, end)
         if at < 0:
             raise DataError("this Markdown cannot be parsed", found=line[:80], do="simplify this line")
@@ -197,7 +199,7 @@ def _tokens(found: Found) -> Iterator[Token]:
 
 def _tag(raw: str) -> Token:
     tag = TAG.fullmatch(raw)
-    if not tag or tag[3] or tag[2].lower() in HTML.things:
+    if not tag or tag[3] or tag[2].lower() in HTML.things | VOID:
         return Token("thing", raw, "br" if tag and tag[2].lower() == "br" else "")
     attributes = {one[1].lower(): (one[2] or "").strip("\"'") for one in ATTRIBUTE.finditer(raw[len(tag[2]) + 1 :])}
     return Token("end" if tag[1] else "start", raw, tag[2].lower(), attributes=attributes)

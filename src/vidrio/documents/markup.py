@@ -124,8 +124,9 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
             token = _with_markers(token, dialect, insets)
             if token.kind == "start" and dialect.is_left(token):
                 left_to = ends[at]
-                if tokens[left_to].name != token.name and token.name not in dialect.untouched:
-                    left_to = at  # an end tag that is optional is missing
+                if left_to == len(tokens) and token.name not in dialect.untouched:  # an optional end tag is missing
+                    following = range(at + 1, len(tokens))
+                    left_to = next((n for n in following if not dialect.is_inline(tokens[n])), left_to) - 1
                 token = dialect.left(token.raw + _raw(tokens[at + 1 : left_to + 1]), token)
             content.append(token)
 
@@ -211,8 +212,9 @@ def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Toke
 
 
 def ends_of(tokens: Sequence[Token]) -> list[int]:
-    """Return, for each token, the index of the token that closes its element, or of the last token if there is none."""
-    ends = [len(tokens) - 1] * len(tokens)
+    """Return, for each token, the index of the token that closes its element, or the number of tokens if there is
+    none."""
+    ends = [len(tokens)] * len(tokens)
     opened: dict[str, list[int]] = defaultdict(list)
     for number, token in enumerate(tokens):
         if token.kind == "start":

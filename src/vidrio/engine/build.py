@@ -66,7 +66,9 @@ def compile_to(folder: Path, name: str) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         found = done.stderr.strip()[-2000:]
-        raise VidrioError(f"{name} cannot be compiled", found=found, do="mend the source, or pip install ziglang")
+        raise VidrioError(
+            f"{name} cannot be compiled", found=found, do="fix the source code, or run: pip install ziglang"
+        )
     (folder / "engine.lib").unlink(missing_ok=True)  # the import library of a Windows build
 
 
@@ -85,7 +87,7 @@ def record(folder: Path = BUILT) -> str:
         made_from.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     for name in SHIPPED:
         source, options = source_and_options(name)
-        made_from.update("\0".join([name, source, *options, ""]).replace(str(HERE), ".").encode())
+        made_from.update("\0".join([name, source, *options, ""]).replace(str(HERE), ".").replace("\\", "/").encode())
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in SHIPPED}
     return "".join(f"{digest}  {name}\n" for name, digest in [("source", made_from.hexdigest()), *sums.items()])
 
@@ -94,7 +96,7 @@ def main(arguments: list[str]) -> None:
     for name in [*SHIPPED, *(name for name in NATIVE if name not in SHIPPED and ("--all" in arguments or here(name)))]:
         compile_to(BUILT, name)
         print(f"{(BUILT / name).stat().st_size:8,} bytes  {name}")
-    (BUILT / RECORD).write_text(record(), encoding="utf-8")
+    (BUILT / RECORD).write_text(record(), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

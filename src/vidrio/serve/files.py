@@ -90,8 +90,12 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
     def download_file(name: str) -> Response:
         job, _, shown = name.partition(".")
         path = folder() / job
-        if not JOB.fullmatch(job) or not path.is_file() or is_old(path, 60 * settings.file_minutes):
-            raise Refusal(404, "File not found")
+        missing = Refusal(404, "File not found")
+        try:
+            if not JOB.fullmatch(job) or not path.is_file() or is_old(path, 60 * settings.file_minutes):
+                raise missing
+        except FileNotFoundError:  # just deleted
+            raise missing from None
         return FileResponse(path, media_type="application/octet-stream", filename=clean_name(shown))
 
     return router

@@ -62,7 +62,11 @@ def folders_of(default: str | None, *others: str) -> dict[str, Path]:
     folder."""
     available = models.available()
     names = {path: name for name, path in available.items()}
-    chosen = {names.get(path, path.resolve().name): path for path in map(models.find, (default, *others))}
+    chosen = dict[str, Path]()
+    for path in map(models.find, (default, *others)):
+        name = names.get(path, path.resolve().name)
+        if chosen.setdefault(name, path) != path:
+            raise ConfigError(f"two models have the name {name}", found=str(path), do="rename the folder")
     return {**chosen, **{name: path for name, path in available.items() if name not in chosen}}
 
 

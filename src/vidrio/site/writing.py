@@ -85,7 +85,7 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
     for folder in map(find.find, tuple(names) or first):
         _check(folder)
         name = known.get(folder, folder.resolve().name)
-        if {**folders, **chosen}.get(name, folder) != folder:
+        if {**folders, **chosen}.get(name, folder).resolve() != folder.resolve():
             raise ConfigError(f"two models have the name {name}", found=str(folder), do="rename the folder")
         chosen[name] = folder
     return chosen | folders

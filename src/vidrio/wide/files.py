@@ -76,7 +76,7 @@ def matching(patterns: Sequence[str]) -> list[Place]:
     found: dict[str, Place] = {}
     for pattern in patterns:
         folder, slash, last = pattern.rpartition("/")
-        if not set("*?[") & set(last) or Place.of(pattern).size() is not None:
+        if not set("*?[") & set(last) or ("://" not in pattern and Path(pattern).is_file()):
             folder, slash, last = pattern, "", "*"
         place = Place.of(folder + slash or ".")
         some = [place]
