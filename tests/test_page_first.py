@@ -273,3 +273,23 @@ def test_a_server_with_keys_asks_for_one(browser: Browser, tmp_path: Any) -> Non
         expect(page.locator("#translation")).to_have_text("hola mundo")
         expect(field).to_have_count(0)
         page.close()
+
+
+def test_a_card_folded_during_a_change_opens_for_the_next_one(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", card="whatif")
+    unfold, preset = page.locator("#whatif-title .unfold"), page.get_by_role("button", name="No positions")
+    preset.click()
+    expect(page.get_by_role("button", name="Undo all changes")).to_be_visible()
+    unfold.click()
+    expect(preset).to_have_count(0)
+    unfold.click()
+    page.get_by_role("button", name="Undo all changes").click()
+    preset.click()
+    expect(preset).to_be_visible()
+
+
+def test_a_link_may_name_any_model(open_page: Open, server: str) -> None:
+    page = open_page()
+    page.goto("about:blank")
+    page.goto(f"{server}#model=constructor")
+    expect(page.locator("#text")).to_have_value(CAR)
