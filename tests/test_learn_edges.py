@@ -99,3 +99,10 @@ def test_labels_that_do_not_fit_the_classes_are_refused(labels: list[str], tmp_p
 def test_an_address_that_cannot_be_parsed_is_a_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "--available", "--mirror", "http://["]) == 1
     assert "not the address of a registry" in capsys.readouterr().err
+
+
+def test_columns_are_named_without_the_spaces_around_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("en, es\n" + "".join(f"House {n} is red.,La casa {n} es roja.\n" for n in range(10)))
+    assert main(["data", "clean", str(table), "--columns", "en,es"]) == 0
+    assert "10 pairs read" in capsys.readouterr().out

@@ -217,9 +217,10 @@ def _layout(path: Path, form: str, columns: Names | None, languages: Names) -> L
     if columns and all(name.isdecimal() and int(name) > 0 for name in columns):
         words = f"columns {columns[0]} and {columns[1]}, as requested"
         return Layout(int(columns[0]) - 1, int(columns[1]) - 1, header is not None, words)
-    if columns and {*columns} <= {*first}:
+    names = [cell.strip() for cell in first]
+    if columns and {*columns} <= {*names}:
         words = f"columns {columns[0]!r} and {columns[1]!r}"
-        return Layout(first.index(columns[0]), first.index(columns[1]), True, words)
+        return Layout(names.index(columns[0]), names.index(columns[1]), True, words)
     if columns or width < 2:
         wanted = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "specify the columns: --columns source,target or --columns 1,2"

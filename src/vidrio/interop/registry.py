@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 from vidrio.errors import ModelError, about_file, nearest
 from vidrio.interop.foreign import CARD
-from vidrio.model.files import LARGEST_JSON, write_all, write_atomically
+from vidrio.model.files import LARGEST_JSON, sha256, write_all, write_atomically
 from vidrio.model.json_record import fitted, shown
 from vidrio.model.json_text import json_data
 
@@ -144,8 +144,8 @@ From {origin}
 
 def _fetch_file(url: str, path: Path, entry: dict[str, Any], bar: Bar) -> None:
     """Download, decompress and verify one file, resuming an earlier attempt."""
-    if path.is_file():
-        return
+    if path.is_file() and entry.get("uncompressedHash") in (None, "", sha256(path)):
+        return  # from an earlier attempt, unless the registry has a new file since
     part = path.with_name(f"{path.name}.gz.part")
     done = part.stat().st_size if part.is_file() else 0
     try:
