@@ -185,14 +185,14 @@ train(in_memory(backwards(500)), state, recipe, restless, run=run)
 def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
     """Kill training twice at random moments. The result must equal that of an uninterrupted run."""
     random = np.random.default_rng(4)
-    script, metrics = tmp_path / "killed.py", tmp_path / "metrics.jsonl"
+    script, saved = tmp_path / "killed.py", tmp_path / states.STATE
     script.write_text(KILLED)
     imports = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     for _ in range(2):
-        before = metrics.stat().st_size if metrics.exists() else 0
+        before = saved.stat().st_mtime_ns if saved.exists() else 0
         with ThreadPoolExecutor(1) as pool:
             learning = pool.submit(run_python, str(script), str(tmp_path), environment=imports)
-            while not metrics.exists() or metrics.stat().st_size <= before:
+            while not saved.exists() or saved.stat().st_mtime_ns <= before:
                 assert not learning.done(), learning.result()
                 time.sleep(0.01)
             time.sleep(float(random.uniform(0, 0.5)))
