@@ -197,17 +197,16 @@ class CommandLine:
     options: tuple[str, ...] = ()  # options to repeat in each command: --model, what-ifs
 
     def look(self, *arguments: str) -> str:
-        return self._command("look", self.text, *arguments)
+        return self._command("look", (self.text,), arguments)
 
     def why(self, address: str) -> str:
-        return self._command("why", address)
+        return self._command("why", (address, self.text))
 
-    def _command(self, verb: str, first: str, *arguments: str) -> str:
-        words = [first] if verb == "look" else [first, self.text]
-        options = [*self.options, *arguments]
-        if self.text.startswith("-"):  # it would be taken for an option
-            return " ".join(["vidrio", verb, *map(quoted, (*options, "--", *words))])
-        return " ".join(["vidrio", verb, *map(quoted, (*words, *options))])
+    def _command(self, verb: str, words: Sequence[str], arguments: Sequence[str] = ()) -> str:
+        options = (*self.options, *arguments)
+        # A text that begins with - would be taken for an option.
+        ordered = (*options, "--", *words) if self.text.startswith("-") else (*words, *options)
+        return " ".join(["vidrio", verb, *map(quoted, ordered)])
 
 
 def quoted(argument: str) -> str:

@@ -1,9 +1,10 @@
 """Find models. A name can be the path of a folder, an imported model or a packaged model, tried in this order."""
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from vidrio.errors import ModelError
+from vidrio.errors import ConfigError, ModelError
 
 PACKAGE = Path(__file__).parents[1]  # vidrio never writes to this folder
 DEFAULT = "en-es"
@@ -48,6 +49,18 @@ def find(name: str | Path | None = None) -> Path:
         return ready[str(name)]
     found = "no config.json in it" if Path(name).is_dir() else "a file" if Path(name).exists() else "no such folder"
     raise ModelError(f"{name} is not a model", found=found, do=f"use a model folder, or one of: {', '.join(ready)}")
+
+
+def by_name(folders: Iterable[Path], known: Mapping[str, Path]) -> dict[str, Path]:
+    """Return folders by name, in order. A model that is not among the known ones is named after its folder. Raise
+    ConfigError if two models have the same name."""
+    names = {folder: name for name, folder in known.items()}
+    found = dict[str, Path]()
+    for folder in folders:
+        name = names.get(folder, folder.resolve().name)
+        if found.setdefault(name, folder).resolve() != folder.resolve():
+            raise ConfigError(f"two models have the name {name}", found=str(folder), do="rename the folder")
+    return found
 
 
 def is_model(folder: Path) -> bool:

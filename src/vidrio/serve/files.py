@@ -90,12 +90,12 @@ def files_router(settings: Settings, service: Service, access: Access) -> APIRou
     def download_file(name: str) -> Response:
         job, _, shown = name.partition(".")
         path = folder() / job
-        missing = Refusal(404, "File not found")
         try:
-            if not JOB.fullmatch(job) or not path.is_file() or is_old(path, 60 * settings.file_minutes):
-                raise missing
+            is_there = bool(JOB.fullmatch(job)) and path.is_file() and not is_old(path, 60 * settings.file_minutes)
         except FileNotFoundError:  # just deleted
-            raise missing from None
+            is_there = False
+        if not is_there:
+            raise Refusal(404, "File not found")
         return FileResponse(path, media_type="application/octet-stream", filename=clean_name(shown))
 
     return router

@@ -61,13 +61,8 @@ def folders_of(default: str | None, *others: str) -> dict[str, Path]:
     """Return the folders of all models by name, the given models first. A model without a name is named after its
     folder."""
     available = models.available()
-    names = {path: name for name, path in available.items()}
-    chosen = dict[str, Path]()
-    for path in map(models.find, (default, *others)):
-        name = names.get(path, path.resolve().name)
-        if chosen.setdefault(name, path) != path:
-            raise ConfigError(f"two models have the name {name}", found=str(path), do="rename the folder")
-    return {**chosen, **{name: path for name, path in available.items() if name not in chosen}}
+    chosen = models.by_name(map(models.find, (default, *others)), available)
+    return chosen | {name: path for name, path in available.items() if name not in chosen}
 
 
 class Looking:

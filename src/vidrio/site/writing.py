@@ -79,16 +79,10 @@ def _models(names: Iterable[str]) -> dict[str, Path]:
     """Return the folders of the models to include, by name: those requested, in order, then those of the lessons."""
     packaged = find.packaged()
     first = [name for name in packaged if name not in find.LESSONS]
-    known = {folder: name for name, folder in packaged.items()}
-    folders = {name: packaged[name] for name in find.LESSONS if name in packaged}
-    chosen = dict[str, Path]()
-    for folder in map(find.find, tuple(names) or first):
+    chosen = [find.find(name) for name in tuple(names) or first]
+    for folder in chosen:
         _check(folder)
-        name = known.get(folder, folder.resolve().name)
-        if {**folders, **chosen}.get(name, folder).resolve() != folder.resolve():
-            raise ConfigError(f"two models have the name {name}", found=str(folder), do="rename the folder")
-        chosen[name] = folder
-    return chosen | folders
+    return find.by_name([*chosen, *(packaged[name] for name in find.LESSONS if name in packaged)], packaged)
 
 
 def _check(folder: Path) -> None:
